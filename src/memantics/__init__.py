@@ -1,0 +1,3 @@
+"""Memantics: a workbench for computational meme understanding."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One folder each: card, reader, tasks, prompts, sample."""

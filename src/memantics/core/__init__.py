@@ -1,0 +1,1 @@
+"""Records, cards, prompts, stores, errors and bounded images. Imports nothing of ours."""

@@ -1,0 +1,109 @@
+"""Replies by content: the same request to the same model is never paid for twice.
+
+The key covers model identity, sampling, messages, image bytes, schema **and the attempt number**:
+asking again after an unparsable answer must not replay that answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import StoreError
+from memantics.core.records import Image, Reply, Request
+
+_FLUSH_AT = 128
+
+
+def cache_key(
+    identity: Mapping[str, JsonValue], request: Request, images: Iterable[bytes], attempt: int
+) -> bytes:
+    """The content address of a request. ``images`` are the bytes of its images, in order."""
+    hashes = (hashlib.sha256(data).hexdigest() for data in images)
+    body = {
+        "identity": identity,
+        "sampling": asdict(request.sampling),
+        "schema": request.schema,
+        "attempt": attempt,
+        "messages": [
+            [m.role, [{"sha256": next(hashes)} if isinstance(p, Image) else p for p in m.parts]]
+            for m in request.messages
+        ],
+    }
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+class Cache:
+    """A table of replies in one SQLite file; several processes may share it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = Cache(Path(folder) / "cache.sqlite")
+    ...     cache.put(b"key", Reply("B"))
+    ...     found = cache.get(b"key")
+    ...     cache.close()
+    >>> found.text
+    'B'
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pending: dict[bytes, bytes] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS replies"
+                " (key BLOB PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID"
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"cache {path} cannot be opened: {error}",
+                hint="set MEMANTICS_HOME to a writable folder, or use --no-cache",
+            ) from error
+
+    def get(self, key: bytes) -> Reply | None:
+        """The reply stored under a key."""
+        body = self._pending.get(key)
+        if body is None:
+            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            body = row[0]
+        return Reply(**orjson.loads(body))
+
+    def put(self, key: bytes, reply: Reply) -> None:
+        """Store a reply; it reaches the disk with the next flush."""
+        self._pending[key] = orjson.dumps(reply)
+        if len(self._pending) >= _FLUSH_AT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending in one short transaction."""
+        if not self._pending:
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR REPLACE INTO replies VALUES (?, ?)", self._pending.items()
+            )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cache {self.path} cannot be written: {error}",
+                hint="free the disk, or use --no-cache",
+            ) from error
+        self._pending.clear()
+
+    def close(self) -> None:
+        """Flush and close."""
+        self.flush()
+        self._db.close()

@@ -1,0 +1,124 @@
+"""Benchmark cards: ``card.toml`` in a benchmark's folder, typed and closed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.task import InvalidPolicy
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OptionCard(_Closed):
+    """One choice a user has, with the paper's behaviour named where it differs from ours."""
+
+    name: Name
+    help: str
+    default: str
+    choices: tuple[str, ...] = ()
+    paper: str = ""
+
+
+class TaskCard(_Closed):
+    """One task of a benchmark."""
+
+    name: Name
+    title: str
+    main: str
+    unit: str = "items"
+    invalid: str = "wrong"
+    baselines: tuple[str, ...]
+    needs_images: bool = True
+    splits: tuple[str, ...] = ("all",)
+    option: tuple[OptionCard, ...] = ()
+
+
+class ReleaseCard(_Closed):
+    """The official release: where it is, which revision we read, what it may be used for."""
+
+    source: str
+    revision: str
+    licence: str
+    unit: str
+    complete: int
+    obtain: str
+
+
+class SampleCard(_Closed):
+    """The sample that ships with the benchmark. ``images`` "starter" means the shared pack."""
+
+    licence: str
+    images: Literal["starter", "sample"] = "starter"
+
+
+class Card(_Closed):
+    """A benchmark's card."""
+
+    name: Name
+    title: str
+    summary: str
+    languages: tuple[Literal["en", "zh"], ...]
+    warning: str = ""
+    citation: str
+    release: ReleaseCard | None = None
+    sample: SampleCard
+    task: Annotated[tuple[TaskCard, ...], Field(min_length=1)]
+
+    def find_task(self, name: str) -> TaskCard:
+        """The task of that name."""
+        for task in self.task:
+            if task.name == name:
+                return task
+        raise UnknownName(
+            "task", f"{self.name}/{name}", [f"{self.name}/{t.name}" for t in self.task]
+        )
+
+
+def read_card(path: Path) -> Card:
+    """Read and check a card; an error names the key."""
+    try:
+        return Card.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(
+            path, f"{place}: {first['msg']}", hint="see docs/add-a-benchmark.md"
+        ) from error
+
+
+def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
+    """Lay the user's options over the defaults; unknown names and values are refused.
+
+    >>> card = TaskCard(name="qa", title="", main="accuracy", baselines=(), option=(
+    ...     OptionCard(name="order", help="", default="explain", choices=("explain", "answer")),))
+    >>> resolve_options(card, {"order": "answer"})
+    {'order': 'answer'}
+    """
+    known = {option.name: option for option in task.option}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownName("option", name, known)
+        choices = known[name].choices
+        if choices and value not in choices:
+            raise UnknownName(f"value of option {name}:", value, choices)
+    return {name: given.get(name, option.default) for name, option in known.items()}
+
+
+def read_policy(task: TaskCard, given: str | None) -> InvalidPolicy:
+    """The policy for invalid answers: the user's, else the task's own."""
+    try:
+        return InvalidPolicy.read(given or task.invalid)
+    except InputError as error:
+        raise InputError(f"task {task.name}: {error.what}", hint=error.hint) from error

@@ -1,0 +1,151 @@
+"""What readers of releases return: where the files are, what was found, what was recomputed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import DataError
+
+Verdict = Literal["reproduced", "differs", "not recomputable"]
+DataKind = Literal["starter", "release"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder with a benchmark's data, and the folder with its images (None: not there)."""
+
+    kind: DataKind
+    root: Path
+    images: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A row that a reader left out on purpose, and why."""
+
+    file: str
+    row: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a folder holds.
+
+    ``counts`` names the parts (memes, questions, …); ``records`` is the count in the card's unit.
+    ``repairs`` counts known oddities that were mended while reading. ``notes`` are plain
+    sentences about what is missing and what follows from it.
+    """
+
+    records: int
+    counts: Mapping[str, int]
+    files: tuple[str, ...]
+    checksum: str
+    images_found: int = 0
+    images_expected: int = 0
+    skips: tuple[Skip, ...] = ()
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One figure of a paper, recomputed.
+
+    ``paper`` is what the paper says, ``known`` what the complete official release gives
+    (None where the release cannot tell), ``value`` what this copy gives.
+    """
+
+    key: str
+    title: str
+    paper: JsonValue
+    known: JsonValue
+    value: JsonValue
+    verdict: Verdict
+    definition: str
+    note: str = ""
+
+
+def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Verdict:
+    """Compare a recomputed value with the paper's, rounded to the paper's digits.
+
+    >>> judge(10.641, 10.6, digits=1), judge(1.8, 1.7, digits=1), judge(None, 4.76)
+    ('reproduced', 'differs', 'not recomputable')
+    """
+    if value is None:
+        return "not recomputable"
+    if digits is not None and isinstance(value, int | float) and isinstance(paper, int | float):
+        # Half of the last printed digit, with room for binary fractions.
+        return "reproduced" if abs(value - paper) <= 0.5 * 10**-digits + 1e-9 else "differs"
+    return "reproduced" if value == paper else "differs"
+
+
+def read_json(path: Path) -> JsonValue:
+    """Read a JSON file; an error says the line."""
+    data = _read(path)
+    try:
+        value: JsonValue = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise DataError(
+            path.name, f"not valid JSON: {error}", hint="download the file again"
+        ) from error
+    return value
+
+
+def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
+    """Read JSON lines with their numbers, from 1; blank lines do not count."""
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        if line.strip():
+            try:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise DataError(path.name, f"not valid JSON: {error}", row=number) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
+
+
+def checksum(paths: Iterable[Path], root: Path) -> str:
+    """One SHA-256 over names and contents of files, in sorted order.
+
+    >>> len(checksum([], Path("."))) == 64
+    True
+    """
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(path.relative_to(root).as_posix().encode() + b"\0")
+        with path.open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
+
+
+def inside(root: Path, name: str) -> Path:
+    """The path of ``name`` below ``root``; a name that leads outside is refused.
+
+    >>> inside(Path("/data"), "a/b.png").as_posix()
+    '/data/a/b.png'
+    >>> inside(Path("/data"), "../etc/passwd")
+    Traceback (most recent call last):
+    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder
+    """
+    safe = name and "\0" not in name and (root / name).resolve().is_relative_to(root.resolve())
+    if not safe:
+        raise DataError(name or "(empty name)", "leads outside its folder")
+    return root / name
+
+
+def dump_json(value: object) -> str:
+    """Readable, stable JSON for people and files under version control."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

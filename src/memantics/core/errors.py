@@ -1,0 +1,135 @@
+"""The one tree of exceptions. Each says what is wrong, where, and what to do next.
+
+MemanticsError
+├── InputError           the user can fix it: exit code 2
+│   ├── UnknownName      no such benchmark, task, model, split or option
+│   ├── DataError        a file of a release is not what it should be
+│   ├── ImageError       an image is missing, hostile or broken
+│   ├── PromptError      a prompt file and its values do not fit
+│   ├── StoreError       a run directory or cache cannot be read or written
+│   └── MissingExtra     an optional dependency is not installed
+└── ModelError           asking a model did not work
+    ├── Unavailable      no call can succeed (unreachable, wrong key): exit code 2
+    ├── Transient        this call may succeed later (429, 5xx, timeout, cut line)
+    ├── Rejected         the server will never accept this request
+    └── Refused          the provider's filter declined this request
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MemanticsError(Exception):
+    """What went wrong, and the next step.
+
+    >>> str(MemanticsError("no such folder: x", hint="check the path"))
+    'no such folder: x; check the path'
+    """
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        self.what = _one_line(what)
+        self.hint = _one_line(hint)
+        super().__init__(self.what)
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.hint}" if self.hint else self.what
+
+
+def _one_line(text: str) -> str:
+    """Fold white space: an error is one line, whatever a file name or a server put into it."""
+    return " ".join(text.split())
+
+
+class InputError(MemanticsError):
+    """The user can fix it."""
+
+
+class UnknownName(InputError):
+    """A name that is not known, with the nearest ones that are.
+
+    >>> str(UnknownName("benchmark", "mqest", ["mquest", "punmemecn"]))
+    "unknown benchmark 'mqest'; did you mean mquest? known: mquest, punmemecn"
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        guess = f"did you mean {close[0]}? " if close else ""
+        super().__init__(f"unknown {kind} {name!r}", hint=f"{guess}known: {', '.join(names)}")
+
+
+class DataError(InputError):
+    """A file that is not what a reader expects, named with its row or key.
+
+    >>> str(DataError("index.json", "label 7 is out of range 0-4", row=12))
+    'index.json: row 12: label 7 is out of range 0-4'
+    """
+
+    def __init__(
+        self, where: object, problem: str, *, row: int | str | None = None, hint: str = ""
+    ) -> None:
+        place = f"{where}: row {row}" if row is not None else str(where)
+        super().__init__(f"{place}: {problem}", hint=hint)
+
+
+class ImageError(InputError):
+    """An image that must not be used; ``reason`` is one word of a closed list."""
+
+    def __init__(self, where: object, reason: str, detail: str, *, hint: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"image {where}: {reason}: {detail}", hint=hint)
+
+
+class PromptError(InputError):
+    """A prompt file whose holes and values do not fit."""
+
+
+class StoreError(InputError):
+    """A run directory, registry or cache that cannot be read or written."""
+
+
+class MissingExtra(InputError):
+    """An optional dependency is absent.
+
+    >>> str(MissingExtra("inspect/… models", "inspect"))
+    "inspect/… models need an optional package; pip install 'memantics[inspect]'"
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} need an optional package", hint=f"pip install 'memantics[{extra}]'"
+        )
+
+
+class ModelError(MemanticsError):
+    """Asking a model did not work."""
+
+
+class Unavailable(ModelError):
+    """No call to this model can succeed until the user changes something."""
+
+
+class Transient(ModelError):
+    """This call may succeed when repeated; ``retry_after`` is the server's word, in seconds."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        hint: str = "",
+        retry_after: float | None = None,
+        overloaded: bool = False,
+    ) -> None:
+        self.retry_after = retry_after
+        self.overloaded = overloaded
+        super().__init__(what, hint=hint)
+
+
+class Rejected(ModelError):
+    """The server will not accept this request, however often it is sent."""
+
+
+class Refused(ModelError):
+    """A content filter before or behind the model declined this request."""

@@ -1,0 +1,123 @@
+"""Bounded image reading. Nothing here trusts a file: not its name, its size, nor its header."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from PIL import Image as Pillow
+from PIL import UnidentifiedImageError
+
+from memantics.core.errors import ImageError
+
+Reason = Literal[
+    "missing", "unreadable", "too many bytes", "format", "too many pixels", "truncated"
+]
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+MIME = {
+    "PNG": "image/png",
+    "JPEG": "image/jpeg",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+    "BMP": "image/bmp",
+}
+
+# Pillow only warns at a bomb; our own limit, below its, is the one that counts.
+warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The largest image that is read at all."""
+
+    max_bytes: int = 20 * 1024 * 1024
+    max_pixels: int = 40_000_000
+    max_side: int = 20_000
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """What the header says."""
+
+    format: str
+    width: int
+    height: int
+
+    @property
+    def mime(self) -> str:
+        """The media type under which the bytes are sent."""
+        return MIME[self.format]
+
+
+def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
+    """Read a file that should be an image, without ever holding more than the limit."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(bounds.max_bytes + 1)
+    except FileNotFoundError:
+        raise ImageError(
+            path.name, "missing", "no such file", hint=f"expected in {path.parent}"
+        ) from None
+    except OSError as error:
+        raise ImageError(path.name, "unreadable", error.strerror or str(error)) from error
+    if len(data) > bounds.max_bytes:
+        raise ImageError(path.name, "too many bytes", f"more than {bounds.max_bytes:,}")
+    return data
+
+
+def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts:
+    """Check format and size from the header alone; no pixel is decoded.
+
+    >>> probe(b"GIF but not really", "x.gif")
+    Traceback (most recent call last):
+    memantics.core.errors.ImageError: image x.gif: format: not one of PNG, JPEG, WEBP, GIF, BMP
+    """
+    with _open(data, name) as image:
+        return _facts(image, name, bounds)
+
+
+def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
+    """Decode the first frame to RGB, within bounds; transparency is laid on white."""
+    with _open(data, name) as image:
+        _facts(image, name, bounds)
+        try:
+            image.load()
+            if image.has_transparency_data:
+                backdrop = Pillow.new("RGBA", image.size, "white")
+                return Pillow.alpha_composite(backdrop, image.convert("RGBA")).convert("RGB")
+            return image.convert("RGB")
+        except (OSError, ValueError, SyntaxError, EOFError) as error:
+            raise ImageError(name, "truncated", str(error)) from error
+
+
+def load(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
+    """Read and decode a file within bounds."""
+    return decode(read_bytes(path, bounds), path.name, bounds)
+
+
+def _open(data: bytes, name: str) -> Pillow.Image:
+    try:
+        return Pillow.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        raise ImageError(name, "format", f"not one of {', '.join(FORMATS)}") from None
+    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
+        raise ImageError(name, "too many pixels", str(error)) from error
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
+        raise ImageError(name, "truncated", str(error)) from error
+
+
+def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
+    width, height = image.size
+    if width * height > bounds.max_pixels or max(width, height) > bounds.max_side:
+        raise ImageError(
+            name,
+            "too many pixels",
+            f"{width}x{height}; the limit is {bounds.max_pixels:,} and {bounds.max_side:,} a side",
+        )
+    return ImageFacts(image.format or "", width, height)

@@ -1,0 +1,73 @@
+"""Prompt files with named holes: ``prompts/NAME.md``, ``$hole`` for a value, ``$$`` for ``$``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from memantics.core.errors import PromptError
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A text with named holes, and the hash by which answers remember it.
+
+    >>> hello = Prompt("hello", "Meme: $caption")
+    >>> hello.fill(caption="one does not simply")
+    'Meme: one does not simply'
+    >>> hello.fill(captoin="x")
+    Traceback (most recent call last):
+    memantics.core.errors.PromptError: prompt hello: missing caption; unknown captoin
+    """
+
+    name: str
+    text: str
+
+    @property
+    def holes(self) -> frozenset[str]:
+        """The names of the holes."""
+        return frozenset(Template(self.text).get_identifiers())
+
+    @property
+    def hash(self) -> str:
+        """The first 16 hex digits of the SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def fill(self, **values: str) -> str:
+        """Put the values into the holes; every hole must get one, and nothing else may come.
+
+        Values are inserted as they are: a dollar sign inside a caption opens no new hole.
+        """
+        missing, unknown = self.holes - values.keys(), values.keys() - self.holes
+        if missing or unknown:
+            parts = [
+                f"{word} {', '.join(sorted(names))}"
+                for word, names in (("missing", missing), ("unknown", unknown))
+                if names
+            ]
+            raise PromptError(f"prompt {self.name}: {'; '.join(parts)}")
+        return Template(self.text).substitute(values)
+
+
+def read_prompt(path: Path) -> Prompt:
+    """Read one prompt file; surrounding blank lines do not count."""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(
+            f"prompt file {path.name} cannot be read: {error}", hint="reinstall memantics"
+        ) from error
+    prompt = Prompt(path.stem, text)
+    if not Template(text).is_valid():
+        raise PromptError(
+            f"prompt file {path.name} has a stray '$'", hint="write $$ for a dollar sign"
+        )
+    return prompt
+
+
+def read_prompts(folder: Path) -> Mapping[str, Prompt]:
+    """All prompts of a folder by name (``detection.zh.md`` is ``detection.zh``)."""
+    return {path.stem: read_prompt(path) for path in sorted(folder.glob("*.md"))}

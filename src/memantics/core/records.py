@@ -1,0 +1,174 @@
+"""The records that every part shares: what is asked, what came back, how it scored.
+
+An :class:`Item` is one question about memes with its gold answer. Its :class:`Form` says as data
+what is asked, so that models that are no language models (baselines, ``embedded/reader``) can
+answer, and so that raw answers can be parsed again later without the data set. A
+:class:`Request` is what goes over the wire. An :class:`Answer` is one attempt's result, an
+:class:`Outcome` an item with its last answer, a :class:`Score` one figure with its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import JsonValue
+
+Status = Literal["answered", "refused", "unparsed", "failed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+Role = Literal["system", "user", "assistant"]
+FieldKind = Literal["choice", "integer", "boolean", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image by its place on disk; bytes are read when they are needed, and sent untouched."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One possible value of a field: ``key`` is what is replied, ``text`` what it says."""
+
+    key: str
+    text: str
+    image: Image | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value that is asked for.
+
+    ``name`` is its place in a JSON reply (dots go deeper). ``majority`` is the commonest gold
+    value of the data set and ``positive`` the key of the positive class; both serve the trivial
+    baselines only and are never shown to a model.
+    """
+
+    name: str
+    kind: FieldKind
+    options: tuple[Option, ...] = ()
+    low: int = 0
+    high: int = 0
+    majority: str | None = None
+    positive: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is asked, as data.
+
+    ``context`` holds the named texts that belong to the question (``caption``, ``history``, …).
+    ``reply`` says what a valid reply looks like: the key of the only field, plain text, or a
+    JSON object of all fields.
+    """
+
+    question: str
+    fields: tuple[Field, ...]
+    language: str = "en"
+    reply: Literal["key", "text", "json"] = "key"
+    context: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question with its gold answer. ``group`` is the meme: intervals are clustered by it."""
+
+    id: str
+    group: str
+    gold: JsonValue
+    form: Form
+    images: tuple[Image, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+Part = str | Image
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn: texts and images in the order in which they are sent."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the model is asked to decode. ``None`` leaves the server's default."""
+
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that a model is sent, and the form behind it (which is not sent)."""
+
+    messages: tuple[Message, ...]
+    form: Form
+    sampling: Sampling = Sampling()
+    schema: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model returned. ``refusal`` is set when the model or its provider declined."""
+
+    text: str
+    reasoning: str = ""
+    refusal: str = ""
+    finish: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    served_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One attempt at one item, as it stands in ``answers.jsonl``."""
+
+    item: str
+    attempt: int
+    status: Status
+    text: str = ""
+    value: JsonValue = None
+    reason: str = ""
+    reasoning: str = ""
+    finish: str = ""
+    prompt: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    calls: int = 1
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An item and how it ended."""
+
+    item: Item
+    status: Status
+    value: JsonValue = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One figure: ``value`` with its 95 % interval over ``n`` items (None: undefined).
+
+    ``by`` and ``label`` place a figure in a breakdown (``by="dimension", label="Scene"``).
+    """
+
+    key: str
+    value: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    by: str = ""
+    label: str = ""
+    note: str = ""

@@ -1,0 +1,290 @@
+"""Run directories: ``run.json``, ``items.jsonl``, ``answers.jsonl``, ``scores.json``.
+
+Items and answers are only ever appended, one line each, written before the next step begins. A
+line that a kill cut in half is dropped when the run goes on; nothing else is lost.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, TypeVar
+
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.core.errors import StoreError
+from memantics.core.records import Answer, Item, Message, Score
+
+RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them."""
+
+    benchmark: str
+    task: str
+    title: str
+    main: str
+    unit: str
+    model: str
+    model_note: str
+    identity: Mapping[str, JsonValue]
+    options: Mapping[str, str]
+    split: str
+    limit: int | None
+    invalid: str
+    prompts: Mapping[str, str]
+    data: Mapping[str, JsonValue]
+    warning: str
+    version: str
+    fingerprint: str
+    started: str
+    finished: str = ""
+    prices: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """An item with the first prompt it was asked with."""
+
+    item: Item
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run cost."""
+
+    calls: int = 0
+    cached: int = 0
+    attempts: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A trivial model's figures on the same items."""
+
+    model: str
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All figures of a run. ``counts`` has the four statuses, always."""
+
+    main: str
+    counts: Mapping[str, int]
+    scores: tuple[Score, ...]
+    baselines: tuple[Baseline, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+T = TypeVar("T")
+_FACTS = TypeAdapter(RunFacts)
+_ITEM = TypeAdapter(ItemLine)
+_ANSWER = TypeAdapter(Answer)
+_SCORES = TypeAdapter(Scores)
+
+
+def dump_line(value: object) -> bytes:
+    """One JSON line of a record."""
+    return orjson.dumps(value, default=_default, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _default(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(type(value).__name__)
+
+
+def read_facts(folder: Path) -> RunFacts:
+    """Read ``run.json``."""
+    try:
+        return _FACTS.validate_json((folder / RUN).read_bytes())
+    except OSError as error:
+        raise StoreError(
+            f"{folder} is not a run directory: no readable {RUN}",
+            hint="give a folder that 'memantics run' wrote",
+        ) from error
+    except ValidationError as error:
+        raise StoreError(
+            f"{folder / RUN} is damaged: {error.errors()[0]['msg']}",
+            hint="run again with another --out",
+        ) from error
+
+
+def read_items(folder: Path) -> Iterator[ItemLine]:
+    """The items asked so far, in the order of asking."""
+    for number, line in _whole_lines(folder / ITEMS):
+        yield _checked(_ITEM, line, folder / ITEMS, number)
+
+
+def read_answers(folder: Path) -> Iterator[Answer]:
+    """Every attempt, in the order of writing."""
+    for number, line in _whole_lines(folder / ANSWERS):
+        yield _checked(_ANSWER, line, folder / ANSWERS, number)
+
+
+def last_answers(folder: Path) -> dict[str, Answer]:
+    """The last attempt of each item: a later line takes the place of an earlier one."""
+    return {answer.item: answer for answer in read_answers(folder)}
+
+
+def read_scores(folder: Path) -> Scores:
+    """Read ``scores.json``."""
+    try:
+        return _SCORES.validate_json((folder / SCORES).read_bytes())
+    except OSError as error:
+        raise StoreError(
+            f"{folder} has no readable {SCORES}", hint=f"memantics score {folder}"
+        ) from error
+    except ValidationError as error:
+        raise StoreError(
+            f"{folder / SCORES} is damaged: {error.errors()[0]['msg']}",
+            hint=f"memantics score {folder}",
+        ) from error
+
+
+def write_scores(folder: Path, scores: Scores) -> None:
+    """Write ``scores.json`` in one step."""
+    _replace(folder / SCORES, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
+
+
+def write_facts(folder: Path, facts: RunFacts) -> None:
+    """Write ``run.json`` in one step."""
+    _replace(folder / RUN, orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+
+
+class RunWriter:
+    """Appends to a run directory, which it locks; opening it again goes on where it stopped."""
+
+    def __init__(self, folder: Path, facts: RunFacts) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(folder)
+            self._open(folder, facts)
+        except OSError as error:
+            raise StoreError(
+                f"run directory {folder} cannot be written: {error.strerror}",
+                hint="choose another with --out",
+            ) from error
+
+    def _open(self, folder: Path, facts: RunFacts) -> None:
+        if (folder / RUN).exists():
+            before = read_facts(folder)
+            if before.fingerprint != facts.fingerprint:
+                raise StoreError(
+                    f"{folder} holds another run ({before.task}, {before.model})",
+                    hint="choose another folder with --out",
+                )
+        else:
+            write_facts(folder, facts)
+        for name in (ITEMS, ANSWERS):
+            _drop_torn_tail(folder / name)
+        self.known_items = {line.item.id for line in read_items(folder)}
+        self.last = last_answers(folder)
+        self._items: IO[bytes] = (folder / ITEMS).open("ab", buffering=0)
+        self._answers: IO[bytes] = (folder / ANSWERS).open("ab", buffering=0)
+
+    def add_item(self, item: Item, messages: tuple[Message, ...]) -> None:
+        """Write an item once."""
+        if item.id not in self.known_items:
+            self._write(self._items, ItemLine(item, messages))
+
+    def add_answer(self, answer: Answer) -> None:
+        """Write one attempt; it is on its way to the disk when this returns."""
+        self._write(self._answers, answer)
+
+    def _write(self, file: IO[bytes], record: object) -> None:
+        try:
+            file.write(dump_line(record))
+        except OSError as error:
+            raise StoreError(
+                f"run directory {self.folder} cannot be written: {error.strerror}",
+                hint="free the disk, then run the same command again: it goes on from here",
+            ) from error
+
+    def close(self) -> None:
+        """Close the files and let go of the folder."""
+        for file in (self._items, self._answers, self._lock):
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _lock(folder: Path) -> IO[bytes]:
+    lock = (folder / ".lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise StoreError(
+            f"{folder} is being written by another process",
+            hint="wait for it, or choose another --out",
+        ) from None
+    return lock
+
+
+def _drop_torn_tail(path: Path) -> None:
+    """Cut off a last line without its end: the process was killed while writing it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        while size:
+            start = max(0, size - 65536)
+            file.seek(start)
+            cut = file.read(size - start).rfind(b"\n")
+            if cut >= 0:
+                file.truncate(start + cut + 1)
+                return
+            size = start
+        file.truncate(0)
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.endswith(b"\n"):
+                yield number, line
+
+
+def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T:
+    try:
+        return adapter.validate_json(line)
+    except ValidationError as error:
+        raise StoreError(
+            f"{path}: line {number} is damaged: {error.errors()[0]['msg']}",
+            hint="remove that line; its item is asked again",
+        ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(data + b"\n")
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error

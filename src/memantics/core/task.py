@@ -1,0 +1,75 @@
+"""A task is data and pure functions; engines and models never know which one they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError
+from memantics.core.records import Form, Item, Outcome, Request, Score
+
+
+class Unparsed(Exception):  # noqa: N818 - a value of parsing, not a fault of the program
+    """Raised by a parser: the text holds no valid answer; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidPolicy:
+    """What happens to refused and unparsed answers: ask again, then count wrong or drop.
+
+    >>> InvalidPolicy.read("retry:5")
+    InvalidPolicy(attempts=5, then='wrong')
+    >>> InvalidPolicy.read("drop")
+    InvalidPolicy(attempts=1, then='drop')
+    >>> str(InvalidPolicy.read("retry:3,drop"))
+    'retry:3,drop'
+    """
+
+    attempts: int = 1
+    then: Literal["wrong", "drop"] = "wrong"
+
+    @classmethod
+    def read(cls, text: str) -> InvalidPolicy:
+        """Read ``wrong``, ``drop``, ``retry:N`` (N attempts, then wrong) or ``retry:N,drop``."""
+        head, _, tail = text.partition(",")
+        then = tail or (head if head in ("wrong", "drop") else "wrong")
+        count = 1
+        if head.startswith("retry:") and head[6:].isdecimal():
+            count = int(head[6:])
+        elif head not in ("wrong", "drop") or tail:
+            count = 0
+        if then not in ("wrong", "drop") or not 1 <= count <= 100:
+            raise InputError(
+                f"policy for invalid answers {text!r} is not known",
+                hint="use wrong, drop, retry:N or retry:N,drop with N from 1 to 100",
+            )
+        return cls(count, "drop" if then == "drop" else "wrong")
+
+    def __str__(self) -> str:
+        if self.attempts == 1:
+            return self.then
+        return f"retry:{self.attempts}" + (",drop" if self.then == "drop" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One evaluation.
+
+    ``items`` yields the items afresh each time it is called. ``ask`` makes the request; its
+    second argument is the complaint about the former attempt (``None`` at the first). ``parse``
+    turns a reply into a value or raises :class:`Unparsed`; it sees the form, not the gold.
+    ``score`` is pure; it gets what the policy for invalid answers left.
+    """
+
+    name: str
+    items: Callable[[], Iterator[Item]]
+    ask: Callable[[Item, str | None], Request]
+    parse: Callable[[str, Form], JsonValue]
+    score: Callable[[Sequence[Outcome]], tuple[Score, ...]]
+    main: str
+    invalid: InvalidPolicy = InvalidPolicy()
+    options: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)

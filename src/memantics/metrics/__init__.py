@@ -1,0 +1,1 @@
+"""Pure functions from gold and predicted values to figures."""

@@ -1,0 +1,1 @@
+"""Scores to tables, plots and one self-contained page."""

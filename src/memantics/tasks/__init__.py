@@ -1,0 +1,1 @@
+"""Pieces from which tasks are made: parsers, prompts, options."""
