@@ -12,7 +12,7 @@ from memantics.core.errors import InputError
 from memantics.core.records import Form, Item, Outcome, Request, Score
 
 
-class Unparsed(Exception):  # noqa: N818 - a value of parsing, not a fault of the program
+class Unparsed(Exception):
     """Raised by a parser: the text holds no valid answer; the message says why."""
 
 
