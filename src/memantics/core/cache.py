@@ -9,33 +9,43 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import StoreError
-from memantics.core.records import Image, Reply, Request
+from memantics.core.records import Image, Reply, Request, Sampling
 
 _FLUSH_AT = 128
 
 
-def cache_key(
-    identity: Mapping[str, JsonValue], request: Request, images: Iterable[bytes], attempt: int
-) -> bytes:
-    """The content address of a request. ``images`` are the bytes of its images, in order."""
+def request_digest(request: Request, images: Iterable[bytes]) -> str:
+    """The hash of what is sent, whoever answers: messages, image bytes and schema.
+
+    ``images`` are the bytes of the request's images, in order.
+    """
     hashes = (hashlib.sha256(data).hexdigest() for data in images)
     body = {
-        "identity": identity,
-        "sampling": asdict(request.sampling),
         "schema": request.schema,
-        "attempt": attempt,
         "messages": [
             [m.role, [{"sha256": next(hashes)} if isinstance(p, Image) else p for p in m.parts]]
             for m in request.messages
         ],
     }
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def cache_key(
+    identity: Mapping[str, JsonValue], sampling: Sampling, digest: str, attempt: int
+) -> bytes:
+    """The content address of one attempt at a request with that digest.
+
+    >>> first, second = (cache_key({}, Sampling(), "d", attempt) for attempt in (0, 1))
+    >>> first == second
+    False
+    """
+    body = {"identity": identity, "sampling": sampling, "request": digest, "attempt": attempt}
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).digest()
 
 
@@ -74,7 +84,13 @@ class Cache:
         """The reply stored under a key."""
         body = self._pending.get(key)
         if body is None:
-            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            try:
+                row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            except sqlite3.Error as error:
+                raise StoreError(
+                    f"cache {self.path} cannot be read: {error}",
+                    hint="delete that file, or use --no-cache",
+                ) from error
             if row is None:
                 return None
             body = row[0]
@@ -97,6 +113,8 @@ class Cache:
             )
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.rollback()
             raise StoreError(
                 f"cache {self.path} cannot be written: {error}",
                 hint="free the disk, or use --no-cache",

@@ -7,15 +7,16 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import orjson
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError
 
 Verdict = Literal["reproduced", "differs", "not recomputable"]
 DataKind = Literal["starter", "release"]
+Shape = TypeVar("Shape", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,29 @@ def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
                 yield number, orjson.loads(line)
             except orjson.JSONDecodeError as error:
                 raise DataError(path.name, f"not valid JSON: {error}", row=number) from error
+
+
+def conform(
+    shape: type[Shape], value: JsonValue, where: object, row: int | str | None = None
+) -> Shape:
+    """Check a record of a release against its shape; an error names file, row and field.
+
+    >>> class Meme(BaseModel, extra="forbid"):
+    ...     text: str
+    >>> conform(Meme, {"text": "hi", "txt": "hi"}, "memes.json", row=7)
+    Traceback (most recent call last):
+    memantics.core.errors.DataError: memes.json: row 7: unknown field 'txt'
+    """
+    try:
+        return shape.model_validate(value, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        problem = {
+            "extra_forbidden": f"unknown field {place!r}",
+            "missing": f"missing field {place!r}",
+        }.get(first["type"], f"field {place!r}: {first['msg']}" if place else first["msg"])
+        raise DataError(where, problem, row=row) from error
 
 
 def _read(path: Path) -> bytes:

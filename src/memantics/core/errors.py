@@ -11,6 +11,7 @@ MemanticsError
 └── ModelError           asking a model did not work
     ├── Unavailable      no call can succeed (unreachable, wrong key): exit code 2
     ├── Transient        this call may succeed later (429, 5xx, timeout, cut line)
+    │   └── Unreachable  nobody listens there (refused, unknown host): maybe not yet
     ├── Rejected         the server will never accept this request
     └── Refused          the provider's filter declined this request
 """
@@ -125,6 +126,10 @@ class Transient(ModelError):
         self.retry_after = retry_after
         self.overloaded = overloaded
         super().__init__(what, hint=hint)
+
+
+class Unreachable(Transient):
+    """No connection came about; whether that can pass, the engine judges by earlier answers."""
 
 
 class Rejected(ModelError):

@@ -170,10 +170,15 @@ class RunWriter:
 
     def __init__(self, folder: Path, facts: RunFacts) -> None:
         self.folder = folder
+        self._broken: StoreError | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(folder)
-            self._open(folder, facts)
+            try:
+                self._open(folder, facts)
+            except BaseException:
+                self._lock.close()
+                raise
         except OSError as error:
             raise StoreError(
                 f"run directory {folder} cannot be written: {error.strerror}",
@@ -207,13 +212,20 @@ class RunWriter:
         self._write(self._answers, answer)
 
     def _write(self, file: IO[bytes], record: object) -> None:
+        # After a cut line nothing may follow: the next start drops it while it is the last.
+        if self._broken is not None:
+            raise self._broken
+        line = dump_line(record)
         try:
-            file.write(dump_line(record))
+            done = file.write(line)
+            while done < len(line):  # a disk that fills up takes part of a line without an error
+                done += file.write(line[done:])
         except OSError as error:
-            raise StoreError(
+            self._broken = StoreError(
                 f"run directory {self.folder} cannot be written: {error.strerror}",
                 hint="free the disk, then run the same command again: it goes on from here",
-            ) from error
+            )
+            raise self._broken from error
 
     def close(self) -> None:
         """Close the files and let go of the folder."""

@@ -1,0 +1,54 @@
+# Every target makes and uses its own virtual environment. Needed beforehand: Python 3.11+, make, git.
+VENV   ?= .venv
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check perf docs system lock clean
+
+demo: $(VENV)/.core
+	@$(BIN)/python demo/run.py
+
+test: system check
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+perf: $(VENV)/.dev
+	$(BIN)/python -m perf
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m docs.build
+
+# Browser tests need Chromium. On Debian as root it is installed; elsewhere they skip and say so.
+system:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; fi
+
+# The pinned versions of everything, from a clean environment.
+lock:
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev,inspect]'
+	build/lock/bin/python -m pip freeze --exclude memantics > constraints.txt
+	rm -rf build/lock
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or make PYTHON=/path/to/python"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python -m venv failed: on Debian and Ubuntu, apt install python3-venv"; exit 2; }
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing Memantics into $(VENV) (a minute or two the first time)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing Memantics and its development tools into $(VENV)"
+	@$(PIP) --editable '.[dev,inspect]'
+	@touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,80 @@
+"""The releases a user has registered: one small JSON file in the home folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from memantics.core.data import Source
+from memantics.core.errors import InputError, StoreError
+from memantics.core.home import home
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One release: where it is, what was found there and when."""
+
+    name: str
+    root: Path
+    images: Path | None
+    records: int
+    checksum: str
+    added: str
+
+    @property
+    def source(self) -> Source:
+        """Where its reader begins."""
+        return Source("release", self.root, self.images)
+
+
+_TABLE = TypeAdapter(dict[str, Registered])
+
+
+def read_registry() -> dict[str, Registered]:
+    """All registered releases by benchmark name."""
+    path = home() / "releases.json"
+    try:
+        return _TABLE.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        raise StoreError(
+            f"registry {path} cannot be read: {str(error).splitlines()[0]}",
+            hint="remove that file and run 'memantics data add' again",
+        ) from error
+
+
+def write_registered(entry: Registered) -> None:
+    """Add or replace one release."""
+    path = home() / "releases.json"
+    table = read_registry() | {entry.name: entry}
+    body = orjson.dumps(table, default=str, option=orjson.OPT_INDENT_2)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(body)
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"registry {path} cannot be written: {error.strerror}",
+            hint="set MEMANTICS_HOME to a writable folder",
+        ) from error
+
+
+def find_registered(name: str) -> Registered:
+    """The release of a benchmark, or what to do to have one."""
+    entry = read_registry().get(name)
+    if entry is None:
+        raise InputError(
+            f"no release of {name} is registered",
+            hint=f"memantics data add {name} DIR, or use --data starter",
+        )
+    if not entry.root.is_dir():
+        raise InputError(
+            f"the release of {name} is no longer at {entry.root}",
+            hint=f"memantics data add {name} DIR with its new place",
+        )
+    return entry

@@ -1,0 +1,117 @@
+"""Answers to figures. Reads a run directory, calls no model but the trivial baselines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from memantics.core.errors import StoreError
+from memantics.core.model import Model
+from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Request
+from memantics.core.rundir import (
+    Baseline,
+    Scores,
+    Usage,
+    read_answers,
+    read_facts,
+    read_items,
+    write_scores,
+)
+from memantics.core.task import InvalidPolicy, Task, Unparsed
+
+
+def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
+    """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
+    facts = read_facts(folder)
+    items = {line.item.id: line.item for line in read_items(folder)}
+    if not items:
+        raise StoreError(
+            f"{folder} holds no items yet", hint="run the command that made it once more"
+        )
+    attempts = list(read_answers(folder))
+    last = {answer.item: answer for answer in attempts}
+    outcomes = [_outcome(item, last[item.id], task) for item in items.values() if item.id in last]
+    scores = Scores(
+        main=task.main,
+        counts=count_statuses(outcomes),
+        scores=task.score(keep_scored(outcomes, task.invalid)),
+        baselines=tuple(
+            Baseline(model.name, task.score(list(_ask_baseline(items.values(), task, model))))
+            for model in baselines
+            if model.name != facts.model
+        ),
+        usage=add_up(attempts, facts.prices),
+    )
+    write_scores(folder, scores)
+    return scores
+
+
+def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """The four counts; each is always there.
+
+    >>> count_statuses([])
+    {'answered': 0, 'refused': 0, 'unparsed': 0, 'failed': 0}
+    """
+    counts = dict.fromkeys(STATUSES, 0)
+    for outcome in outcomes:
+        counts[outcome.status] += 1
+    return {str(status): count for status, count in counts.items()}
+
+
+def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outcome]:
+    """What the policy leaves to score. A failed call says nothing about a model: never scored."""
+    return [
+        outcome
+        for outcome in outcomes
+        if outcome.status == "answered" or (outcome.status != "failed" and policy.then == "wrong")
+    ]
+
+
+def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
+    """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
+
+    >>> add_up([Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)], (2.0, 8.0)).cost
+    0.00208
+    """
+    total = Usage()
+    for answer in attempts:
+        total = replace(
+            total,
+            calls=total.calls + (0 if answer.cached else answer.calls),
+            cached=total.cached + answer.cached,
+            attempts=total.attempts + 1,
+            tokens_in=total.tokens_in + answer.tokens_in,
+            tokens_out=total.tokens_out + answer.tokens_out,
+            seconds=total.seconds + answer.seconds,
+        )
+    if prices is None:
+        return total
+    cost = (total.tokens_in * prices[0] + total.tokens_out * prices[1]) / 1e6
+    return replace(total, cost=round(cost, 6))
+
+
+def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
+    """Parse again what was answered: a mended parser needs no new call."""
+    attempts = answer.attempt + 1
+    if answer.status in ("refused", "failed"):
+        return Outcome(item, answer.status, None, attempts)
+    try:
+        return Outcome(item, "answered", task.parse(answer.text, item.form), attempts)
+    except Unparsed:
+        return Outcome(item, "unparsed", None, attempts)
+
+
+def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> Iterator[Outcome]:
+    async def ask_all() -> list[str]:
+        # The images go along for their names: a seeded draw must differ between like forms.
+        requests = [Request((Message("user", item.images),), item.form) for item in kept]
+        return [(await model.answer(request)).text for request in requests]
+
+    kept = list(items)
+    for item, text in zip(kept, asyncio.run(ask_all()), strict=True):
+        try:
+            yield Outcome(item, "answered", task.parse(text, item.form))
+        except Unparsed:
+            yield Outcome(item, "unparsed")
