@@ -8,7 +8,11 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 .PHONY: demo test check perf docs system lock clean
 
 demo: $(VENV)/.core
-	@$(BIN)/python demo/run.py
+	@rm -rf demo/runs
+	@$(BIN)/memantics run mquest punmemecn --data starter --out demo/runs \
+		--model embedded/reader --model baseline/longest --model baseline/positive
+	@$(BIN)/memantics report demo/runs/* --out demo/report.html
+	@echo "Open demo/report.html in a browser."
 
 test: system check
 
@@ -51,4 +55,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist runs demo .mypy_cache .ruff_cache .pytest_cache

@@ -10,17 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
+import orjson
 from pydantic import JsonValue
 
+from memantics import __version__
 from memantics.core.card import Card, TaskCard, read_card, read_policy
 from memantics.core.data import DataKind, Found, Source
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.model import Model
 from memantics.core.registry import find_registered, read_registry
+from memantics.core.rundir import RunFacts
 from memantics.core.task import InvalidPolicy, Task
 from memantics.models.baseline import open_baseline
+from memantics.run.evaluate import Question, pose
+from memantics.run.facts import DataFacts, Scope
 
 PACKAGE = Path(__file__).parent
 STARTER_IMAGES = PACKAGE / "starter" / "images"
@@ -163,6 +168,48 @@ def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     return find_registered(benchmark.card.name).source
 
 
+def pose_task(
+    ref: TaskRef,
+    options: Mapping[str, str],
+    scope: tuple[DataKind | None, str | None, int | None],
+    invalid: str | None,
+) -> Question:
+    """A task on its data; ``scope`` is kind of data, split and limit as the user gave them."""
+    kind, split, limit = scope
+    splits = ref.card.splits
+    if split is not None and split not in splits:
+        raise UnknownName(f"split of {ref.name}:", split, splits)
+    source = find_source(ref.benchmark, kind)
+    own = {option.name for option in ref.card.option}
+    chosen = {name: value for name, value in options.items() if name in own}
+    task = ref.make(chosen, split or splits[0], source, invalid)
+    data = describe_data(ref.benchmark, source)
+    return pose((ref.benchmark.card, ref.card), task, data, Scope(split or splits[0], limit))
+
+
+def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
+    """Which data these are: those of a release as they were registered, the sample as it is."""
+    card = benchmark.card
+    if source.kind == "release":
+        entry = find_registered(card.name)
+        release = card.release
+        return DataFacts(
+            "release",
+            entry.checksum,
+            entry.records,
+            release.revision if release else "",
+            release.licence if release else "",
+        )
+    found = benchmark.survey(benchmark.open(source))
+    return DataFacts("starter", found.checksum, found.records, __version__, card.sample.licence)
+
+
+def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:
+    """The task of a finished run, without its data: it can parse and score."""
+    ref = find_tasks([facts.task])[0]
+    return ref, ref.make(facts.options, facts.split, None, invalid or facts.invalid)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """What a user says about a model besides its name. ``params`` go to the server as they are."""
@@ -196,6 +243,7 @@ def open_model(name: str, settings: ModelSettings) -> Model:
 
 def _open_openai(name: str, settings: ModelSettings) -> Model:
     from memantics.models.openai import OpenAIModel, OpenAISettings  # noqa: PLC0415
+    from memantics.models.wire import WireSettings  # noqa: PLC0415
 
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
@@ -207,8 +255,41 @@ def _open_openai(name: str, settings: ModelSettings) -> Model:
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
-        OpenAISettings.read(settings.params, settings.timeout, settings.concurrency),
+        OpenAISettings(
+            wire=WireSettings(**_wire(settings.params)),
+            connections=settings.concurrency,
+            timeout=settings.timeout,
+        ),
     )
+
+
+def _wire(params: Mapping[str, str]) -> dict[str, Any]:
+    """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
+    closed = {
+        "token_field": ("max_tokens", "max_completion_tokens"),
+        "structured": ("strict", "object", "off"),
+        "image_detail": ("auto", "low", "high"),
+    }
+    named: dict[str, Any] = {}
+    extra: dict[str, JsonValue] = {}
+    for name, value in params.items():
+        if name in closed:
+            if value not in closed[name]:
+                raise UnknownName(f"value of --param {name}:", value, closed[name])
+            named[name] = value
+        elif name == "reasoning_effort":
+            named[name] = value
+        else:
+            extra[name] = _json_or_text(value)
+    return named | {"extra": extra}
+
+
+def _json_or_text(value: str) -> JsonValue:
+    try:
+        parsed: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return parsed
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001

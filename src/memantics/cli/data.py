@@ -48,7 +48,7 @@ def add(
         )
     )
     _show_found(benchmark, found)
-    _show_statistics(statistics)
+    _show_statistics(_printed(statistics, name))
     console().print(f"registered: memantics run {name} --data release")
 
 
@@ -89,7 +89,7 @@ def check(name: Name) -> None:
     entry = find_registered(name)
     found, statistics = _read(benchmark, entry.source)
     _show_found(benchmark, found)
-    _show_statistics(statistics)
+    _show_statistics(_printed(statistics, name))
     if found.checksum != entry.checksum:
         raise InputError(
             f"{name}: the files changed since {entry.added} (checksum {found.checksum[:12]},"
@@ -177,6 +177,16 @@ def _reasons(found: Found) -> dict[str, int]:
     for skip in found.skips:
         counts[skip.reason] = counts.get(skip.reason, 0) + 1
     return counts
+
+
+def _printed(rows: Sequence[Statistic], name: str) -> list[Statistic]:
+    """The figures that the paper prints; the rest is a command away."""
+    kept = [row for row in rows if row.paper is not None]
+    console().print(
+        f"The paper's {len(kept)} figures follow; all {len(rows)}: memantics data stats {name}",
+        style="dim",
+    )
+    return kept
 
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,8 +59,10 @@ class ImageFacts:
 def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     """Read a file that should be an image, without ever holding more than the limit."""
     try:
-        with path.open("rb") as file:
-            data = file.read(bounds.max_bytes + 1)
+        with path.open("rb", buffering=0) as file:
+            # Asking for the limit at once would set that much memory aside for every image.
+            size = os.fstat(file.fileno()).st_size
+            data = file.readall() if 0 < size <= bounds.max_bytes else _read_up_to(file, bounds)
     except FileNotFoundError:
         raise ImageError(
             path.name, "missing", "no such file", hint=f"expected in {path.parent}"
@@ -69,6 +72,15 @@ def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     if len(data) > bounds.max_bytes:
         raise ImageError(path.name, "too many bytes", f"more than {bounds.max_bytes:,}")
     return data
+
+
+def _read_up_to(file: io.FileIO, bounds: Bounds) -> bytes:
+    """Read what does not tell its size, or tells too much."""
+    pieces, left = [], bounds.max_bytes + 1
+    while left > 0 and (piece := file.read(min(left, 1 << 20))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
 
 
 def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts:

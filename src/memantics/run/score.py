@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from memantics.core.rundir import (
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 
 
-def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
+async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
     """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
     facts = read_facts(folder)
     items = {line.item.id: line.item for line in read_items(folder)}
@@ -38,9 +37,11 @@ def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
         counts=count_statuses(outcomes),
         scores=task.score(keep_scored(outcomes, task.invalid)),
         baselines=tuple(
-            Baseline(model.name, task.score(list(_ask_baseline(items.values(), task, model))))
-            for model in baselines
-            if model.name != facts.model
+            [
+                Baseline(model.name, task.score(await _ask_baseline(items.values(), task, model)))
+                for model in baselines
+                if model.name != facts.model
+            ]
         ),
         usage=add_up(attempts, facts.prices),
     )
@@ -103,15 +104,13 @@ def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
         return Outcome(item, "unparsed", None, attempts)
 
 
-def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> Iterator[Outcome]:
-    async def ask_all() -> list[str]:
+async def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> list[Outcome]:
+    outcomes = []
+    for item in items:
         # The images go along for their names: a seeded draw must differ between like forms.
-        requests = [Request((Message("user", item.images),), item.form) for item in kept]
-        return [(await model.answer(request)).text for request in requests]
-
-    kept = list(items)
-    for item, text in zip(kept, asyncio.run(ask_all()), strict=True):
+        reply = await model.answer(Request((Message("user", item.images),), item.form))
         try:
-            yield Outcome(item, "answered", task.parse(text, item.form))
+            outcomes.append(Outcome(item, "answered", task.parse(reply.text, item.form)))
         except Unparsed:
-            yield Outcome(item, "unparsed")
+            outcomes.append(Outcome(item, "unparsed"))
+    return outcomes

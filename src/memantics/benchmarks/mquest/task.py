@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from memantics.benchmarks.mquest.load import Question, open_release
 from pydantic import JsonValue
 
+from memantics.benchmarks.mquest.load import Question, Release, open_release
 from memantics.core.card import read_card, resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import DataError
@@ -46,13 +46,18 @@ def make(
     )
 
 
+@cache
+def _open(source: Source, split: str) -> tuple[Release, str | None]:
+    """The release and its commonest key; read once, since items are walked more than once."""
+    release = open_release(source)
+    keys = (q.answer for q in release.questions(split))
+    return release, commonest(LETTERS[key] for key in keys if key is not None)
+
+
 def _items(source: Source | None, split: str, images: str) -> Iterator[Item]:
     if source is None:
         raise DataError("mquest", "no data to ask about", hint="memantics data add mquest DIR")
-    release = open_release(source)
-    majority = commonest(
-        LETTERS[q.answer] for q in release.questions(split) if q.answer is not None
-    )
+    release, majority = _open(source, split)
     for question in release.questions(split):
         if question.answer is None or (question.image is None and images == "present"):
             continue
@@ -135,7 +140,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     kinds = [o.item.tags["kind"] for o in outcomes]
     dimensions = [o.item.tags["dimension"] for o in outcomes]
     groups = group_hits(right, memes, kinds, frozenset("TR"))
-    low_high = macro_interval(right, dimensions, memes) or (None, None)
+    low, high = macro_interval(right, dimensions, memes) or (None, None)
     return (
         _share("accuracy", right, memes),
         *(
@@ -152,7 +157,8 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             "macro_accuracy",
             macro(accuracy_by(right, dimensions)),
             len(set(dimensions)),
-            *low_high,
+            low,
+            high,
             note="unweighted mean over dimensions; n counts dimensions",
         ),
         *(

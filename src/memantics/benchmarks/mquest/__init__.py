@@ -1,0 +1,1 @@
+"""M-QUEST: questions about memes over ten dimensions of meaning, and their knowledge bases."""

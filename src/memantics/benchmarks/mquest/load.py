@@ -1,0 +1,323 @@
+"""Reader of the M-QUEST release: candidate questions and knowledge bases, image paths by id."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from memantics.benchmarks.mquest.dimension import (
+    ALIASES,
+    DIMENSIONS,
+    EXTRA_DIMENSIONS,
+    canonical,
+    find_dimension,
+)
+from memantics.benchmarks.mquest.knowledge import (
+    RAW,
+    REFINED,
+    Individual,
+    Relation,
+    meme_of,
+    read_raw,
+    read_refined,
+)
+from memantics.benchmarks.mquest.selection import find_selection
+from memantics.core.data import Source, conform, read_json
+from memantics.core.errors import DataError, UnknownName
+
+__all__ = [
+    "ALIASES",
+    "DIMENSIONS",
+    "EXTRA_DIMENSIONS",
+    "SPLITS",
+    "Individual",
+    "Question",
+    "QuestionFile",
+    "Relation",
+    "Release",
+    "fault",
+    "is_none_option",
+    "open_release",
+]
+
+SPLITS = ("all", "ten", "toxmquest350")
+QA_FOLDERS = (
+    "output_reversed/hateful_memes_out_final",
+    "hateful_memes_out_final",
+    "qa",
+    "benchmark_extracted",
+    ".",
+)
+KB_FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".")
+IMAGE_FOLDERS = ("img/hateful-memes-img", "images", "benchmark_imgs", "img")
+ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
+Found = TypeVar("Found")
+_MEME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question. ``answer`` is the index of the right option, None where there is not one."""
+
+    id: str
+    meme: str
+    dimension: str
+    question: str
+    options: tuple[str, ...]
+    answer: int | None
+    explanation: str
+    related: tuple[str, ...]
+    generator: str
+    image: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """Where a question lies, and what its folder and name already say."""
+
+    path: Path
+    meme: str
+    declared: str
+
+    @property
+    def id(self) -> str:
+        """The file's stem."""
+        return self.path.name.removesuffix(".jsonld")
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Option(_Closed):
+    text: str
+    is_correct: bool
+
+
+class _SourceImage(_Closed):
+    id: JsonValue = Field(alias="@id")
+    type: JsonValue = Field(alias="@type")
+    filename: str
+    path: JsonValue
+
+
+class _Pair(_Closed):
+    context: JsonValue = Field(alias="@context")
+    id: str = Field(alias="@id")
+    type: Literal["QuestionAnswerPair"] = Field(alias="@type")
+    question: str = Field(min_length=1)
+    answers: list[_Option]
+    explanation: str
+    dimension: str
+    related: list[str] = Field(alias="relatedInstances")
+    timestamp: JsonValue = Field(alias="generationTimestamp")
+    generator: str = Field(alias="generationMethod")
+    image: _SourceImage = Field(alias="sourceImage")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One copy of the release. Files are listed when it is opened and read when asked for."""
+
+    source: Source
+    qa: Path | None
+    files: tuple[QuestionFile, ...]
+    raw: tuple[Path, ...]
+    refined: tuple[Path, ...]
+    images: Path | None
+    pictures: frozenset[str]
+    ontology: Path | None
+
+    def questions(self, split: str = "all") -> Iterator[Question]:
+        """The well-formed questions of a split, by meme; malformed ones are left out."""
+        files = self.select(split)
+        return (own for own in map(self.read_question, files) if not fault(own))
+
+    def select(self, split: str) -> tuple[QuestionFile, ...]:
+        """The files of a split; a split of which nothing is here is an error."""
+        if split not in SPLITS:
+            raise UnknownName("split", split, SPLITS)
+        files = self.files
+        if split == "ten":
+            files = tuple(f for f in files if find_dimension(f.declared) in DIMENSIONS)
+        elif split == "toxmquest350":
+            files = tuple(f for f in files if f.id in self.selection)
+        if not files:
+            raise DataError(
+                self.source.root,
+                f"none of the questions of split {split} is in this copy",
+                hint="use --split all, or add a copy with the question files",
+            )
+        return files
+
+    @cached_property
+    def selection(self) -> frozenset[str]:
+        """Ids of the questions on which the paper's toxicity figures were computed."""
+        return frozenset(find_selection(self.source.root))
+
+    @cached_property
+    def memes(self) -> tuple[str, ...]:
+        """Every meme that has a question or a knowledge base here."""
+        known = {own.meme for own in self.files}
+        return tuple(sorted(known.union(map(meme_of, self.raw), map(meme_of, self.refined))))
+
+    def read_question(self, file: QuestionFile) -> Question:
+        """Read one file, well-formed or not (see :func:`fault`)."""
+        pair = conform(_Pair, read_json(file.path), file.path.name)
+        dimension = canonical(pair.dimension, file.path.name)
+        if dimension != find_dimension(file.declared):
+            raise DataError(
+                file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
+            )
+        keys = [index for index, option in enumerate(pair.answers) if option.is_correct]
+        return Question(
+            id=file.id,
+            meme=file.meme,
+            dimension=dimension,
+            question=pair.question,
+            options=tuple(option.text for option in pair.answers),
+            answer=keys[0] if len(keys) == 1 else None,
+            explanation=pair.explanation,
+            related=tuple(pair.related),
+            generator=pair.generator,
+            image=self._find_image(pair.image.filename, file),
+        )
+
+    def _find_image(self, name: str, file: QuestionFile) -> Path | None:
+        if not name or name in (".", "..") or re.search(r"[/\\\0]", name):
+            raise DataError(
+                file.path.name, f"image name {name[:60]!r} leads outside the image folder"
+            )
+        return self.images / name if self.images and name in self.pictures else None
+
+    def individuals(self, kind: Literal["raw", "refined"] = "raw") -> Iterator[Individual]:
+        """What the knowledge bases say, one meme after the other."""
+        read, paths = (read_raw, self.raw) if kind == "raw" else (read_refined, self.refined)
+        return (individual for path in paths for individual in read(path))
+
+
+def is_none_option(text: str) -> bool:
+    """Whether an option says that none of the others is right.
+
+    >>> is_none_option("none of the others. "), is_none_option("None of them")
+    (True, False)
+    """
+    return text.strip().rstrip(".").casefold() == "none of the others"
+
+
+def fault(question: Question) -> str:
+    """What makes a question unusable, or nothing.
+
+    >>> good = Question("1", "1", "Scene", "?", ("a", "b", "c", "None of the others"), 0, "",
+    ...                 (), "", None)
+    >>> fault(good)
+    ''
+    """
+    options = question.options
+    if len(options) != 4:
+        return f"has {len(options)} options instead of 4"
+    if len({option.strip() for option in options}) != 4:
+        return "repeats an option"
+    if question.answer is None:
+        return "does not mark exactly one option as right"
+    if sum(map(is_none_option, options)) != 1:
+        return "does not offer 'None of the others' exactly once"
+    return ""
+
+
+def open_release(source: Source) -> Release:
+    """Find questions, knowledge bases and images below the folder, in any official layout."""
+    root = source.root
+    if not root.is_dir():
+        raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
+    qa, files = _first(root, QA_FOLDERS, _list_questions)
+    _, bases = _first(root, KB_FOLDERS, _list_bases)
+    raw = tuple(path for path in bases if path.name.endswith(RAW))
+    refined = tuple(path for path in bases if path.name.endswith(REFINED))
+    if not files and not bases:
+        raise DataError(
+            root,
+            "no M-QUEST release here: looked for questions in <id>_qa/<Dimension>/*.jsonld "
+            f"(below {', '.join(QA_FOLDERS[:3])}) and knowledge bases named <id>{RAW} or "
+            f"<id>{REFINED} (below {', '.join(KB_FOLDERS[:3])})",
+            hint="give the clone of semantic-memes or the folder with these files",
+        )
+    images = _find_images(source)
+    pictures = frozenset(_names(images)) if images else frozenset[str]()
+    ontology = next((root / name for name in ONTOLOGIES if (root / name).is_file()), None)
+    return Release(source, qa, files, raw, refined, images, pictures, ontology)
+
+
+def _first(
+    root: Path, folders: tuple[str, ...], listing: Callable[[Path], Iterator[Found]]
+) -> tuple[Path | None, tuple[Found, ...]]:
+    """The first of the folders in which there is anything, and what is in it."""
+    for name in folders:
+        if found := tuple(listing(root / name)):
+            return root / name, found
+    return None, ()
+
+
+def _list_questions(folder: Path) -> Iterator[QuestionFile]:
+    seen: dict[str, Path] = {}
+    for name in sorted(_names(folder)):
+        meme = name.removesuffix("_qa")
+        if meme == name or not _MEME.fullmatch(meme) or not (folder / name).is_dir():
+            continue
+        for path in sorted(_find_jsonld(folder / name)):
+            file = _place(path, meme)
+            if file.id in seen:
+                raise DataError(path.name, f"a question of this id is in {seen[file.id].parent}")
+            seen[file.id] = path
+            yield file
+
+
+def _find_jsonld(folder: Path) -> Iterator[Path]:
+    """Question files in the folders of a meme's dimensions, or directly in the meme's folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _find_jsonld(Path(entry.path))
+            elif entry.name.endswith(".jsonld") and not entry.name.startswith("."):
+                yield Path(entry.path)
+
+
+def _place(path: Path, meme: str) -> QuestionFile:
+    head, mark, tail = path.name.removesuffix(".jsonld").rpartition("_qa_")
+    declared = head.removeprefix(f"{meme}_")
+    if not mark or not tail or declared == head:
+        raise DataError(
+            path.name, f"expected a name like {meme}_<Dimension>_qa_<id>.jsonld in {path.parent}"
+        )
+    canonical(declared, path.name)
+    return QuestionFile(path, meme, declared)
+
+
+def _list_bases(folder: Path) -> Iterator[Path]:
+    for name in sorted(_names(folder)):
+        if name.endswith((RAW, REFINED)) and not name.startswith("."):
+            yield folder / name
+
+
+def _find_images(source: Source) -> Path | None:
+    if source.images is not None:
+        return source.images if source.images.is_dir() else None
+    return next(
+        (source.root / name for name in IMAGE_FOLDERS if (source.root / name).is_dir()), None
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise DataError(folder, f"cannot be read: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""PunMemeCN: Chinese pun memes, their look-alikes, sentiments and chats."""

@@ -1,0 +1,132 @@
+"""Open a copy of PunMemeCN, in any of its official layouts."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from memantics.benchmarks.punmemecn.records import (
+    LABELS,
+    LEVELS,
+    ROLES,
+    TARGETS,
+    TOPICS,
+    TYPES,
+    Chat,
+    Conversation,
+    Level,
+    Meme,
+    Role,
+    Topic,
+)
+from memantics.benchmarks.punmemecn.rows import Findings, read_chats, read_memes
+from memantics.core.data import Skip, Source
+from memantics.core.errors import DataError, UnknownName
+
+__all__ = [
+    "LABELS",
+    "LEVELS",
+    "ROLES",
+    "TARGETS",
+    "TOPICS",
+    "TYPES",
+    "Chat",
+    "Conversation",
+    "Level",
+    "Meme",
+    "Release",
+    "Role",
+    "Topic",
+    "open_release",
+]
+
+META = "_Meta.json"
+CHATS: Mapping[Level, str] = MappingProxyType(
+    {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
+)
+# A clone, the folder its README names, the data folder, the files alone.
+_PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A copy of PunMemeCN: all memes in file order, their conversations, the chats by level."""
+
+    folder: Path
+    files: tuple[Path, ...]
+    memes: tuple[Meme, ...]
+    conversations: tuple[Conversation, ...]
+    easy: tuple[Chat, ...]
+    hard: tuple[Chat, ...]
+    skips: tuple[Skip, ...]
+    repairs: Mapping[str, int]
+
+    def chats(self, level: str) -> tuple[Chat, ...]:
+        """The chats of a level whose four options lie in this copy."""
+        if level not in LEVELS:
+            raise UnknownName("level", level, LEVELS)
+        return self.easy if level == "easy" else self.hard
+
+    def by_id(self) -> dict[str, Meme]:
+        """The memes by id."""
+        return {meme.id: meme for meme in self.memes}
+
+
+def open_release(source: Source) -> Release:
+    """Read a copy of the release; what is not as it should be is named with file and row."""
+    folder = _find_folder(source.root)
+    images = _list_images(folder, source.images)
+    findings = Findings()
+    memes, conversations = read_memes(folder / META, images.get, findings)
+    puns = frozenset(meme.id for meme in memes if meme.is_pun)
+    # The same slips stand in the metadata and in both chat files: count each file by itself.
+    repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
+    chats: dict[Level, tuple[Chat, ...]] = {"easy": (), "hard": ()}
+    files = [folder / META]
+    for level, name in CHATS.items():
+        if (folder / name).is_file():
+            files.append(folder / name)
+            findings.repairs = Counter()
+            chats[level] = read_chats(folder / name, level, puns, findings)
+            repairs.update({f"{name}: {what}": n for what, n in findings.repairs.items()})
+    return Release(
+        folder=folder,
+        files=tuple(files),
+        memes=memes,
+        conversations=conversations,
+        easy=chats["easy"],
+        hard=chats["hard"],
+        skips=tuple(findings.skips),
+        repairs=MappingProxyType(dict(repairs)),
+    )
+
+
+def _find_folder(root: Path) -> Path:
+    for place in _PLACES:
+        if (root / place / META).is_file():
+            return root / place
+    looked = ", ".join(f"{place}/{META}" if place else META for place in _PLACES)
+    raise DataError(
+        root,
+        f"no PunMemeCN release: looked for {looked}",
+        hint="give the folder of a clone of the official repository, or the one with its files",
+    )
+
+
+def _list_images(folder: Path, given: Path | None) -> dict[str, Path]:
+    """The PNG files by name: in the folder given, else beside the metadata or in ``images``."""
+    if given is not None and not given.is_dir():
+        raise DataError(given, "no such folder of images", hint="check the path")
+    places = (given,) if given is not None else (folder, folder / "images")
+    found: dict[str, Path] = {}
+    for place in places:
+        if place.is_dir():
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".png") and entry.is_file():
+                        found.setdefault(entry.name, place / entry.name)
+    return found

@@ -1,0 +1,227 @@
+"""The figures of the paper that PunMemeCN's files can tell, recomputed."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.load import (
+    META,
+    TARGETS,
+    TOPICS,
+    TYPES,
+    Chat,
+    Meme,
+    Release,
+)
+from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
+
+# The groups and the chat that the authors show as examples and leave out of evaluation.
+DETECTION_EXAMPLES = frozenset({"CN00601"})
+SENTIMENT_EXAMPLES = frozenset({"CN00601", "CN00603", "CN00604"})
+CHAT_EXAMPLE = "chat_00100"
+PER_TARGET = 400
+NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")
+
+
+def statistics(release: Release) -> dict[str, JsonValue]:
+    """Every figure under its key; None where this copy, or any copy, cannot tell."""
+    puns = [meme for meme in release.memes if meme.is_pun]
+    return {
+        **_sizes(release.memes),
+        **_sentiment(puns),
+        **_agreement(release.memes, puns),
+        **_captions(release.memes, puns),
+        **_conversations(release, puns),
+        **_distinct(line for talk in release.conversations for line in talk.lines),
+        **_options(release),
+        **_evaluation(release, puns),
+        **dict.fromkeys(NOT_RELEASED),
+    }
+
+
+def share(part: int, whole: int, digits: int) -> float | None:
+    """A percentage, rounded; None of nothing.
+
+    >>> share(1454, 1959, 2), share(0, 0, 1)
+    (74.22, None)
+    """
+    return round(100 * part / whole, digits) if whole else None
+
+
+def _sizes(memes: Sequence[Meme]) -> dict[str, JsonValue]:
+    puns = sum(meme.is_pun for meme in memes)
+    return {
+        "memes.total": len(memes),
+        "memes.pun": puns,
+        "memes.non_pun": len(memes) - puns,
+        "memes.groups": len({meme.group for meme in memes}),
+    }
+
+
+def _sentiment(puns: Sequence[Meme]) -> dict[str, JsonValue]:
+    targets = Counter(meme.target for meme in puns)
+    types = Counter(meme.type for meme in puns)
+    both = sum(meme.sentiment == "other-negative" for meme in puns)
+    found: dict[str, JsonValue] = {}
+    for name in TARGETS:
+        found[f"sentiment.target.{name}"] = targets[name]
+        found[f"sentiment.target.{name}.share"] = share(targets[name], len(puns), 1)
+    for name in TYPES:
+        found[f"sentiment.type.{name}"] = types[name]
+        found[f"sentiment.type.{name}.share"] = share(types[name], len(puns), 1)
+    found["sentiment.other_negative"] = both
+    found["sentiment.other_negative.share"] = share(both, len(puns), 2)
+    return found
+
+
+def _agreement(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonValue]:
+    def unanimous(part: Iterable[Meme]) -> int:
+        return sum(len(set(meme.votes)) == 1 for meme in part)
+
+    def human(matches: Callable[[str, Meme], bool]) -> float | None:
+        hits = sum(matches(vote, meme) for meme in puns for vote in meme.votes)
+        return share(hits, sum(len(meme.votes) for meme in puns), 2)
+
+    split = [meme for meme in memes if len(set(meme.votes)) == len(meme.votes)]
+    overruled = 0
+    for meme in memes:
+        label, times = Counter(meme.votes).most_common(1)[0]
+        overruled += times > 1 and label != meme.sentiment
+    return {
+        "agreement.sentiment.all": share(unanimous(memes), len(memes), 2),
+        "agreement.sentiment.all.count": unanimous(memes),
+        "agreement.sentiment.pun": share(unanimous(puns), len(puns), 1),
+        "human.target": human(lambda vote, meme: vote.partition("-")[0] == meme.target),
+        "human.type": human(lambda vote, meme: vote.partition("-")[2] == meme.type),
+        "human.overall": human(lambda vote, meme: vote == meme.sentiment),
+        "votes.majority.overruled": overruled,
+        "votes.three_ways.all": len(split),
+        "votes.three_ways.pun": sum(meme.is_pun for meme in split),
+    }
+
+
+def _captions(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonValue]:
+    from pypinyin import lazy_pinyin  # noqa: PLC0415 - loaded at first use
+
+    changed = [(m.caption, m.reading) for m in puns if m.reading and m.reading != m.caption]
+    level = [(printed, heard) for printed, heard in changed if len(printed) == len(heard)]
+    exact = sum(lazy_pinyin(printed) == lazy_pinyin(heard) for printed, heard in level)
+    readings = {meme.group: meme.reading for meme in puns}
+    told = [meme for meme in memes if meme.role == "similar_text"]
+    as_pun = Counter(meme.caption for meme in puns)
+    as_other = Counter(meme.caption for meme in memes if not meme.is_pun)
+    length = sum(len(meme.caption) for meme in puns)
+    return {
+        "puns.homophone": len(changed),
+        "puns.homophone.exact": exact,
+        "puns.homophone.fuzzy": len(level) - exact,
+        "puns.homophone.length": len(changed) - len(level),
+        "puns.polysemy": len(puns) - len(changed),
+        "captions.length.pun": round(length / len(puns), 1) if puns else None,
+        "captions.similar_text_is_reading": sum(m.caption == readings[m.group] for m in told),
+        "captions.pun_and_not": len(as_pun.keys() & as_other.keys()),
+        "captions.bound.f1": _best_f1(as_pun, as_other),
+    }
+
+
+def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
+    """The F1 of the best detector that sees captions only: each caption gets one answer."""
+    mixed = sorted(
+        (caption for caption in as_pun if caption in as_other),
+        key=lambda caption: as_other[caption] / as_pun[caption],
+    )
+    hits = as_pun.total() - sum(as_pun[caption] for caption in mixed)
+    best, false = hits, 0
+    missed = as_pun.total() - hits
+    top = 2 * best / (2 * best + missed) if best else 0.0
+    for caption in mixed:  # from the captions that are cheapest to call puns
+        hits, missed = hits + as_pun[caption], missed - as_pun[caption]
+        false += as_other[caption]
+        top = max(top, 2 * hits / (2 * hits + missed + false))
+    return round(top, 3) if as_pun else None
+
+
+def _conversations(release: Release, puns: Sequence[Meme]) -> dict[str, JsonValue]:
+    talks = release.conversations
+    told = Counter(talk.meme for talk in talks)
+    per_pun = Counter(told[meme.id] for meme in puns)
+    lines = Counter(len(talk.lines) for talk in talks)
+    topics = Counter(talk.topic for talk in talks)
+    return {
+        "chats.total": len(talks),
+        "chats.per_pun.min": min(per_pun, default=None),
+        "chats.per_pun.max": max(per_pun, default=None),
+        **{f"chats.per_pun.{n}": per_pun[n] for n in range(6)},
+        "chats.turns.max": max(lines, default=None),
+        **{f"chats.turns.{n}": lines[n] for n in (4, 5, 6)},
+        **{f"chats.topic.{topic}": topics[topic] for topic in TOPICS},
+        "chats.slips.glued_tag": release.repairs.get(f"{META}: {GLUED_TAG}", 0),
+        "chats.slips.stray_stop": release.repairs.get(f"{META}: {STRAY_STOP}", 0),
+    }
+
+
+def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
+    """Distinct-1 and -2: different n-grams over all n-grams, within lines as released."""
+    with warnings.catch_warnings():
+        # Its own source warns when it is compiled; that is not the user's concern.
+        warnings.simplefilter("ignore")
+        import jieba  # noqa: PLC0415 - loaded at first use
+
+    jieba.setLogLevel(logging.WARNING)
+    words: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        cut: list[str] = jieba.lcut(line.removeprefix("甲：").removeprefix("乙："))
+        words.update(cut)
+        pairs.update(pairwise(cut))
+    return {
+        "chats.distinct_1": round(len(words) / words.total(), 4) if words else None,
+        "chats.distinct_2": round(len(pairs) / pairs.total(), 4) if pairs else None,
+    }
+
+
+def _options(release: Release) -> dict[str, JsonValue]:
+    types = {meme.id: meme.type for meme in release.memes}
+    easy = {chat.id: chat for chat in release.easy}
+    pairs = [(easy[chat.id], chat) for chat in release.hard if chat.id in easy]
+
+    def drawn(chat: Chat) -> bool:
+        return all(meme in chat.candidates[kind] for kind, meme in chat.distractors)
+
+    def same_type(chat: Chat) -> bool:
+        return types[dict(chat.distractors)["sentiment_sim"]] == types[chat.correct]
+
+    hard = release.hard
+    return {
+        "chats.easy": len(release.easy) if release.easy else None,
+        "chats.hard": len(hard) if hard else None,
+        "chats.hard.drawn_from_lists": sum(map(drawn, hard)) if hard else None,
+        "chats.hard.same_type": sum(map(same_type, hard)) if hard else None,
+        "chats.hard.correct_in_list": (
+            sum(any(c.correct in names for names in c.candidates.values()) for c in hard)
+            if hard
+            else None
+        ),
+        "chats.levels.different": (
+            sum((a.turns, a.correct) != (b.turns, b.correct) for a, b in pairs) if pairs else None
+        ),
+    }
+
+
+def _evaluation(release: Release, puns: Sequence[Meme]) -> dict[str, JsonValue]:
+    kept = [meme for meme in release.memes if meme.group not in DETECTION_EXAMPLES]
+    pool = Counter(meme.target for meme in puns if meme.group not in SENTIMENT_EXAMPLES)
+    asked = {chat.id for chat in (*release.easy, *release.hard)} - {CHAT_EXAMPLE}
+    return {
+        "evaluation.detection.pun": sum(meme.is_pun for meme in kept),
+        "evaluation.detection.non_pun": sum(not meme.is_pun for meme in kept),
+        **{f"evaluation.sentiment.pool.{name}": pool[name] for name in TARGETS},
+        "evaluation.sentiment": PER_TARGET * sum(pool[name] > 0 for name in TARGETS),
+        "evaluation.chat": len(asked) if asked else None,
+    }

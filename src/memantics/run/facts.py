@@ -1,0 +1,117 @@
+"""What a run is: the facts in ``run.json``, the fingerprint of its answers, its folder's name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+from pydantic import JsonValue
+
+from memantics import __version__
+from memantics.core.card import Card, TaskCard
+from memantics.core.data import DataKind
+from memantics.core.model import Model
+from memantics.core.rundir import RunFacts
+from memantics.core.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """Which data a run is on."""
+
+    kind: DataKind
+    checksum: str
+    records: int
+    revision: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which part of the data is asked."""
+
+    split: str
+    limit: int | None = None
+
+
+def describe(
+    cards: tuple[Card, TaskCard],
+    task: Task,
+    model: Model,
+    data: DataFacts,
+    scope: Scope,
+    prices: tuple[float, float] | None = None,
+) -> RunFacts:
+    """The facts of a run that begins now."""
+    card, task_card = cards
+    shape: dict[str, JsonValue] = {
+        "task": task.name,
+        "options": dict(task.options),
+        "prompts": dict(task.prompts),
+        "attempts": task.invalid.attempts,
+        "identity": dict(model.identity),
+        "data": data.checksum,
+        "kind": data.kind,
+        "split": scope.split,
+        "limit": scope.limit,
+    }
+    return RunFacts(
+        benchmark=card.name,
+        task=task.name,
+        title=f"{card.title}: {task_card.title}",
+        main=task.main,
+        unit=task_card.unit,
+        model=model.name,
+        model_note=model.note,
+        identity=model.identity,
+        options=task.options,
+        split=scope.split,
+        limit=scope.limit,
+        invalid=str(task.invalid),
+        prompts=task.prompts,
+        data=_data(data),
+        # The sample is ours and harmless; the warning is about the release.
+        warning=card.warning if data.kind == "release" else "",
+        version=__version__,
+        fingerprint=fingerprint(shape),
+        started=now(),
+        prices=prices,
+    )
+
+
+def _data(data: DataFacts) -> Mapping[str, JsonValue]:
+    return {
+        "kind": data.kind,
+        "checksum": data.checksum,
+        "records": data.records,
+        "revision": data.revision,
+        "licence": data.licence,
+    }
+
+
+def fingerprint(shape: Mapping[str, JsonValue]) -> str:
+    """One hash of all that shapes the answers of a run.
+
+    >>> len(fingerprint({"task": "mquest/qa"}))
+    16
+    """
+    body = orjson.dumps(shape, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+def folder_name(facts: RunFacts) -> str:
+    """A name people can read, and that two different runs never share.
+
+    The end comes from the fingerprint, so the same command finds its folder again.
+    """
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", f"{facts.task}_{facts.model}").strip("-.")
+    return f"{words[:80]}-{facts.fingerprint[:8]}"
+
+
+def now() -> str:
+    """The time, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

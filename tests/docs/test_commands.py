@@ -1,0 +1,98 @@
+"""Every command shown in the docs runs, in order, page by page, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memantics.wiring import STARTER_IMAGES, find_benchmarks
+from tests.faults import serve_letters
+from tests.places import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+CLONES = {
+    "semantic-memes": "mquest",
+    "PunMemeCN": "punmemecn",
+    "MemeIntent": "memeintent",
+    "ToxiCN_MM": "toxicn_mm",
+    "MER-Bench": "mer_bench",
+}
+SERVER = "http://localhost:8000/v1"
+
+
+def commands(page: Path) -> Iterator[str]:
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                yield line[2:].partition("    #")[0].strip()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder in which the paths of the docs exist: the samples stand in for the releases."""
+    for clone, name in CLONES.items():
+        folder = tmp_path / "path" / "to" / clone
+        shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
+        (folder / "images").symlink_to(STARTER_IMAGES)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
+    shown = list(commands(page))
+    with serve_letters() as address:
+        for command in shown:
+            words = shlex.split(command)
+            if words[0] == "make":
+                assert_target(words[1])
+                continue
+            assert words[0] == "memantics", command
+            line = command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1)
+            done = subprocess.run(
+                line.replace(SERVER, address),
+                shell=True,
+                cwd=desk,
+                env=os.environ | {"MEMANTICS_HOME": str(desk / "home"), "COLUMNS": "80"},
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                timeout=600,
+                check=False,
+            )
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            for text in done.stdout.splitlines():
+                if not text.startswith(("runs/", "{", "|")) and "--json" not in command:
+                    assert display_width(text) <= 80 or "," in text, text
+
+
+def display_width(text: str) -> int:
+    return sum(2 if "\u2e80" <= char <= "\uffef" else 1 for char in text)
+
+
+def assert_target(name: str) -> None:
+    """``make`` targets run the tests themselves: only that they exist is checked here."""
+    known = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert name in known
+
+
+def test_every_command_is_shown_somewhere_in_the_reference() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.build", "--check"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
