@@ -96,3 +96,11 @@ def test_no_items_give_no_interval() -> None:
     assert clustered_wilson([], []) is None
     assert macro_interval([], [], []) is None
     assert binary_intervals([], [], True, []).f1 is None
+
+
+def test_macro_interval_holds_its_value_when_kinds_are_rare() -> None:
+    hits = [True, False, True, True, False, True, False, True]
+    kinds = ["a", "a", "b", "c", "d", "e", "f", "f"]
+    span = macro_interval(hits, kinds, [0, 0, 1, 1, 2, 2, 3, 3])
+    assert span is not None
+    assert span[0] < (0.5 + 1 + 1 + 0 + 1 + 0.5) / 6 < span[1]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError
 
-Verdict = Literal["reproduced", "differs", "not recomputable"]
+Verdict = Literal["reproduced", "differs", "not recomputable", "no reference"]
 DataKind = Literal["starter", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
 

@@ -63,5 +63,5 @@ def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> 
 
 def _verdict(row: Expected, value: JsonValue) -> Verdict:
     if row.paper is None and row.known is None:
-        return "not recomputable" if value is None else "reproduced"
+        return "not recomputable" if value is None else "no reference"
     return judge(value, row.known if row.paper is None else row.paper, row.digits)

@@ -55,13 +55,28 @@ class InvalidPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """Answers of another task that must be there first.
+
+    They come from the same model on the same data, or from the captioner where ``captioner`` is
+    set and the user named one. ``name`` is the key under which :attr:`Task.feed` gets them.
+    """
+
+    name: str
+    task: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    captioner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One evaluation.
 
     ``items`` yields the items afresh each time it is called. ``ask`` makes the request; its
     second argument is the complaint about the former attempt (``None`` at the first). ``parse``
     turns a reply into a value or raises :class:`Unparsed`; it sees the form, not the gold.
-    ``score`` is pure; it gets what the policy for invalid answers left.
+    ``score`` is pure; it gets what the policy for invalid answers left. A task with ``needs`` is
+    asked only after ``feed`` has given it those answers, by need and by meme.
     """
 
     name: str
@@ -73,3 +88,5 @@ class Task:
     invalid: InvalidPolicy = InvalidPolicy()
     options: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ()
+    feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None

@@ -74,8 +74,9 @@ def macro_interval(
         return None
 
     def statistic(sums: Floats) -> Floats:
+        # A rare kind may be absent from a draw: that draw averages over the others.
         rates: Floats = sums[:, : len(names)] / sums[:, len(names) :]
-        means: Floats = rates.mean(axis=1)
+        means: Floats = np.nanmean(rates, axis=1)
         return means
 
     return bootstrap(sum_by_cluster(rows, clusters), statistic)

@@ -180,7 +180,10 @@ def _entries(path: Path) -> Iterator[tuple[str, JsonValue]]:
         # Objects close from the inside out: the last one seen is the whole file.
         names[:] = [name for name, _ in pairs]
 
-    json.loads(path.read_bytes(), object_pairs_hook=keep_names)
+    try:
+        json.loads(path.read_bytes(), object_pairs_hook=keep_names)
+    except RecursionError as error:
+        raise DataError(path.name, "nested too deeply", hint="download it again") from error
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise DataError(path.name, f"the key comes {times} times", row=name)

@@ -18,15 +18,15 @@ def survey(release: Release) -> Found:
             "puns": sum(meme.is_pun for meme in release.memes),
             "groups": len({meme.group for meme in release.memes}),
             "conversations": len(release.conversations),
-            "chats, easy": len(release.easy),
-            "chats, hard": len(release.hard),
+            "easy chats": len(release.easy),
+            "hard chats": len(release.hard),
         },
         files=tuple(path.name for path in release.files),
         checksum=checksum(release.files, release.folder),
         images_found=images,
         images_expected=len(release.memes),
         skips=release.skips,
-        repairs=release.repairs,
+        repairs=dict(release.repairs),
         notes=tuple(_notes(release, images)),
     )
 

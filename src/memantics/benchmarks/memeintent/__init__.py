@@ -1,0 +1,1 @@
+"""MemeIntent: what the author of a meme wants to say, in words."""

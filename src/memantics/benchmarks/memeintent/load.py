@@ -1,0 +1,185 @@
+"""Reader of the MemeIntent release: intents, background knowledge and captions of 950 memes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from memantics.core.data import Source, conform, read_json
+from memantics.core.errors import DataError, UnknownName
+
+FILES = ("sigdial.json", "data/sigdial.json")
+IMAGE_FOLDERS = ("images", "img", "data/images")
+PREFIX = "the meme "
+SPLITS = ("all", "dev", "train", "test")
+_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+Split = Literal["dev", "train", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meme:
+    """One meme. ``split`` is the one of SemEval-2021 Task 6, whose images these are."""
+
+    id: str
+    file: str
+    text: str
+    image_caption: str
+    background: tuple[str, ...]
+    intents: tuple[str, ...]
+    split: Split
+    image: Path | None
+
+
+class _Meme(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    img: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    image_caption: str = Field(min_length=1)
+    bks: str
+    intents: list[str] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One copy of the release."""
+
+    source: Source
+    index: Path
+    rows: tuple[Meme, ...]
+    images: Path | None
+    repairs: Mapping[str, int]
+
+    def memes(self, split: str = "all") -> Iterator[Meme]:
+        """The memes of a split, in the release's order."""
+        if split not in SPLITS:
+            raise UnknownName("split", split, SPLITS)
+        chosen = tuple(row for row in self.rows if split in ("all", row.split))
+        if not chosen:
+            raise DataError(
+                self.index.name, f"no meme of split {split} is in this copy", hint="use --split all"
+            )
+        return iter(chosen)
+
+
+def open_release(source: Source) -> Release:
+    """Read the annotations below the folder, in any official layout."""
+    root = source.root
+    index = next((root / name for name in FILES if (root / name).is_file()), None)
+    if index is None:
+        raise DataError(
+            root,
+            f"no MemeIntent release here: looked for {' and '.join(FILES)}",
+            hint="give the clone of MemeIntent or the folder with sigdial.json",
+        )
+    images = source.images or next(
+        (root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None
+    )
+    pictures = _names(images)
+    repairs: Counter[str] = Counter()
+    rows: list[Meme] = []
+    files: dict[str, str] = {}
+    for key, value in _entries(index).items():
+        own = conform(_Meme, value, index.name, key)
+        _check(key, own, files, index.name)
+        files[own.img] = key
+        text = repair_text(own.text)
+        repairs["texts with wrongly decoded characters"] += text != own.text
+        background = split_background(own.bks, index.name, key)
+        repairs["empty background placeholders"] += not background
+        image = images / own.img if images and own.img in pictures else None
+        caption, intents = own.image_caption, tuple(own.intents)
+        rows.append(Meme(key, own.img, text, caption, background, intents, find_split(key), image))
+    _refuse_repeats(index)
+    return Release(source, index, tuple(rows), images, repairs)
+
+
+def _entries(index: Path) -> dict[str, JsonValue]:
+    value = read_json(index)
+    if not isinstance(value, dict):
+        raise DataError(index.name, "expected a JSON object of memes", hint="download it again")
+    if not value:
+        raise DataError(index.name, "holds no meme", hint="download it again")
+    return value
+
+
+def _refuse_repeats(index: Path) -> None:
+    """The fast parser keeps the last of two equal keys and says nothing."""
+    outer: list[str] = []
+
+    def remember(pairs: list[tuple[str, object]]) -> None:
+        # Inner objects come first, so what remains is the outermost.
+        outer[:] = [key for key, _ in pairs]
+
+    json.loads(index.read_bytes(), object_pairs_hook=remember)
+    for key, count in Counter(outer).items():
+        if count > 1:
+            raise DataError(index.name, "this key stands there twice", row=key)
+
+
+def _check(key: str, own: _Meme, files: Mapping[str, str], where: str) -> None:
+    if not _KEY.fullmatch(key):
+        raise DataError(where, "a key has letters, digits, - and _ only", row=key[:60])
+    if own.img in (".", "..") or re.search(r"[/\\\0]", own.img):
+        raise DataError(where, f"image name {own.img[:60]!r} leads outside its folder", row=key)
+    if own.img in files:
+        raise DataError(where, f"image {own.img} belongs to row {files[own.img]} already", row=key)
+    for intent in own.intents:
+        if not intent.startswith(PREFIX):
+            raise DataError(
+                where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
+            )
+    if len(set(own.intents)) < len(own.intents):
+        raise DataError(where, "an intent stands there twice", row=key)
+
+
+def repair_text(text: str) -> str:
+    """Undo UTF-8 that was once read as Mac Roman; other text stays as it is.
+
+    >>> repair_text("it‚Äôs fine‚Ä¶"), repair_text("café"), repair_text("plain")
+    ('it’s fine…', 'café', 'plain')
+    """
+    try:
+        return text.encode("mac_roman").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
+    r"""The bullets of one text; a bullet without words means that there is none.
+
+    >>> split_background("* one\n* two", "x", "1"), split_background("* ", "x", "1")
+    (('one', 'two'), ())
+    """
+    bullets = []
+    for line in text.split("\n"):
+        if line.strip() and not line.startswith("*"):
+            raise DataError(where, f"background {line[:40]!r} does not begin with '* '", row=row)
+        bullets.append(line.removeprefix("*").strip())
+    return tuple(bullet for bullet in bullets if bullet)
+
+
+def find_split(key: str) -> Split:
+    """The SemEval split, by the ranges of the release's keys; other keys count as test.
+
+    >>> find_split("63"), find_split("64"), find_split("751"), find_split("en-001")
+    ('dev', 'train', 'test', 'test')
+    """
+    number = int(key) if key.isascii() and key.isdecimal() and len(key) < 9 else 951
+    if number <= 63:
+        return "dev"
+    return "train" if number <= 750 else "test"
+
+
+def _names(folder: Path | None) -> frozenset[str]:
+    if folder is None or not folder.is_dir():
+        return frozenset()
+    return frozenset(path.name for path in folder.iterdir())

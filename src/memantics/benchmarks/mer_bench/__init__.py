@@ -1,0 +1,1 @@
+"""MER-Bench: turning a negative meme into a positive one, and judging how well that went."""

@@ -1,0 +1,180 @@
+"""Reader of the MER-Bench release: the index, and the paths of source and edited images."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from memantics.benchmarks.mer_bench.caption import unwrap
+from memantics.core.data import Source, conform, read_json
+from memantics.core.errors import DataError
+
+INDEX_FILES = ("data/index_final.json", "index_final.json")
+IMAGE_FOLDERS = ("data/Original", "Original", "images")
+EDITED_FOLDERS = ("data/EditedResults", "EditedResults")
+
+Negative = Literal["angry", "sad", "tense", "bored"]
+Positive = Literal["calm", "happy", "relaxed", "excited"]
+VisualType = Literal[
+    "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
+]
+Polarity = Literal["Negative", "Neutral", "Positive"]
+Layout = Literal["SinglePanel", "MultiPanel"]
+TARGETS: Mapping[Negative, Positive] = {
+    "angry": "calm",
+    "sad": "happy",
+    "tense": "relaxed",
+    "bored": "excited",
+}
+VISUAL_TYPES: tuple[VisualType, ...] = get_args(VisualType)
+POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+_ID = re.compile(r"[A-Za-z0-9_-]+\.png")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One meme and the wish for its better self.
+
+    ``caption`` is what the source image says, ``rewritten`` what the edited one shall say, and
+    ``plan`` what shall change in the picture. ``written`` and ``planned`` keep the last two as
+    they stand in the release.
+    """
+
+    id: str
+    source_emotion: Negative
+    target_emotion: Positive
+    description: str
+    caption: str
+    rewritten: str
+    plan: str
+    visual_type: VisualType
+    polarity: Polarity
+    layout: Layout
+    image: Path | None
+    written: str = field(default="", repr=False)
+    planned: str = field(default="", repr=False)
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    det_emo: Negative
+    img_desc: str
+    pos_txt: str
+    spec: str
+    tgt_emo: Positive
+    gen_id: str
+    text: str
+    visual_type: VisualType
+    sentiment_polarity: Polarity
+    layout_type: Literal["SinglePanel_Meme", "MultiPanel_Meme", "SinglePanel", "MultiPanel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One copy of the release."""
+
+    source: Source
+    index: Path
+    rows: tuple[Row, ...]
+    images: Path | None
+    edited: Path | None
+    repairs: Mapping[str, int]
+
+    def editors(self) -> tuple[str, ...]:
+        """Models whose edited images are here, by the name of their folder."""
+        if self.edited is None:
+            return ()
+        return tuple(sorted(path.name for path in self.edited.iterdir() if path.is_dir()))
+
+    def find_edited(self, editor: str, row: Row) -> Path | None:
+        """The image that a model made of a meme."""
+        path = self.edited / editor / row.id if self.edited else None
+        return path if path is not None and path.is_file() else None
+
+
+def open_release(source: Source) -> Release:
+    """Read the index below the folder, in any official layout."""
+    root = source.root
+    index = next((root / name for name in INDEX_FILES if (root / name).is_file()), None)
+    if index is None:
+        raise DataError(
+            root,
+            f"no MER-Bench release here: looked for {' and '.join(INDEX_FILES)}",
+            hint="give the clone of MER-Bench or the folder with index_final.json",
+        )
+    images = source.images or _find_folder(root, IMAGE_FOLDERS)
+    pictures = _names(images)
+    rows: dict[str, Row] = {}
+    repairs: Counter[str] = Counter()
+    for number, value in enumerate(_entries(index), 1):
+        own = conform(_Row, value, index.name, number)
+        _check(own, index.name, number)
+        if own.id in rows:
+            raise DataError(index.name, f"id {own.id} stands there twice", row=number)
+        row = _convert(own, images / own.id if images and own.id in pictures else None)
+        repairs["rewritten captions unwrapped"] += row.rewritten != own.pos_txt.strip()
+        repairs["edit plans unwrapped"] += row.plan != own.spec.strip()
+        rows[own.id] = row
+    edited = _find_folder(root, EDITED_FOLDERS)
+    return Release(source, index, tuple(rows.values()), images, edited, repairs)
+
+
+def _entries(index: Path) -> list[JsonValue]:
+    value = read_json(index)
+    if not isinstance(value, list):
+        raise DataError(index.name, "expected a JSON array of memes", hint="download it again")
+    if not value:
+        raise DataError(index.name, "holds no meme", hint="download it again")
+    return value
+
+
+def _check(own: _Row, where: str, number: int) -> None:
+    if not _ID.fullmatch(own.id):
+        raise DataError(
+            where, f"id {own.id[:60]!r} is not a plain name that ends in .png", row=number
+        )
+    if own.gen_id != own.id:
+        raise DataError(where, f"gen_id {own.gen_id[:60]!r} differs from id {own.id}", row=number)
+    if TARGETS[own.det_emo] != own.tgt_emo:
+        raise DataError(
+            where,
+            f"{own.det_emo} leads to {TARGETS[own.det_emo]}, not to {own.tgt_emo}",
+            row=number,
+        )
+
+
+def _convert(own: _Row, image: Path | None) -> Row:
+    return Row(
+        id=own.id,
+        source_emotion=own.det_emo,
+        target_emotion=own.tgt_emo,
+        description=own.img_desc,
+        caption=own.text.strip(),
+        rewritten=unwrap(own.pos_txt),
+        plan=unwrap(own.spec),
+        visual_type=own.visual_type,
+        polarity=own.sentiment_polarity,
+        layout="MultiPanel" if own.layout_type.startswith("Multi") else "SinglePanel",
+        image=image,
+        written=own.pos_txt,
+        planned=own.spec,
+    )
+
+
+def _find_folder(root: Path, names: tuple[str, ...]) -> Path | None:
+    return next((root / name for name in names if (root / name).is_dir()), None)
+
+
+def _names(folder: Path | None) -> frozenset[str]:
+    if folder is None or not folder.is_dir():
+        return frozenset()
+    return frozenset(path.name for path in folder.iterdir())

@@ -1,0 +1,77 @@
+"""The paper's figures, recomputed from a copy of the MER-Bench release."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.mer_bench.caption import decode_once
+from memantics.benchmarks.mer_bench.load import (
+    LAYOUTS,
+    POLARITIES,
+    TARGETS,
+    VISUAL_TYPES,
+    Release,
+    Row,
+)
+
+Figures = dict[str, JsonValue]
+
+
+def statistics(release: Release) -> Figures:
+    """Every figure under its stable key; None where this copy cannot tell."""
+    rows = release.rows
+    pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
+    kinds = Counter(row.visual_type for row in rows)
+    crossed = Counter((row.visual_type, row.layout) for row in rows)
+    layouts = Counter(row.layout for row in rows)
+    polarities = Counter(row.polarity for row in rows)
+    return {
+        "memes": len(rows),
+        **{f"visual_type.{kind}": kinds[kind] for kind in VISUAL_TYPES},
+        **{f"layout.{layout}": layouts[layout] for layout in LAYOUTS},
+        **{f"polarity.{polarity}": polarities[polarity] for polarity in POLARITIES},
+        **{f"emotion.{a}_{b}": pairs[f"{a}_{b}"] for a, b in TARGETS.items()},
+        "emotion.bored_percent": round(100 * pairs["bored_excited"] / len(rows), 1),
+        **{
+            f"visual_layout.{kind}.{layout}": crossed[kind, layout]
+            for kind in VISUAL_TYPES
+            for layout in LAYOUTS
+        },
+        **_oddities(rows),
+        "kept": _kept(release),
+    }
+
+
+def _oddities(rows: tuple[Row, ...]) -> Figures:
+    texts = Counter(row.caption for row in rows)
+    figures: Figures = {
+        "text.empty": sum(not row.caption for row in rows),
+        "text.repeated": sum(count > 1 for count in texts.values()),
+        "description.cues": sum(
+            "Visual cues:" in row.description and "Text cues:" in row.description for row in rows
+        ),
+        "pos_txt.most_backslashes": max(row.written.count("\\") for row in rows),
+        "pos_txt.curly": sum(row.written.startswith("“") for row in rows),
+    }
+    for key, values in (
+        ("pos_txt", [row.written for row in rows]),
+        ("spec", [row.planned for row in rows]),
+    ):
+        wrapped = [value for value in values if value.startswith('"')]
+        figures[f"{key}.wrapped"] = len(wrapped)
+        figures[f"{key}.decodable"] = sum(decode_once(value) is not None for value in wrapped)
+    return figures
+
+
+def _kept(release: Release) -> int | None:
+    """Memes that exist as a file for the source and for every model; needs the image folders."""
+    editors = release.editors()
+    if not editors:
+        return None
+    return sum(
+        row.image is not None
+        and all(release.find_edited(editor, row) is not None for editor in editors)
+        for row in release.rows
+    )

@@ -1,0 +1,1 @@
+"""ToxiCN MM: Chinese memes with the harm they do, its type, modality and target."""

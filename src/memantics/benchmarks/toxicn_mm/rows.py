@@ -1,0 +1,180 @@
+"""The official files of ToxiCN MM, row by row, checked as they enter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+
+from memantics.benchmarks.toxicn_mm.records import (
+    TARGETS,
+    TYPE_IDS,
+    Meme,
+    Split,
+    Version,
+    name_modality,
+)
+from memantics.core.data import read_json
+from memantics.core.errors import DataError
+
+# Version 2.0 has one harmful meme without a type; it is kept as it is.
+UNTYPED = ("v2", "train", "7630")
+UNTYPED_KEPT = "kept as released: 7630.jpg is harmful but has no type"
+COPIES_DIFFER = "rows whose one-hot copies say otherwise: label, type and modal were believed"
+
+_FILE = re.compile(r"([A-Za-z0-9_-]+)\.(?:jpg|png)", re.ASCII)
+Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
+Flag = Annotated[int, Field(ge=0, le=1)]
+TypeId = Annotated[int, Field(ge=0, le=4)]
+Row = TypeVar("Row", bound=BaseModel)
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _FirstRow(_Closed):
+    new_path: Text
+    text: Text
+    meme_discription: Text
+    text_discription: Text
+    label: Flag
+    type: TypeId
+    modal: Annotated[list[Flag], Field(min_length=2, max_length=2)]
+    new_label: Annotated[list[Flag], Field(min_length=2, max_length=2)]
+    new_type: Annotated[list[Flag], Field(min_length=5, max_length=5)]
+    new_modal: TypeId
+
+
+class _SecondRow(_Closed):
+    path: Text
+    text: Text
+    meme_discription: Text
+    text_discription: Text
+    label: Flag
+    type: TypeId
+    text_modal: Flag
+    image_modal: Flag
+    target: Annotated[int, Field(ge=0, le=len(TARGETS))]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """One file of one label version and split."""
+
+    path: Path
+    version: Version
+    split: Split
+
+
+def read_memes(
+    file: LabelFile, find_image: Callable[[str], Path | None], repairs: Counter[str]
+) -> tuple[Meme, ...]:
+    """Read one file; what is mended or kept on purpose is counted in ``repairs``."""
+    top = read_json(file.path)
+    if not isinstance(top, list):
+        raise DataError(file.path.name, "not a JSON array of memes", hint="download it again")
+    if not top:
+        raise DataError(file.path.name, "no records", hint="download the file again")
+    memes: dict[str, Meme] = {}
+    for number, value in enumerate(top, 1):
+        read = _read_first if file.version == "v1" else _read_second
+        meme = read(value, file, number, find_image, repairs)
+        if meme.id in memes:
+            raise DataError(file.path.name, f"meme {meme.id} comes twice", row=number)
+        memes[meme.id] = meme
+        if meme.harmful == (meme.type == "none"):
+            if (file.version, file.split, meme.id) != UNTYPED:
+                problem = f"label {int(meme.harmful)} does not go with type {meme.type}"
+                raise DataError(file.path.name, problem, row=number)
+            repairs[UNTYPED_KEPT] += 1
+    return tuple(memes.values())
+
+
+def _read_first(
+    value: JsonValue,
+    file: LabelFile,
+    number: int,
+    find_image: Callable[[str], Path | None],
+    repairs: Counter[str],
+) -> Meme:
+    row = _check(_FirstRow, value, file, number)
+    name = _parse_name(row.new_path, file, number)
+    text, image = row.modal
+    # The last code counts what the pair and the label already say: 0 harmless, 1 fusion, 2-4.
+    code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
+    copies = (row.new_label, row.new_type, row.new_modal)
+    repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
+    return Meme(
+        id=name,
+        text=row.text,
+        text_caption=row.text_discription,
+        image_caption=row.meme_discription,
+        harmful=row.label == 1,
+        type=TYPE_IDS[row.type],
+        modality=name_modality(harmful=row.label == 1, text=text == 1, image=image == 1),
+        target=None,
+        split=file.split,
+        image=find_image(name),
+    )
+
+
+def _read_second(
+    value: JsonValue,
+    file: LabelFile,
+    number: int,
+    find_image: Callable[[str], Path | None],
+    _repairs: Counter[str],
+) -> Meme:
+    row = _check(_SecondRow, value, file, number)
+    name = _parse_name(row.path, file, number)
+    flags = {"text": row.text_modal == 1, "image": row.image_modal == 1}
+    return Meme(
+        id=name,
+        text=row.text,
+        text_caption=row.text_discription,
+        image_caption=row.meme_discription,
+        harmful=row.label == 1,
+        type=TYPE_IDS[row.type],
+        modality=name_modality(harmful=row.label == 1, **flags),
+        target=TARGETS[row.target - 1] if row.target else None,
+        split=file.split,
+        image=find_image(name),
+    )
+
+
+def _one_hot(index: int, size: int) -> list[int]:
+    return [int(place == index) for place in range(size)]
+
+
+def _parse_name(name: str, file: LabelFile, number: int) -> str:
+    parts = _FILE.fullmatch(name)
+    if parts is None:
+        problem = f"{name!r} is not a plain .jpg or .png file name"
+        raise DataError(file.path.name, problem, row=number)
+    return parts[1]
+
+
+def _check(model: type[Row], value: JsonValue, file: LabelFile, number: int) -> Row:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        problem = {"extra_forbidden": "unknown field", "missing": "missing field"}.get(
+            first["type"], first["msg"]
+        )
+        got = first["input"]
+        if isinstance(got, int):
+            problem += f", not {got}"
+        raise DataError(
+            file.path.name,
+            f"{place}: {problem}" if place else problem,
+            row=number,
+            hint=f"this file should hold labels of version {file.version}",
+        ) from error

@@ -1,0 +1,232 @@
+"""The figures of the paper that ToxiCN MM's files can tell, recomputed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.toxicn_mm.leakage import count_near_duplicates
+from memantics.benchmarks.toxicn_mm.load import (
+    MODALITIES,
+    SPLITS,
+    TARGETS,
+    TYPES,
+    VERSIONS,
+    Meme,
+    Release,
+)
+
+HARMS = tuple(name for name in TYPES if name != "none")
+PARTS = (*SPLITS, "total")
+# Table B7 folds the code book's 15 targets into ten.
+TABLE_B7 = {
+    "gender": ("gender",),
+    "region": ("region",),
+    "occupation": ("occupation",),
+    "age": ("age", "relationship"),
+    "body": ("body",),
+    "race": ("race",),
+    "individual": ("individual",),
+    "health": ("health",),
+    "lgbtq": ("lgbtq",),
+    "others": ("mbti", "community", "poverty", "parent", "other"),
+}
+NOT_RELEASED = (
+    "agreement.harmful",
+    "agreement.type",
+    "agreement.modality",
+    "table5.resnet.type.macro_f1",
+    "table5.fusion_ks.harmful.macro_f1",
+    "tableC1.visualglm.macro_f1",
+)
+
+
+def statistics(release: Release) -> dict[str, JsonValue]:
+    """Every figure under its key; None where this copy, or any copy, cannot tell."""
+    found: dict[str, JsonValue] = {}
+    for version in VERSIONS:
+        for part in PARTS:
+            found |= _table_3(find_part(release, version, part), f"table3.{version}.{part}")
+    for part in PARTS:
+        found |= _table_4(find_part(release, "v1", part), f"table4.v1.{part}")
+        found |= _targets(find_part(release, "v2", part), f"targets.v2.{part}")
+        found |= _changes(release, part)
+    return {
+        **found,
+        **_table_b7(find_part(release, "v2", "total")),
+        **_harm(release),
+        **_lengths(release),
+        **_ids(release),
+        **_leakage(release),
+        **dict.fromkeys(NOT_RELEASED),
+    }
+
+
+def find_part(release: Release, version: str, part: str) -> tuple[Meme, ...] | None:
+    """One split, or both as ``total``; None where the copy lacks any of it."""
+    wanted = SPLITS if part == "total" else [split for split in SPLITS if split == part]
+    memes: list[Meme] = []
+    for split in wanted:
+        found = [part for key, part in release.parts.items() if key == (version, split)]
+        if not found:
+            return None
+        memes += found[0]
+    return tuple(memes)
+
+
+def _table_3(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+    keys = ("memes", "non_harmful", "harmful", *HARMS, *(f"modality.{m}" for m in MODALITIES))
+    if memes is None:
+        return {f"{prefix}.{key}": None for key in keys}
+    harmful = sum(meme.harmful for meme in memes)
+    types = Counter(meme.type for meme in memes)
+    counts = (
+        len(memes),
+        len(memes) - harmful,
+        harmful,
+        *(types[name] for name in HARMS),
+        *_count_modalities(memes),
+    )
+    return {f"{prefix}.{key}": count for key, count in zip(keys, counts, strict=True)}
+
+
+def _count_modalities(memes: Sequence[Meme]) -> tuple[int, int, int, int]:
+    """Fusion, text, image, both. As in the paper, "both" counts in text and in image too."""
+    kinds = Counter(meme.modality for meme in memes)
+    both = kinds["both"]
+    return kinds["fusion"], kinds["text"] + both, kinds["image"] + both, both
+
+
+def _table_4(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for harm in HARMS:
+        counts: Sequence[int | None] = (None,) * len(MODALITIES)
+        if memes is not None:
+            counts = _count_modalities([meme for meme in memes if meme.type == harm])
+        for modality, count in zip(MODALITIES, counts, strict=True):
+            found[f"{prefix}.{harm}.{modality}"] = count
+    return found
+
+
+def _targets(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+    if memes is None:
+        return {f"{prefix}.{name}": None for name in (*TARGETS, "any", "none")}
+    counts = Counter(meme.target for meme in memes)
+    return {
+        **{f"{prefix}.{name}": counts[name] for name in TARGETS},
+        f"{prefix}.any": len(memes) - counts[None],
+        f"{prefix}.none": counts[None],
+    }
+
+
+def _table_b7(memes: Sequence[Meme] | None) -> dict[str, JsonValue]:
+    if memes is None:
+        return {f"tableB7.{name}": None for name in (*TABLE_B7, "total")}
+    counts = Counter(meme.target for meme in memes)
+    return {
+        **{
+            f"tableB7.{row}": sum(counts[name] for name in names) for row, names in TABLE_B7.items()
+        },
+        "tableB7.total": len(memes) - counts[None],
+    }
+
+
+def _changes(release: Release, part: str) -> dict[str, JsonValue]:
+    """What version 2.0 changed, meme by meme."""
+    keys = ("label", "type", "modality", "text", "targeted_without_target")
+    first, second = find_part(release, "v1", part), find_part(release, "v2", part)
+    if first is None or second is None:
+        return {f"versions.{key}.{part}": None for key in keys}
+    later = {meme.id: meme for meme in second}
+    pairs = [(meme, later[meme.id]) for meme in first if meme.id in later]
+    counts = (
+        sum(a.harmful != b.harmful for a, b in pairs),
+        sum(a.type != b.type for a, b in pairs),
+        sum(_flags(a) != _flags(b) for a, b in pairs),
+        sum(_words(a) != _words(b) for a, b in pairs) + len(first) - len(pairs),
+        sum(a.type == "targeted" and b.target is None for a, b in pairs),
+    )
+    return {f"versions.{key}.{part}": n for key, n in zip(keys, counts, strict=True)}
+
+
+def _flags(meme: Meme) -> tuple[bool, bool]:
+    """The two flags of the files, in which a fusion looks like a harmless meme."""
+    return meme.modality in ("text", "both"), meme.modality in ("image", "both")
+
+
+def _words(meme: Meme) -> tuple[str, str, str]:
+    return meme.text, meme.text_caption, meme.image_caption
+
+
+def _harm(release: Release) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for version in VERSIONS:
+        memes = find_part(release, version, "total")
+        rate = sum(meme.harmful for meme in memes) / len(memes) if memes else None
+        found[f"harmful.share.{version}"] = None if rate is None else round(100 * rate, 2)
+        rows = find_part(release, version, "train")
+        found[f"harmful.without_type.{version}.train"] = (
+            None if rows is None else sum(m.harmful and m.type == "none" for m in rows)
+        )
+    return found
+
+
+def _any_version(release: Release, part: str) -> tuple[Meme, ...] | None:
+    """Texts and ids are the same in both versions: take whichever is there."""
+    return find_part(release, "v1", part) or find_part(release, "v2", part)
+
+
+def _lengths(release: Release) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for name in ("text", "image_caption", "text_caption"):
+        sizes = [len(getattr(meme, name)) for meme in _any_version(release, "train") or ()]
+        found[f"length.{name}.mean.train"] = round(sum(sizes) / len(sizes), 1) if sizes else None
+        found[f"length.{name}.max.train"] = max(sizes, default=None)
+    test = _any_version(release, "test") or ()
+    found["length.text.max.test"] = max((len(meme.text) for meme in test), default=None)
+    return found
+
+
+def _ids(release: Release) -> dict[str, JsonValue]:
+    """File numbers follow the crawl, and the crawl followed the harm."""
+    memes = _any_version(release, "total")
+    numbers = [int(m.id) for m in memes or () if m.id.isdecimal()]
+    gaps = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else None
+    rows = find_part(release, "v1", "train") or ()
+    labels = [m.harmful for m in sorted(rows, key=_number) if m.id.isdecimal()]
+    cuts = [round(len(labels) * step / 10) for step in range(11)]
+    rates: list[float | None] = [
+        round(sum(labels[a:b]) / (b - a), 2) if b > a else None for a, b in pairwise(cuts)
+    ]
+    known = [rate for rate in rates if rate is not None]
+    return {
+        "ids.first": min(numbers, default=None),
+        "ids.last": max(numbers, default=None),
+        "ids.gaps": gaps,
+        **{f"ids.harm_by_decile.{step}": rate for step, rate in enumerate(rates, 1)},
+        "ids.harm_by_decile.min": min(known, default=None),
+        "ids.harm_by_decile.max": max(known, default=None),
+    }
+
+
+def _number(meme: Meme) -> int:
+    return int(meme.id) if meme.id.isdecimal() else 0
+
+
+def _leakage(release: Release) -> dict[str, JsonValue]:
+    train, test = _any_version(release, "train"), _any_version(release, "test")
+    repeated = len(train) - len({meme.text for meme in train}) if train else None
+    found: dict[str, JsonValue] = {
+        "leakage.text.repeated.train": repeated,
+        "leakage.text.exact": None,
+        "leakage.text.near.share": None,
+    }
+    if train and test:
+        texts = {meme.text for meme in train}
+        near = count_near_duplicates([meme.text for meme in test], texts, 0.8)
+        found["leakage.text.exact"] = sum(meme.text in texts for meme in test)
+        found["leakage.text.near.share"] = round(100 * near / len(test), 1)
+    return found

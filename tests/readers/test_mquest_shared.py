@@ -1,0 +1,159 @@
+"""The M-QUEST reader on the part of the official release beside the checkout."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+
+from memantics.benchmarks.mquest.load import DIMENSIONS, Release, open_release
+from memantics.benchmarks.mquest.selection import SHIPPED
+from memantics.benchmarks.mquest.statistics import Figures, statistics
+from memantics.benchmarks.mquest.survey import survey
+from memantics.core.data import Source
+from tests.places import SHARED_DATA, needs_shared_data
+
+pytestmark = needs_shared_data
+ROOT = SHARED_DATA / "mquest"
+
+
+@cache
+def release() -> Release:
+    return open_release(Source("release", ROOT))
+
+
+@cache
+def figures() -> Figures:
+    return statistics(release())
+
+
+@cache
+def pairs() -> list[dict[str, Any]]:
+    return [
+        json.loads(path.read_bytes()) | {"stem": path.stem}
+        for path in sorted((ROOT / "qa").rglob("*.jsonld"))
+    ]
+
+
+def is_none(text: str) -> bool:
+    return re.fullmatch(r"\s*none of the others\s*\.?\s*", text, re.IGNORECASE) is not None
+
+
+def test_survey_has_nothing_to_explain_but_the_known() -> None:
+    found = survey(release())
+    memes = {path.name for path in (ROOT / "qa").iterdir()}
+    assert found.records == len(pairs())
+    assert found.counts["memes"] == len(memes) == 200
+    assert [skip.row[:21] for skip in found.skips] == ["03186_TextualMaterial"]
+    assert found.counts["questions with related individuals"] == sum(
+        bool(own["relatedInstances"]) for own in pairs()
+    )
+
+
+def test_question_figures() -> None:
+    got = figures()
+    keys = Counter(
+        [option["is_correct"] for option in own["answers"]].index(True) for own in pairs()
+    )
+    assert [got[f"key.position.{place}"] for place in range(4)] == [keys[p] for p in range(4)]
+    real = [o["text"] for own in pairs() for o in own["answers"] if not is_none(o["text"])]
+    assert got["options.words.counted"] == len(real)
+    assert got["options.words.outside"] == sum(len(t.split()) not in range(2, 9) for t in real)
+    alias = {"ToxicityAssessment": "Toxicity"}
+    dimensions = Counter(alias.get(own["dimension"], own["dimension"]) for own in pairs())
+    assert all(got[f"questions.dimension.{name}"] == n for name, n in dimensions.items())
+    assert len(dimensions) == 13
+    grounded = sum(bool(own["relatedInstances"]) for own in pairs())
+    assert got["grounded.total"] == grounded
+    ten = sum(dimensions[name] for name in DIMENSIONS)
+    assert got["grounded.ten_percent"] == pytest.approx(100 * grounded / ten, abs=0.05)
+
+
+def test_longest_key_share() -> None:
+    hits = total = 0
+    for own in pairs():
+        lengths = {o["is_correct"]: 0 for o in own["answers"]}
+        for option in own["answers"]:
+            if not is_none(option["text"]):
+                right = option["is_correct"]
+                lengths[right] = max(lengths[right], len(option["text"]))
+        hits += lengths[True] > lengths[False]
+        total += 1
+    assert figures()["key.longest_percent"] == pytest.approx(100 * hits / total, abs=0.05)
+
+
+def test_selected_questions_exist_here() -> None:
+    lines = SHIPPED.read_text().splitlines()
+    listed = {line for line in lines if line and not line.startswith("#")}
+    memes = {own["stem"][:5] for own in pairs()}
+    here = {stem for stem in listed if stem[:5] in memes}
+    found = [q.id for q in release().questions("toxmquest350")]
+    assert set(found) == here == {own["stem"] for own in pairs() if own["stem"] in listed}
+    assert figures()["toxmquest350.total"] == len(found) == len(here)
+
+
+def test_raw_figures() -> None:
+    counts: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
+    for path in (ROOT / "kb").glob("*.json"):
+        for own in json.loads(path.read_bytes())["dimensions"]:
+            counts[own["class_name"]] += 1
+            labels[own["label"]] += own["class_name"] == "ToxicityAssessment"
+    alias = {"ToxicityAssessment": "Toxicity", "EmotionExpression": "Emotion"}
+    for name, count in counts.items():
+        assert figures()[f"individuals.raw.{alias.get(name, name)}"] == count
+    assert figures()["individuals.raw.total"] == counts.total()
+    assert figures()["toxicity_labels.Harmful"] == labels["Harmful"]
+    assert figures()["toxicity_labels.distinct"] == sum(count > 0 for count in labels.values())
+
+
+def test_refined_graphs_agree_with_rdflib() -> None:
+    import rdflib  # noqa: PLC0415 - slow to import, and only this test needs it
+
+    paths = release().refined
+    chosen = paths[:3] + paths[-3:]
+    alias = {"ToxicityAssessment": "Toxicity", "EmotionExpression": "Emotion"}
+    for path in chosen:
+        graph = rdflib.Graph().parse(path, format="turtle")
+        want = Counter(
+            alias.get(name, name)
+            for _, _, kind in graph.triples((None, rdflib.RDF.type, None))
+            if (name := str(kind).rpartition("#")[2]) in {*DIMENSIONS, *alias}
+        )
+        meme = path.name[:5]
+        got = Counter(
+            i.dimension
+            for i in Release(
+                release().source, None, (), (), (path,), None, frozenset(), None
+            ).individuals("refined")
+        )
+        assert got == want, meme
+    prefixes = Counter(
+        re.search(r"@prefix : <(.*?)>", path.read_text(encoding="utf-8"))[1]  # type: ignore[index]
+        for path in paths
+    )
+    assert {"example.org" in name: count for name, count in prefixes.items()} == {
+        True: figures()["namespaces.example"],
+        False: figures()["namespaces.general"],
+    }
+
+
+def test_refined_counts_are_distinct_names_per_class() -> None:
+    names = set()
+    for path in (ROOT / "kb").glob("*.json"):
+        for own in json.loads(path.read_bytes())["dimensions"]:
+            names.add((path.name[:5], own["class_name"], own["instance_name"]))
+    assert figures()["individuals.refined.total"] == len(names)
+
+
+def test_official_ontology() -> None:
+    got = figures()
+    assert [got[f"ontology.{k}"] for k in ("triples", "classes", "object_properties")] == [
+        902,
+        98,
+        56,
+    ]
