@@ -1,0 +1,260 @@
+"""Runs side by side: the rows that every table, plot and page of a report is made of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memantics.core.records import STATUSES, Score
+from memantics.core.rundir import RunFacts, Usage
+from memantics.report.runs import Run
+
+TRIVIAL = "baseline/"
+_ABSENT = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a leaderboard.
+
+    ``label`` is the model's name, with the settings that tell it from its namesakes. A trivial
+    baseline that a run computed beside its scores was never asked: it has no ``run`` (the place
+    in ``Board.runs``), no ``counts`` and no ``usage``.
+    """
+
+    label: str
+    model: str
+    note: str
+    scores: tuple[Score, ...]
+    main: Score | None
+    run: int | None = None
+    counts: Mapping[str, int] | None = None
+    usage: Usage | None = None
+    finished: bool = True
+
+    @property
+    def trivial(self) -> bool:
+        """Whether this is a baseline that looks at nothing."""
+        return self.model.startswith(TRIVIAL)
+
+    @property
+    def value(self) -> float | None:
+        """The main figure."""
+        return self.main.value if self.main else None
+
+    def find(self, key: str, by: str = "", label: str = "") -> Score | None:
+        """The figure of that name."""
+        for score in self.scores:
+            if (score.key, score.by, score.label) == (key, by, label):
+                return score
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All rows that answer the same questions, best main figure first."""
+
+    slug: str
+    task: str
+    title: str
+    main: str
+    unit: str
+    kind: str
+    split: str
+    limit: int | None
+    warnings: tuple[str, ...]
+    runs: tuple[Run, ...]
+    rows: tuple[Row, ...]
+    differences: tuple[str, ...]
+
+    @property
+    def starter(self) -> bool:
+        """Whether the data are the sample that ships with Memantics."""
+        return self.kind == "starter"
+
+    @property
+    def best_baseline(self) -> Row | None:
+        """The trivial baseline that every model should beat."""
+        return next((row for row in self.rows if row.trivial and row.value is not None), None)
+
+    @property
+    def leader(self) -> Row | None:
+        """The first row that is no trivial baseline."""
+        return next((row for row in self.rows if not row.trivial and row.value is not None), None)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the figures over all items, the main one first."""
+        names = {s.key: None for row in self.rows for s in row.scores if not s.by}
+        return tuple(sorted(names, key=lambda name: name != self.main))
+
+    @property
+    def breakdowns(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of figure and breakdown, those of the main figure first."""
+        pairs = {(s.key, s.by): None for row in self.rows for s in row.scores if s.by}
+        return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
+
+    def labels(self, key: str, by: str) -> tuple[str, ...]:
+        """The parts of a breakdown, largest first, in the order of the scores where equal."""
+        sizes: dict[str, int] = {}
+        for row in self.rows:
+            for score in row.scores:
+                if (score.key, score.by) == (key, by):
+                    sizes[score.label] = max(score.n, sizes.get(score.label, 0))
+        return tuple(sorted(sizes, key=lambda label: -sizes[label]))
+
+
+def make_boards(runs: Sequence[Run]) -> tuple[Board, ...]:
+    """Group runs by the questions they answer; runs on other data never share a table."""
+    grounds: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        grounds.setdefault(run.ground, []).append(run)
+    slugs: Counter[str] = Counter()
+    boards = []
+    for group in grounds.values():
+        slug = re.sub(r"[^a-z0-9]+", "-", group[0].task.lower()).strip("-") or "task"
+        slugs[slug] += 1
+        boards.append(_make_board(slug if slugs[slug] == 1 else f"{slug}.{slugs[slug]}", group))
+    return tuple(boards)
+
+
+def _make_board(slug: str, runs: Sequence[Run]) -> Board:
+    facts, main = runs[0].facts, runs[0].scores.main
+    labels = _tell_apart(runs)
+    rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]
+    rows += _computed_baselines(runs, main)
+    return Board(
+        slug=slug,
+        task=runs[0].task,
+        title=facts.title or runs[0].task,
+        main=main,
+        unit=facts.unit,
+        kind=runs[0].kind,
+        split=facts.split,
+        limit=facts.limit,
+        warnings=tuple(dict.fromkeys(r.facts.warning for r in runs if r.facts.warning)),
+        runs=tuple(runs),
+        rows=tuple(sorted(rows, key=_rank)),
+        differences=_differences(runs),
+    )
+
+
+def _rank(row: Row) -> tuple[bool, float, bool]:
+    value = row.value
+    return (value is None, -(value or 0.0), row.trivial)
+
+
+def _run_row(place: int, run: Run, label: str, main: str) -> Row:
+    row = Row(
+        label=label,
+        model=run.facts.model,
+        note=run.facts.model_note,
+        scores=run.scores.scores,
+        main=None,
+        run=place,
+        counts={status: run.scores.counts.get(status, 0) for status in STATUSES},
+        usage=run.scores.usage,
+        finished=bool(run.facts.finished),
+    )
+    return replace(row, main=row.find(main))
+
+
+def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[Row]:
+    """Baselines found in scores, each once; a baseline that was run as a model stands for itself.
+
+    The same baseline may differ between runs whose settings change the questions; then each of
+    its figures is kept, under the name of the run it comes from.
+    """
+    asked = {run.facts.model for run in runs}
+    seen: dict[str, list[float | None]] = {}
+    for run in runs:
+        for baseline in run.scores.baselines:
+            if baseline.model in asked:
+                continue
+            row = Row(baseline.model, baseline.model, "trivial baseline", baseline.scores, None)
+            row = replace(row, main=row.find(main))
+            value = None if row.value is None else round(row.value, 9)
+            before = seen.setdefault(baseline.model, [])
+            if value in before:
+                continue
+            label = f"{row.label} · {run.name}" if before else row.label
+            before.append(value)
+            yield replace(row, label=label)
+
+
+def _tell_apart(runs: Sequence[Run]) -> list[str]:
+    """Model names, made distinct by the options that differ, else by the folder."""
+    labels = [run.facts.model for run in runs]
+    shared = Counter(labels)
+    for place, run in enumerate(runs):
+        if shared[run.facts.model] > 1:
+            namesakes = [r.facts for r in runs if r.facts.model == run.facts.model]
+            labels[place] = " · ".join([run.facts.model, *_special(run.facts, namesakes)])
+    doubled = Counter(labels)
+    return [
+        f"{label} · {run.name}" if doubled[label] > 1 else label
+        for label, run in zip(labels, runs, strict=True)
+    ]
+
+
+def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
+    for option in sorted({name for other in namesakes for name in other.options}):
+        if len({other.options.get(option) for other in namesakes}) > 1:
+            yield f"{option}={facts.options.get(option, _ABSENT)}"
+    if len({other.invalid for other in namesakes}) > 1:
+        yield f"invalid={facts.invalid}"
+
+
+def _differences(runs: Sequence[Run]) -> tuple[str, ...]:
+    """What the reader should know before comparing rows."""
+    parts: dict[str, set[Hashable]] = {
+        "options": {tuple(sorted(r.facts.options.items())) for r in runs},
+        "prompts": {tuple(sorted(r.facts.prompts.items())) for r in runs},
+        "policy for invalid answers": {r.facts.invalid for r in runs},
+        "package version": {r.facts.version for r in runs},
+    }
+    return tuple(name for name, values in parts.items() if len(values) > 1)
+
+
+def invalid_rate(counts: Mapping[str, int]) -> float | None:
+    """The share of replies that were refusals or held no valid answer; failed calls are no reply.
+
+    >>> invalid_rate({"answered": 6, "refused": 1, "unparsed": 1, "failed": 2})
+    0.25
+    """
+    replies = counts["answered"] + counts["refused"] + counts["unparsed"]
+    return (counts["refused"] + counts["unparsed"]) / replies if replies else None
+
+
+def show_figure(value: float | None) -> str:
+    """Three decimals; a dash for what is undefined.
+
+    >>> show_figure(0.6), show_figure(None)
+    ('0.600', '–')
+    """
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return _ABSENT if value is None else f"{round(value, 3) + 0.0:.3f}"
+
+
+def show_span(score: Score | None) -> str:
+    """The 95 % interval.
+
+    >>> show_span(Score("accuracy", 0.5, 10, 0.2, 0.8)), show_span(Score("r", 0, 9, -0.2, 0.3))
+    ('0.200–0.800', '-0.200 to 0.300')
+    """
+    if score is None or score.low is None or score.high is None:
+        return ""
+    low, high = show_figure(score.low), show_figure(score.high)
+    return f"{low} to {high}" if low.startswith("-") else f"{low}–{high}"
+
+
+def show_scope(board: Board) -> str:
+    """Which data a table is about, in a few words."""
+    parts = [f"{board.kind or 'unnamed'} data"]
+    if board.split and board.split != "all":
+        parts.append(f"split {board.split}")
+    if board.limit is not None:
+        parts.append(f"first {board.limit} items")
+    return ", ".join(parts)

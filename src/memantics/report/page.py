@@ -1,0 +1,286 @@
+"""One self-contained page: works from a file, offline, under a policy that runs only our script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic import JsonValue
+
+from memantics.core.errors import StoreError
+from memantics.core.records import STATUSES, Score
+from memantics.report.leaderboard import (
+    Board,
+    Row,
+    invalid_rate,
+    make_boards,
+    show_figure,
+    show_scope,
+    show_span,
+)
+from memantics.report.payload import PayloadMaker, Pool, embed_json
+from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
+from memantics.report.runs import STARTER_NOTE, Run, load_runs
+from memantics.report.thumbnails import Thumbnail, make_thumbnails
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_PLOTTED = 8
+_SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """What goes into the page. ``max_image_bytes`` bounds all thumbnails together."""
+
+    title: str = "Memantics report"
+    images: bool = True
+    max_image_bytes: int = 48 * 1024 * 1024
+    max_text_chars: int = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlotLine:
+    """One part of a breakdown: its drawing, and its figures for the table below it."""
+
+    label: str
+    n: int
+    strip: Markup
+    scores: tuple[Score | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A breakdown as dots with intervals."""
+
+    key: str
+    by: str
+    axis: Markup
+    lines: tuple[PlotLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureLine:
+    """One figure over all items, for every row; ``note`` where all rows share it."""
+
+    key: str
+    n: int
+    note: str
+    scores: tuple[Score | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A board with its drawings."""
+
+    board: Board
+    scope: str
+    axis: Markup
+    strips: tuple[Markup, ...]
+    legend: tuple[tuple[Row, Markup], ...]
+    plots: tuple[Plot, ...]
+    figures: tuple[FigureLine, ...]
+    verdict: str
+
+
+def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
+    """Read run directories and write the page."""
+    page = render_page(load_runs(folders), settings)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = out.with_name(out.name + ".partial")
+        # Lone surrogates cannot be written; they come from file names only.
+        partial.write_bytes(page.encode("utf-8", "replace"))
+        partial.replace(out)
+    except OSError as error:
+        raise StoreError(
+            f"report {out} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
+    """The page as text."""
+    boards = make_boards(runs)
+    images: Pool[Path] | None = Pool() if settings.images else None
+    payloads = [
+        Markup(embed_json(PayloadMaker(board, images, settings.max_text_chars).make()))  # noqa: S704
+        for board in boards
+    ]
+    paths = images.values if images else ()
+    style, script = (_read_asset(name) for name in ("page.css", "page.js"))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=settings.title,
+            policy=_make_policy(style, script),
+            style=Markup(style),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            sections=[make_section(board) for board in boards],
+            payloads=list(zip(boards, payloads, strict=True)),
+            thumbnails=[_embed(t) for t in make_thumbnails(paths, settings.max_image_bytes)],
+            starter_note=STARTER_NOTE,
+            warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
+            statuses=STATUSES,
+        )
+    )
+
+
+def _embed(thumbnail: Thumbnail) -> Markup:
+    values: JsonValue = asdict(thumbnail)
+    return Markup(embed_json(values))  # noqa: S704 - escaped for a script element
+
+
+def _read_asset(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _make_policy(style: str, script: str) -> str:
+    """Only our style and our script, by hash; images only from the page itself."""
+    parts = {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": _hash(style),
+        "script-src": _hash(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items())
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_keep_in_line,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        figure=show_figure,
+        span=show_span,
+        invalid=invalid_rate,
+        words=lambda name: name.replace("_", " "),
+        count=lambda number: f"{number:,}",
+        lines=_show_lines,
+        moment=_show_moment,
+    )
+    return made
+
+
+def _keep_in_line(value: object) -> object:
+    """Make paragraph separators spaces: they would end the isolation of a direction override."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value.translate(_SEPARATORS)
+    return value
+
+
+def _show_lines(values: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+    """A mapping of run.json as names and readable values."""
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in values.items()
+    ]
+
+
+def _show_moment(text: str) -> str:
+    """A time stamp without its fractions; text that is none stays as it is."""
+    try:
+        return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
+    except ValueError:
+        return text
+
+
+def make_section(board: Board) -> Section:
+    """All drawings of a board."""
+    tones = _pick_tones(board)
+    scale = fit_scale(row.main for row in board.rows)
+    best = board.best_baseline
+    reference = best.value if best else None
+    strips = tuple(
+        draw_strip(
+            [Mark(row.label, row.main, tones[row.label])] if row.main else [], scale, reference
+        )
+        for row in board.rows
+    )
+    shown = _pick_plotted(board)
+    return Section(
+        board=board,
+        scope=show_scope(board),
+        axis=draw_axis(scale),
+        strips=strips,
+        legend=tuple((row, draw_key(tones[row.label])) for row in shown),
+        plots=tuple(_make_plot(board, key, by, shown, tones) for key, by in board.breakdowns),
+        figures=tuple(_make_figures(board, key) for key in board.metrics),
+        verdict=_compare(board),
+    )
+
+
+def _pick_tones(board: Board) -> dict[str, int | None]:
+    """A colour per model, by name: it stays the same when scores change."""
+    names = sorted(row.label for row in board.rows if not row.trivial)
+    made: dict[str, int | None] = {name: place for place, name in enumerate(names)}
+    return made | {row.label: None for row in board.rows if row.trivial}
+
+
+def _pick_plotted(board: Board) -> tuple[Row, ...]:
+    """The best models and the best trivial baseline: more would hide one another."""
+    broken_down = [row for row in board.rows if any(score.by for score in row.scores)]
+    models = [row for row in broken_down if not row.trivial][:_PLOTTED]
+    trivial = [row for row in broken_down if row.trivial][:1]
+    return tuple(row for row in board.rows if row in models or row in trivial)
+
+
+def _make_plot(
+    board: Board, key: str, by: str, shown: Sequence[Row], tones: Mapping[str, int | None]
+) -> Plot:
+    labels = board.labels(key, by)
+    scale: Scale = fit_scale(row.find(key, by, part) for row in board.rows for part in labels)
+    lines = []
+    for part in labels:
+        marks = [
+            Mark(row.label, score, tones[row.label])
+            for row in shown
+            if (score := row.find(key, by, part)) is not None
+        ]
+        scores = tuple(row.find(key, by, part) for row in board.rows)
+        n = max((score.n for score in scores if score), default=0)
+        lines.append(PlotLine(part, n, draw_strip(marks, scale), scores))
+    return Plot(key, by, draw_axis(scale), tuple(lines))
+
+
+def _make_figures(board: Board, key: str) -> FigureLine:
+    scores = tuple(row.find(key) for row in board.rows)
+    notes = {score.note for score in scores if score}
+    n = max((score.n for score in scores if score), default=0)
+    return FigureLine(key, n, notes.pop() if len(notes) == 1 else "", scores)
+
+
+def _compare(board: Board) -> str:
+    """Whether the highest figure stands clear of the best trivial baseline, in one sentence."""
+    leader, trivial = board.leader, board.best_baseline
+    if leader is None or leader.main is None or leader.value is None:
+        return ""
+    if trivial is None or trivial.value is None:
+        return ""
+    if leader.value <= trivial.value:
+        return "No model is above it."
+    if leader.main.low is None:
+        return "The model is above it; its interval is not known."
+    if leader.main.low > trivial.value:
+        return "The model’s whole interval lies above it."
+    return "The model is above it, but its interval reaches down to it."

@@ -1,0 +1,205 @@
+"""The same rows as Markdown, CSV, JSON and for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from pydantic import JsonValue
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from memantics.core.data import dump_json
+from memantics.core.records import STATUSES, Score
+from memantics.report.leaderboard import (
+    Board,
+    Row,
+    invalid_rate,
+    make_boards,
+    show_figure,
+    show_scope,
+    show_span,
+)
+from memantics.report.runs import STARTER_NOTE, Run
+
+_MARKDOWN = str.maketrans(
+    {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+_CSV_COLUMNS = (
+    *("task", "data", "split", "limit", "model", "label", "note", "trivial", "finished"),
+    *("metric", "by", "part", "value", "low", "high", "n", *STATUSES),
+    *("invalid_rate", "attempts", "tokens_in", "tokens_out", "cost"),
+)
+
+
+def render_markdown(runs: Sequence[Run]) -> str:
+    """A section per task: leaderboard, then all figures."""
+    parts = ["# Memantics report"]
+    for board in make_boards(runs):
+        parts += [f"## {_md(board.title)}", f"{_md(board.task)}, {_md(show_scope(board))}."]
+        if board.starter:
+            parts.append(f"> **{STARTER_NOTE}**")
+        parts += [f"> {_md(warning)}" for warning in board.warnings]
+        parts.append(_leaderboard_lines(board))
+        parts.append(_figure_lines(board))
+    return "\n\n".join(parts) + "\n"
+
+
+def _leaderboard_lines(board: Board) -> str:
+    head = ["model", board.main.replace("_", " "), "95 % interval", "n", *STATUSES, "invalid"]
+    lines = [
+        [
+            _md(row.label) + (f" ({_md(row.note)})" if row.note else ""),
+            show_figure(row.value),
+            show_span(row.main),
+            _count(row.main),
+            *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
+            show_figure(invalid_rate(row.counts)) if row.counts else "",
+        ]
+        for row in board.rows
+    ]
+    return _md_table(head, lines)
+
+
+def _figure_lines(board: Board) -> str:
+    head = ["figure", "part", "n", *(_md(row.label) for row in board.rows)]
+    keys = [(key, "", "") for key in board.metrics]
+    for key, by in board.breakdowns:
+        keys += [(key, by, label) for label in board.labels(key, by)]
+    lines = []
+    for key, by, label in keys:
+        found = [row.find(key, by, label) for row in board.rows]
+        n = max((score.n for score in found if score), default=0)
+        part = f"{_md(by)}: {_md(label)}" if by else "all"
+        cells = [show_figure(score.value) if score else "" for score in found]
+        lines.append([_md(key), part, str(n), *cells])
+    return _md_table(head, lines)
+
+
+def _md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *("---:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
+
+
+def _md(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _plain(text).translate(_MARKDOWN)
+
+
+def _plain(text: str) -> str:
+    """One line without control characters: no terminal codes, no overridden direction."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cf", "Cs") else char
+        for char in " ".join(text.split())
+    )
+
+
+def _count(score: Score | None) -> str:
+    return str(score.n) if score else ""
+
+
+def render_csv(runs: Sequence[Run]) -> str:
+    """One line per model and figure, ready for a data frame."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+    for board in make_boards(runs):
+        for row in board.rows:
+            before, after = _csv_row(board, row)
+            for s in row.scores:
+                figures = [s.key, s.by, s.label, s.value, s.low, s.high, s.n]
+                writer.writerow([_cell(value) for value in (*before, *figures, *after)])
+    return out.getvalue()
+
+
+def _csv_row(board: Board, row: Row) -> tuple[list[object], list[object]]:
+    before: list[object] = [board.task, board.kind, board.split, board.limit]
+    before += [row.model, row.label, row.note, row.trivial, row.finished]
+    after: list[object] = [row.counts[s] if row.counts else None for s in STATUSES]
+    after.append(invalid_rate(row.counts) if row.counts else None)
+    usage = row.usage
+    if usage is None:
+        return before, [*after, None, None, None, None]
+    return before, [*after, usage.attempts, usage.tokens_in, usage.tokens_out, usage.cost]
+
+
+def _cell(value: object) -> object:
+    """Spreadsheets run text that begins like a formula; a quote keeps it text."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return "'" + value
+    return value
+
+
+def render_json(runs: Sequence[Run]) -> str:
+    """All rows with all figures, and each run's facts."""
+    boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs)]
+    return dump_json({"format": 1, "boards": boards})
+
+
+def _board_json(board: Board) -> JsonValue:
+    return {
+        "task": board.task,
+        "title": board.title,
+        "main": board.main,
+        "unit": board.unit,
+        "data": board.kind,
+        "notice": STARTER_NOTE if board.starter else "",
+        "warnings": list(board.warnings),
+        "split": board.split,
+        "limit": board.limit,
+        "differences": list(board.differences),
+        "rows": [_row_json(row) for row in board.rows],
+        "runs": [{"folder": run.name, "facts": asdict(run.facts)} for run in board.runs],
+    }
+
+
+def _row_json(row: Row) -> JsonValue:
+    return {
+        "label": row.label,
+        "model": row.model,
+        "note": row.note,
+        "trivial": row.trivial,
+        "finished": row.finished,
+        "run": row.run,
+        "counts": dict(row.counts) if row.counts else None,
+        "invalid_rate": invalid_rate(row.counts) if row.counts else None,
+        "usage": asdict(row.usage) if row.usage else None,
+        "scores": [asdict(score) for score in row.scores],
+    }
+
+
+def table(runs: Sequence[Run]) -> Group:
+    """For ``rich``: a table per task that fits 80 columns."""
+    parts: list[Table | Text] = []
+    for board in make_boards(runs):
+        parts.append(_terminal_table(board))
+        if board.starter:
+            parts.append(Text(STARTER_NOTE, style="yellow"))
+        parts.append(Text(""))
+    return Group(*parts[:-1])
+
+
+def _terminal_table(board: Board) -> Table:
+    title = Text(_plain(board.title), style="bold")
+    title.append(f"\n{_plain(board.task)}, {_plain(show_scope(board))}", style="dim not bold")
+    title.append(f"; score is {_plain(board.main).replace('_', ' ')}", style="dim not bold")
+    # The box itself puts a space between columns; more would not leave a name its place.
+    made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
+    made.padding, made.pad_edge, made.show_edge = (0, 0), False, False
+    made.add_column("model", overflow="fold")
+    for heading in ("score", "95 %", "n", *STATUSES):
+        made.add_column(heading, justify="right", no_wrap=True)
+    for row in board.rows:
+        style = "dim" if row.trivial else ""
+        cells = [show_figure(row.value), show_span(row.main), _count(row.main)]
+        cells += [str(row.counts[s]) if row.counts else "" for s in STATUSES]
+        name = Text(_plain(row.label), style=style or "bold")
+        if not row.finished:
+            name.append(" (unfinished)", style="yellow not bold")
+        made.add_row(name, *(Text(cell, style=style) for cell in cells))
+    return made

@@ -1,0 +1,358 @@
+"use strict";
+(() => {
+  const PER_PAGE = 10;
+  const VERDICTS = ["right", "wrong", "invalid", "no verdict"];
+  const SIGNS = ["✓", "✗", "!", "·"];
+  const RESULTS = [
+    ["", "any result"], ["0", "right"], ["1", "wrong"], ["2", "invalid"], ["3", "no verdict"],
+    ["differ", "models differ"], ["none", "right for no model"],
+  ];
+  const byId = (id) => document.getElementById(id);
+  const loaded = new Map();
+  const toggled = new Set();
+  const state = { board: "", run: "", result: "", status: "", tags: {}, text: "", page: 0 };
+  let data = null;
+  let matches = [];
+  let revealAll = false;
+  let linked = "";
+
+  // Text from data only ever becomes a text node; nothing is parsed as HTML.
+  const make = (tag, attributes, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+    return element;
+  };
+  // A paragraph separator ends the isolation of a direction override: inside a line it is a space.
+  const isolate = (text, name) => make("bdi", { class: name }, text.replace(/[\u2028\u2029\u0085\u001c-\u001e]/g, " "));
+  const parse = (id) => JSON.parse(byId(id).textContent);
+
+  const load = (slug) => {
+    if (!loaded.has(slug)) loaded.set(slug, parse("data-" + slug));
+    return loaded.get(slug);
+  };
+
+  const haystack = (item) => {
+    if (item.hay === undefined) {
+      const say = (number) => (number === undefined ? "" : data.texts[number]);
+      const parts = [item.id, item.group, say(item.question), say(item.gold)];
+      for (const [, number] of item.context) parts.push(say(number));
+      for (const [, value] of item.tags) parts.push(value);
+      for (const field of data.sheets[item.sheet]) for (const option of field.options) parts.push(say(option[1]));
+      for (const answer of item.answers) if (answer) parts.push(say(answer.text), say(answer.value), say(answer.reason));
+      item.hay = parts.join("\n").toLowerCase();
+    }
+    return item.hay;
+  };
+
+  const fits = (item, words) => {
+    for (const [name, wanted] of Object.entries(state.tags)) {
+      if (wanted && !item.tags.some(([key, value]) => key === name && value === wanted)) return false;
+    }
+    const asked = item.answers.filter((answer) => answer && answer.verdict !== undefined);
+    if (state.result === "differ" && new Set(asked.map((answer) => answer.value + ":" + answer.verdict)).size < 2) return false;
+    if (state.result === "none" && (!asked.length || asked.some((answer) => answer.verdict === 0 || answer.verdict === 3))) return false;
+    const verdict = /^\d$/.test(state.result) ? Number(state.result) : -1;
+    const status = state.status ? data.statuses.indexOf(state.status) : -1;
+    if (state.run !== "" || verdict >= 0 || status >= 0) {
+      const looked = state.run === "" ? item.answers : [item.answers[Number(state.run)]];
+      const found = looked.some((answer) => answer && answer.verdict !== undefined
+        && (verdict < 0 || answer.verdict === verdict) && (status < 0 || answer.status === status));
+      if (!found) return false;
+    }
+    return words.every((word) => haystack(item).includes(word));
+  };
+
+  const fill = (select, choices, value) => {
+    select.replaceChildren(...choices.map(([key, name]) => {
+      const option = make("option", { value: key }, name);
+      option.selected = key === value;
+      return option;
+    }));
+    if (select.selectedIndex < 0 || select.value !== value) select.value = "";
+  };
+
+  const drawFilters = () => {
+    byId("f-board").value = state.board;
+    fill(byId("f-run"), [["", "any model"], ...data.runs.map((run, place) => [String(place), run.name])], state.run);
+    fill(byId("f-result"), data.runs.length > 1 ? RESULTS : RESULTS.slice(0, 5), state.result);
+    fill(byId("f-status"), [["", "any status"], ...data.statuses.map((name) => [name, name])], state.status);
+    byId("f-facets").replaceChildren(...data.facets.map(([name, values]) => {
+      const select = make("select", { "data-tag": name });
+      fill(select, [["", "any"], ...values.map(([value, count]) => [value, value + " (" + count + ")"])], state.tags[name] || "");
+      return make("label", {}, isolate(name.replaceAll("_", " ")), " ", select);
+    }));
+    byId("f-text").value = state.text;
+    byId("filters").hidden = false;
+  };
+
+  const readFilters = () => {
+    state.run = byId("f-run").value;
+    state.result = byId("f-result").value;
+    state.status = byId("f-status").value;
+    state.text = byId("f-text").value;
+    state.tags = {};
+    for (const select of byId("f-facets").querySelectorAll("select")) {
+      if (select.value) state.tags[select.dataset.tag] = select.value;
+    }
+    state.page = 0;
+  };
+
+  const clearFilters = () => Object.assign(state, { run: "", result: "", status: "", tags: {}, text: "", page: 0 });
+
+  const remember = () => {
+    const query = new URLSearchParams();
+    for (const name of ["run", "result", "status", "text"]) if (state[name]) query.set(name, state[name]);
+    for (const [name, value] of Object.entries(state.tags)) query.set("tag." + name, value);
+    if (state.page) query.set("page", String(state.page + 1));
+    const tail = query.toString();
+    history.replaceState(null, "", "#browse/" + encodeURIComponent(state.board) + (tail ? "?" + tail : ""));
+  };
+
+  const search = () => {
+    const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+    matches = data.items.filter((item) => fits(item, words));
+    const pages = Math.max(1, Math.ceil(matches.length / PER_PAGE));
+    state.page = Math.min(Math.max(0, state.page), pages - 1);
+    draw(pages);
+  };
+
+  const drawPicture = (number, item, small) => {
+    const facts = typeof number === "number" ? parse("image-" + number) : { name: number, reason: "left out of this page" };
+    if (!facts.uri) return make("div", { class: "lost" }, make("span", {}, isolate(facts.name), make("br"), facts.reason));
+    const image = make("img", { src: facts.uri, width: facts.width, height: facts.height, decoding: "async" });
+    if (!data.warning) {
+      image.alt = "Image " + facts.name;
+      return make("div", { class: "picture" }, image);
+    }
+    const key = state.board + "/" + number;
+    const button = make("button", { type: "button", class: "picture" }, image,
+      make("span", { class: "cover", "aria-hidden": "true" }, make("span", {}, small ? "Show" : "Show image")));
+    const update = () => {
+      const open = revealAll !== toggled.has(key);
+      button.classList.toggle("blurred", !open);
+      button.setAttribute("aria-pressed", String(open));
+      button.setAttribute("aria-label", (open ? "Blur" : "Show") + " image " + facts.name + " of item " + item.id);
+      image.alt = open ? "Image " + facts.name : "";
+    };
+    button.addEventListener("click", () => {
+      if (!toggled.delete(key)) toggled.add(key);
+      update();
+    });
+    update();
+    return button;
+  };
+
+  const fact = (name, text) => make("p", { class: "fact" }, make("span", { class: "quiet" }, isolate(name)), isolate(text));
+
+  const fold = (name, ...children) => make("details", {}, make("summary", {}, name), ...children);
+
+  const drawSheet = (sheet, gold, item) => {
+    const fields = data.sheets[sheet];
+    const parts = [];
+    for (const field of fields) {
+      if (fields.length > 1) parts.push(fact(field.kind, field.name));
+      if (!field.options.length) continue;
+      parts.push(make("ul", { class: "options" }, ...field.options.map(([key, text, image]) => {
+        const isGold = fields.length === 1 && key === gold;
+        return make("li", { class: isGold ? "gold" : "" }, isolate(key, "key"),
+          data.texts[text] === key ? make("span", { class: "text" }) : isolate(data.texts[text], "text"),
+          image === null ? null : drawPicture(image, item, true),
+          isGold ? make("span", { class: "badge v0" }, "gold") : null);
+      })));
+    }
+    const onSheet = fields.length === 1 && fields[0].options.some((option) => option[0] === gold);
+    if (!onSheet) parts.push(fact("Gold", gold === "" ? "none" : gold));
+    return parts;
+  };
+
+  const drawAnswer = (answer, run, item) => {
+    const head = make("h4", {}, isolate(run.name));
+    const card = make("article", { class: run.trivial ? "answer trivial" : "answer" }, head);
+    if (!answer || answer.verdict === undefined) {
+      head.append(make("span", { class: "badge" }, answer ? "no answer yet" : "not asked"));
+      return card;
+    }
+    const status = data.statuses[answer.status];
+    const word = answer.verdict === 2 ? status : VERDICTS[answer.verdict];
+    head.append(make("span", { class: "badge v" + answer.verdict }, SIGNS[answer.verdict] + " " + word));
+    if (run.note) card.append(make("p", { class: "fact quiet small" }, isolate(run.note)));
+    if (data.texts[answer.value]) card.append(fact("Parsed", data.texts[answer.value]));
+    if (answer.sheet !== undefined) card.append(fold("Asked with its own options", ...drawSheet(answer.sheet, data.texts[answer.gold], item)));
+    if (answer.reason !== undefined) card.append(fact("Reason", data.texts[answer.reason]));
+    const text = data.texts[answer.text];
+    if (text) {
+      const raw = make("pre", { dir: "auto", tabindex: text.length > 900 ? "0" : null, "aria-label": text.length > 900 ? "Raw answer" : null }, text);
+      card.append(text.length > 900 ? fold("Raw answer", raw) : raw);
+    } else card.append(make("p", { class: "fact quiet" }, "No text came back."));
+    if (answer.reasoning !== undefined) card.append(fold("Reasoning", make("pre", { dir: "auto", tabindex: "0", "aria-label": "Reasoning" }, data.texts[answer.reasoning])));
+    if (answer.earlier) {
+      card.append(fold("Earlier attempts (" + answer.earlier.length + ")", ...answer.earlier.map(([number, text]) =>
+        make("div", {}, make("span", { class: "badge" }, data.statuses[number]), make("pre", { dir: "auto" }, data.texts[text])))));
+    }
+    const figures = [];
+    if (answer.tokens[0] + answer.tokens[1]) figures.push(answer.tokens[0] + " tokens in, " + answer.tokens[1] + " out");
+    if (answer.seconds) figures.push(answer.seconds + " s");
+    if (answer.finish && answer.finish !== "stop") figures.push("ended by " + answer.finish);
+    if (figures.length) card.append(make("p", { class: "fact quiet small" }, isolate(figures.join(" · "))));
+    return card;
+  };
+
+  const drawPrompt = (number) => {
+    const parts = [];
+    for (const [role, pieces] of data.prompts[number]) {
+      parts.push(make("p", { class: "role" }, role));
+      for (const piece of pieces) {
+        parts.push(Array.isArray(piece)
+          ? make("p", { class: "fact quiet" }, "[image ", isolate(piece[0]), "]")
+          : make("pre", { dir: "auto" }, data.texts[piece]));
+      }
+    }
+    return parts.length ? parts : [make("p", { class: "fact quiet" }, "No prompt was recorded.")];
+  };
+
+  // A prompt is long and rarely read: it is drawn when it is opened.
+  const drawPrompts = (item) => {
+    const users = new Map();
+    item.answers.forEach((answer, place) => {
+      if (answer) users.set(answer.prompt, [...(users.get(answer.prompt) || []), data.runs[place].name]);
+    });
+    return [...users].map(([number, names]) => {
+      const title = make("summary", {}, "Prompt");
+      if (users.size > 1) title.append(" for ", isolate(names.join(", ")));
+      const folded = make("details", { class: "prompt" }, title);
+      folded.addEventListener("toggle", () => {
+        if (folded.open && folded.childElementCount === 1) folded.append(...drawPrompt(number));
+      });
+      return folded;
+    });
+  };
+
+  const drawItem = (item) => {
+    const link = "#item/" + encodeURIComponent(state.board) + "/" + encodeURIComponent(item.id);
+    const head = make("h3", {}, make("a", { href: link, "aria-label": "Link to item " + item.id }, isolate(item.id)),
+      ...item.tags.map(([name, value]) => make("span", { class: "note" }, isolate(name.replaceAll("_", " ")), ": ", isolate(value))));
+    const body = make("div", {}, head, make("p", { class: "question", dir: "auto" }, data.texts[item.question]),
+      ...item.context.map(([name, number]) => fact(name, data.texts[number])),
+      ...drawSheet(item.sheet, data.texts[item.gold], item));
+    const pictures = item.images.map((number) => drawPicture(number, item, false));
+    const entry = make("li", { class: "item" + (pictures.length ? "" : " bare") + (item.id === linked ? " linked" : ""), tabindex: "-1" },
+      pictures.length ? make("div", { class: "pictures" }, ...pictures) : null, body,
+      make("div", { class: "answers" }, ...item.answers.map((answer, place) => drawAnswer(answer, data.runs[place], item))),
+      ...drawPrompts(item));
+    entry.dataset.id = item.id;
+    return entry;
+  };
+
+  const draw = (pages) => {
+    const start = state.page * PER_PAGE;
+    byId("list").replaceChildren(...matches.slice(start, start + PER_PAGE).map(drawItem));
+    const all = data.items.length.toLocaleString("en");
+    byId("count").textContent = matches.length === data.items.length ? all + " items"
+      : matches.length.toLocaleString("en") + " of " + all + " items";
+    byId("pager").hidden = pages < 2;
+    byId("where").textContent = "Page " + (state.page + 1) + " of " + pages;
+    byId("prev").disabled = state.page === 0;
+    byId("next").disabled = state.page >= pages - 1;
+    byId("reveal").hidden = !data.warning || !data.items.some((item) => item.images.some((number) => typeof number === "number"));
+    byId("reveal").textContent = revealAll ? "Blur all images" : "Show all images";
+  };
+
+  const open = (slug) => {
+    state.board = byId("data-" + slug) ? slug : byId("f-board").options[0].value;
+    data = load(state.board);
+  };
+
+  const follow = () => {
+    let address = location.hash.slice(1);
+    const ask = address.indexOf("?");
+    const query = new URLSearchParams(ask < 0 ? "" : address.slice(ask + 1));
+    if (ask >= 0) address = address.slice(0, ask);
+    const [kind, slug, ...rest] = address.split("/").map((part) => {
+      try { return decodeURIComponent(part); } catch { return part; }
+    });
+    if (kind !== "browse" && kind !== "item") return false;
+    open(slug || "");
+    clearFilters();
+    linked = "";
+    if (kind === "item") {
+      linked = rest.join("/");
+      const place = data.items.findIndex((item) => item.id === linked);
+      state.page = Math.max(0, Math.floor(place / PER_PAGE));
+    } else {
+      for (const name of ["run", "result", "status", "text"]) state[name] = query.get(name) || "";
+      for (const [name, value] of query) if (name.startsWith("tag.")) state.tags[name.slice(4)] = value;
+      state.page = (parseInt(query.get("page"), 10) || 1) - 1;
+    }
+    drawFilters();
+    // A filter that this page does not offer must not hide everything.
+    const page = state.page;
+    readFilters();
+    state.page = page;
+    search();
+    const target = linked ? [...byId("list").children].find((entry) => entry.dataset.id === linked) : null;
+    (target || byId("items")).scrollIntoView();
+    if (target) target.focus({ preventScroll: true });
+    return true;
+  };
+
+  const setReveal = (open) => {
+    revealAll = open;
+    toggled.clear();
+    search();
+  };
+  const change = () => { linked = ""; readFilters(); search(); remember(); };
+  const turn = (step) => {
+    state.page += step;
+    linked = "";
+    search();
+    remember();
+    byId("items").scrollIntoView();
+  };
+
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("filters").addEventListener("reset", (event) => {
+    event.preventDefault();
+    clearFilters();
+    drawFilters();
+    change();
+  });
+  byId("filters").addEventListener("change", (event) => {
+    if (event.target.id === "f-board") {
+      open(event.target.value);
+      clearFilters();
+      drawFilters();
+    }
+    if (event.target.id !== "f-text") change();
+  });
+  let waiting = 0;
+  byId("f-text").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(change, 150);
+  });
+  byId("prev").addEventListener("click", () => turn(-1));
+  byId("next").addEventListener("click", () => turn(1));
+  byId("reveal").addEventListener("click", () => {
+    if (revealAll) {
+      setReveal(false);
+      return;
+    }
+    byId("confirm-text").textContent = data.warning;
+    byId("confirm").showModal();
+  });
+  byId("confirm-no").addEventListener("click", () => byId("confirm").close());
+  byId("confirm-yes").addEventListener("click", () => {
+    byId("confirm").close();
+    setReveal(true);
+  });
+  window.addEventListener("hashchange", follow);
+
+  if (!follow()) {
+    open("");
+    drawFilters();
+    search();
+  }
+})();
