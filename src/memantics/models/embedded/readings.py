@@ -1,0 +1,90 @@
+"""Readings by content: the same image is read once, in memory and on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import OrderedDict
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from memantics.models.embedded.ocr import Ocr, Reading
+
+_READING = TypeAdapter(Reading)
+_IN_MEMORY = 2048
+
+
+class RememberingOcr:
+    """An OCR that looks in a small table first, keyed by image content and OCR version.
+
+    ``folder`` is where the table lies. A folder that cannot be written costs speed and nothing
+    else, so it is no error: readings are then kept in memory only.
+    """
+
+    def __init__(self, ocr: Ocr, folder: Path | None) -> None:
+        self.version = ocr.version
+        self._ocr = ocr
+        self._recent: OrderedDict[bytes, Reading] = OrderedDict()
+        self._db = None if folder is None else _open(folder)
+
+    def read(self, data: bytes, name: str) -> Reading:
+        """The reading of an image, remembered or fresh."""
+        key = hashlib.sha256(self.version.encode() + b"\0" + hashlib.sha256(data).digest()).digest()
+        found = self._recent.get(key) or self._load(key)
+        if found is None:
+            found = self._ocr.read(data, name)
+            self._save(key, found)
+        self._recent[key] = found
+        self._recent.move_to_end(key)
+        if len(self._recent) > _IN_MEMORY:
+            self._recent.popitem(last=False)
+        return found
+
+    def close(self) -> None:
+        """Close the table."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _load(self, key: bytes) -> Reading | None:
+        if self._db is None:
+            return None
+        try:
+            row = self._db.execute("SELECT body FROM readings WHERE key = ?", (key,)).fetchone()
+            return None if row is None else _READING.validate_json(row[0])
+        except (sqlite3.Error, ValidationError):
+            return None  # a damaged row is read afresh and written over
+
+    def _save(self, key: bytes, reading: Reading) -> None:
+        if self._db is None:
+            return
+        try:
+            self._db.execute(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?)", (key, orjson.dumps(reading))
+            )
+        except sqlite3.Error:
+            self.close()  # a full or read-only disk: go on in memory
+
+
+def _open(folder: Path) -> sqlite3.Connection | None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The model's one worker thread uses it, and whoever closes the model.
+        db = sqlite3.connect(
+            folder / "readings.sqlite", isolation_level=None, timeout=5, check_same_thread=False
+        )
+    except (sqlite3.Error, OSError):
+        return None
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS readings"
+            " (key BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        db.close()
+        return None
+    return db

@@ -1,0 +1,62 @@
+"""Short texts: one plain sentence from what was read and how it feels."""
+
+from __future__ import annotations
+
+import re
+
+from memantics.core.records import Field
+from memantics.models.embedded.choices import PUN_GAIN, weigh
+from memantics.models.embedded.evidence import Evidence, Senses
+
+_LONGEST = {"en": 16, "zh": 40}
+_REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
+_SPEECH = {
+    "en": {
+        "rude": "the meme insults someone by saying",
+        "gloomy": "the meme complains about life by saying",
+        "negative": "the meme complains by saying",
+        "positive": "the meme cheers by saying",
+        "plain": "the meme jokes by saying",
+        "silent": "the meme makes a joke without words",
+    },
+    "zh": {
+        "rude": "这张表情包在骂人，写着",
+        "gloomy": "这张表情包在表达消沉，写着",
+        "negative": "这张表情包在抱怨，写着",
+        "positive": "这张表情包在表达高兴，写着",
+        "plain": "这张表情包在开玩笑，写着",
+        "silent": "这张表情包没有文字，在开玩笑",
+    },
+}
+
+
+def write(evidence: Evidence, field: Field, senses: Senses) -> str:
+    """One sentence: what kind of thing is said, and its first words."""
+    language = "zh" if evidence.form.language == "zh" else "en"
+    said = evidence.said
+    if _REASON.search(field.name) and evidence.texts:
+        said = evidence.texts[-1]
+    phrases = _SPEECH[language]
+    if not said.strip():
+        return phrases["silent"]
+    mood = senses.lexicon.feel(said)
+    valence = weigh(said, senses)
+    kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
+    if kind == "plain" and abs(valence) > 0.2:
+        kind = "positive" if valence > 0 else "negative"
+    if language == "en":
+        return f'{phrases[kind]} "{_start(said, language)}"'
+    return f"{phrases[kind]}“{_start(said, language)}”{_heard(said, senses)}"
+
+
+def _start(said: str, language: str) -> str:
+    words = said.replace('"', "'").split()
+    if language == "zh":
+        text = "，".join(words)
+        return text if len(text) <= _LONGEST["zh"] else text[: _LONGEST["zh"]] + "…"
+    return " ".join(words[: _LONGEST["en"]]) + (" …" if len(words) > _LONGEST["en"] else "")
+
+
+def _heard(said: str, senses: Senses) -> str:
+    hearing = senses.ear.hear(said)
+    return f"，“{hearing.written}”听起来像“{hearing.heard}”" if hearing.gain > PUN_GAIN else ""

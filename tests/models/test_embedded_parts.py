@@ -1,0 +1,235 @@
+"""The senses of the reader, one by one."""
+
+from __future__ import annotations
+
+import sqlite3
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+
+from memantics.core.errors import ImageError, Unavailable
+from memantics.models.embedded import encoder as encoders
+from memantics.models.embedded import ocr as ocrs
+from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
+from memantics.models.embedded.lexicon import Lexicon
+from memantics.models.embedded.ocr import Line, RapidReader, Reading, order_lines
+from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.sound import Hearing
+from tests.models.forms import EAR, draw
+from tests.places import SHARED_DATA, needs_shared_data
+
+
+@pytest.fixture(scope="module")
+def eye() -> RapidReader:
+    return RapidReader()
+
+
+class CountingOcr:
+    def __init__(self, version: str = "1") -> None:
+        self.version = version
+        self.calls = 0
+
+    def read(self, data: bytes, name: str) -> Reading:
+        self.calls += 1
+        return Reading((Line(data.decode(), (0, 0, 9, 9), 0.5),))
+
+
+def test_a_drawn_caption_is_read_in_order(eye: RapidReader, tmp_path: Path) -> None:
+    path = draw(tmp_path / "meme.png", "MONDAY MORNING\nNEED MORE COFFEE")
+    reading = eye.read(path.read_bytes(), path.name)
+    letters = "".join(c for c in reading.text.upper() if c.isalpha())
+    assert letters == "MONDAYMORNINGNEEDMORECOFFEE"
+    first, last = reading.lines[0], reading.lines[-1]
+    assert first.box[3] <= last.box[3]
+    assert 0 <= first.box[0] < first.box[2] <= 480
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 900), (300, 200)])
+def test_pictures_without_words_say_nothing(
+    eye: RapidReader, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    path = tmp_path / "blank.png"
+    Pillow.new("RGB", size, "white").save(path)
+    assert eye.read(path.read_bytes(), path.name).text == ""
+
+
+def test_hostile_images_are_refused_by_name(eye: RapidReader, tmp_path: Path) -> None:
+    whole = draw(tmp_path / "whole.png", "HELLO").read_bytes()
+    bomb = tmp_path / "bomb.png"
+    Pillow.new("1", (12_000, 12_000)).save(bomb)
+    with pytest.raises(ImageError, match=r"cut\.png: truncated"):
+        eye.read(whole[: len(whole) // 2], "cut.png")
+    with pytest.raises(ImageError, match=r"bomb\.png: too many pixels"):
+        eye.read(bomb.read_bytes(), "bomb.png")
+
+
+def test_missing_weights_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = draw(tmp_path / "meme.png", "HELLO")
+    monkeypatch.setattr(ocrs, "find_spec", lambda _name: None)
+    with pytest.raises(Unavailable, match="rapidocr or its weights are missing"):
+        RapidReader().read(path.read_bytes(), path.name)
+
+
+BOXES = st.tuples(st.integers(0, 400), st.integers(0, 400), st.integers(5, 90), st.integers(5, 40))
+
+
+@given(st.lists(BOXES, max_size=12))
+def test_order_keeps_every_line(boxes: list[tuple[int, int, int, int]]) -> None:
+    lines = [Line(str(i), (x, y, x + w, y + h), 1.0) for i, (x, y, w, h) in enumerate(boxes)]
+    ordered = order_lines(lines)
+    assert Counter(ordered) == Counter(lines)
+    assert order_lines(reversed(lines)) == ordered
+
+
+def test_an_image_is_read_once_across_processes(tmp_path: Path) -> None:
+    first, second = CountingOcr(), CountingOcr()
+    one = RememberingOcr(first, tmp_path / "ocr")
+    fresh = one.read(b"hello", "a.png")
+    assert one.read(b"hello", "b.png") == fresh
+    one.close()
+    other = RememberingOcr(second, tmp_path / "ocr")
+    assert other.read(b"hello", "a.png") == fresh
+    other.close()
+    assert (first.calls, second.calls) == (1, 0)
+
+
+def test_another_version_reads_afresh(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        ocr = CountingOcr(version)
+        store = RememberingOcr(ocr, tmp_path)
+        store.read(b"hello", "a.png")
+        store.close()
+        assert ocr.calls == 1
+
+
+def test_empty_readings_are_remembered_too(tmp_path: Path) -> None:
+    class Blind(CountingOcr):
+        def read(self, data: bytes, name: str) -> Reading:
+            self.calls += 1
+            return Reading()
+
+    ocr = Blind()
+    store = RememberingOcr(ocr, None)
+    assert store.read(b"x", "a").text == store.read(b"x", "a").text == ""
+    assert ocr.calls == 1
+
+
+def test_damaged_or_unwritable_tables_cost_only_speed(tmp_path: Path) -> None:
+    (tmp_path / "readings.sqlite").write_bytes(b"not a database" * 100)
+    broken = RememberingOcr(CountingOcr(), tmp_path)
+    assert broken.read(b"hello", "a").text == "hello"
+    (tmp_path / "file").write_text("in the way")
+    blocked = RememberingOcr(CountingOcr(), tmp_path / "file")
+    assert blocked.read(b"hello", "a").text == "hello"
+
+
+def test_a_damaged_row_is_read_again(tmp_path: Path) -> None:
+    store = RememberingOcr(CountingOcr(), tmp_path)
+    store.read(b"hello", "a")
+    store.close()
+    db = sqlite3.connect(tmp_path / "readings.sqlite")
+    db.execute("UPDATE readings SET body = ?", (b"{]",))
+    db.commit()
+    db.close()
+    ocr = CountingOcr()
+    again = RememberingOcr(ocr, tmp_path)
+    assert again.read(b"hello", "a").text == "hello"
+    again.close()
+    assert ocr.calls == 1
+
+
+def test_meaning_crosses_languages_and_does_not_depend_on_neighbours() -> None:
+    encoder = SentenceEncoder()
+    cat, zh_cat, tax = encoder.encode(["a sleeping cat", "一只睡觉的猫", "the tax law of 1987"])
+    assert cat @ zh_cat > cat @ tax + 0.2
+    alone = SentenceEncoder().encode(["a sleeping cat"])[0]
+    assert np.array_equal(cat, alone)
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_a_unit_vector(text: str) -> None:
+    row = GramEncoder().encode([text])[0]
+    assert np.isclose(np.linalg.norm(row), 1.0)
+
+
+def test_odd_texts_are_encoded() -> None:
+    rows = SentenceEncoder().encode(["", "\ud800 half", "word " * 4000])
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
+
+
+def test_without_the_package_letters_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders, "find_spec", lambda _name: None)
+    assert isinstance(open_encoder(), GramEncoder)
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        ("I love this, what a wonderful day", 1),
+        ("this is terrible and I am sad", -1),
+        ("今天好开心", 1),
+        ("真倒霉，气死我了", -1),
+        ("不开心", -1),
+        ("the table", 0),
+        ("桌子", 0),
+    ],
+)
+def test_valence(text: str, sign: int) -> None:
+    assert np.sign(Lexicon().feel(text).valence) == sign
+
+
+def test_rude_and_gloomy_words_are_whole_words() -> None:
+    mood = Lexicon().feel("You IDIOT, shut up. I am so tired, giving up. 你这个笨蛋")
+    assert mood.rude == ("idiot", "shut up", "笨蛋")
+    assert mood.gloomy == ("so tired", "giving up")
+    assert Lexicon().feel("dumbbells and trashcans, foolproof").rude == ()
+
+
+@pytest.mark.parametrize(
+    ("pun", "plain"), [("暗中观茶", "暗中观察"), ("我不梨解", "我不理解"), ("无盐以对", "无言以对")]
+)
+def test_puns_gain_and_plain_captions_do_not(pun: str, plain: str) -> None:
+    assert EAR.hear(pun).gain > 2
+    assert EAR.hear(plain) == Hearing()
+    assert EAR.hear(pun).heard in plain
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_can_be_heard(text: str) -> None:
+    assert EAR.hear(text).gain >= 0
+
+
+def test_texts_without_chinese_hide_nothing() -> None:
+    assert EAR.hear("no pun intended, 100 %") == Hearing()
+
+
+@needs_shared_data
+def test_held_out_captions_are_told_apart_better_than_by_always_saying_pun() -> None:
+    rows = orjson.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())
+    held_out = {k: v["caption_1"] for k, v in rows.items() if 51 <= int(k[2:7]) <= 100}
+    heard = {name: EAR.hear(caption).gain > 0.8 for name, caption in held_out.items()}
+    hits = sum(heard[name] for name in heard if name.count(".") == 1)
+    alarms = sum(heard[name] for name in heard if name.count(".") > 1)
+    puns = sum(name.count(".") == 1 for name in heard)
+    assert 2 * hits / (hits + alarms + puns) > 0.62  # always "pun": 0.5
+
+
+@needs_shared_data
+def test_real_captions_are_read(eye: RapidReader) -> None:
+    folder = SHARED_DATA / "punmemecn"
+    rows = orjson.loads((folder / "_Meta.json").read_bytes())
+    found = wanted = 0
+    for number in (52, 64, 90):
+        path = folder / "images" / f"CN{number:05d}.png"
+        gold = Counter(c for c in rows[path.name]["caption_1"] if unicodedata.category(c) == "Lo")
+        found += sum((gold & Counter(eye.read(path.read_bytes(), path.name).text)).values())
+        wanted += gold.total()
+    assert found / wanted > 0.9
