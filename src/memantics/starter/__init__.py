@@ -1,0 +1,265 @@
+"""The starter pack: memes that we drew and annotated ourselves, CC0, to try things on.
+
+It is a sample, not a benchmark: every page that shows a score on it says so.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError, UnknownName
+
+__all__ = [
+    "DIMENSIONS",
+    "IMAGES",
+    "MEMES_FILE",
+    "Candidates",
+    "Caption",
+    "Chat",
+    "Emotion",
+    "HardOptions",
+    "Harm",
+    "Individual",
+    "Pun",
+    "Question",
+    "Relation",
+    "Sentiment",
+    "StarterMeme",
+    "image_path",
+    "read_starter",
+]
+
+Dimension = Literal[
+    "TextualMaterial",
+    "VisualMaterial",
+    "Scene",
+    "BackgroundKnowledge",
+    "Emotion",
+    "AnalogicalMapping",
+    "SemioticProjection",
+    "OverallIntent",
+    "Toxicity",
+    "TargetCommunity",
+]
+RelationName = Literal[
+    "hasParticipant",
+    "hasExpressor",
+    "hasMappedEntity",
+    "hasMappingEntity",
+    "mappedOnto",
+    "hasToxicElement",
+    "projectedOnto",
+    "about",
+    "targets",
+]
+DIMENSIONS: tuple[Dimension, ...] = (
+    "TextualMaterial",
+    "VisualMaterial",
+    "Scene",
+    "BackgroundKnowledge",
+    "Emotion",
+    "AnalogicalMapping",
+    "SemioticProjection",
+    "OverallIntent",
+    "Toxicity",
+    "TargetCommunity",
+)
+HERE = Path(__file__).resolve().parent
+IMAGES = HERE / "images"
+MEMES_FILE = HERE / "memes.jsonl"
+_CLOSED = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Caption:
+    """A piece of printed text; capitals as in a sentence, though overlays print all capitals."""
+
+    text: str
+    panel: int
+    style: Literal["overlay", "bar", "bubble", "label"]
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Relation:
+    """A link to another individual of the same meme, ``Dimension/name``."""
+
+    relation: RelationName
+    target: str
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Individual:
+    """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
+
+    dimension: Dimension
+    name: str
+    label: str
+    description: str
+    relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Question:
+    """A question with four options, one of them "None of the others"; ``answer`` is an index."""
+
+    dimension: Dimension
+    question: str
+    options: tuple[str, str, str, str]
+    answer: int
+    explanation: str
+    related: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Harm:
+    """Harm label: type, which modalities carry it, and the target's code (0: none)."""
+
+    harmful: bool
+    type: Literal["none", "targeted", "offence", "sexual", "dispirited"]
+    text: bool
+    image: bool
+    fusion: bool
+    target: int
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Emotion:
+    """The emotion a meme shows, the one it should show, and how to get there."""
+
+    source: Literal["sad", "angry", "tense", "bored"]
+    target: Literal["happy", "calm", "relaxed", "excited"]
+    rewritten: str
+    plan: str
+    visual_type: Literal[
+        "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
+    ]
+    polarity: Literal["Negative", "Neutral", "Positive"]
+    layout: Literal["SinglePanel", "MultiPanel"]
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Pun:
+    """Whether the caption puns, and how it is meant to be read. Chinese ones come in groups."""
+
+    is_pun: bool
+    kind: Literal["homophone", "polysemy", "none"]
+    caption: str
+    reading: str | None
+    group: str | None
+    role: Literal["pun", "similar_image", "similar_text"]
+    note: str
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Sentiment:
+    """Whom the meme is about and how; ``votes`` are three labels "target-type"."""
+
+    target: Literal["self", "both", "other"]
+    type: Literal["positive", "neutral", "negative"]
+    votes: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Candidates:
+    """Ids from which each hard distractor was drawn."""
+
+    text: tuple[str, ...]
+    image: tuple[str, ...]
+    sentiment: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class HardOptions:
+    """Distractors near in text, in image and in sentiment."""
+
+    text: str
+    image: str
+    sentiment: str
+    candidates: Candidates
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class Chat:
+    """A chat that the meme answers; ``speaker`` is who sends it."""
+
+    topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+    turns: tuple[str, ...]
+    speaker: Literal["甲", "乙"]
+    easy: tuple[str, str, str]
+    hard: HardOptions
+
+
+@dataclass(frozen=True, slots=True, config=_CLOSED)
+class StarterMeme:
+    """One meme with all of its annotations; ``docs/starter-pack.md`` explains each field."""
+
+    id: str
+    file: str
+    language: Literal["en", "zh"]
+    panels: Literal[1, 2, 4]
+    text: str
+    captions: tuple[Caption, ...]
+    description: str
+    meaning: str
+    knowledge: tuple[Individual, ...]
+    questions: tuple[Question, ...]
+    intents: tuple[str, ...]
+    background: tuple[str, ...]
+    harm: Harm
+    emotion: Emotion | None
+    pun: Pun | None
+    sentiment: Sentiment
+    explanation: str
+    chats: tuple[Chat, ...]
+
+
+_MEME = TypeAdapter(StarterMeme)
+
+
+def parse_memes(data: bytes, name: str) -> tuple[StarterMeme, ...]:
+    """Read JSON lines of starter memes; an error names the line and the field."""
+    memes = []
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            memes.append(_MEME.validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise DataError(
+                name, f"{place}: {first['msg']}", row=number, hint="run python -m starter"
+            ) from error
+    return tuple(memes)
+
+
+@lru_cache(maxsize=1)
+def read_starter() -> tuple[StarterMeme, ...]:
+    """All memes of the pack, in the order of their ids.
+
+    >>> len(read_starter()) >= 12
+    True
+    """
+    try:
+        data = MEMES_FILE.read_bytes()
+    except OSError as error:
+        raise DataError(
+            MEMES_FILE.name, "the starter pack is missing", hint="install the package again"
+        ) from error
+    return parse_memes(data, MEMES_FILE.name)
+
+
+def image_path(meme: str) -> Path:
+    """The image of a meme, by id.
+
+    >>> image_path("en-001").name
+    'en-001.png'
+    """
+    known = {m.id: m.file for m in read_starter()}
+    if meme not in known:
+        raise UnknownName("starter meme", meme, known)
+    return inside(IMAGES, known[meme])

@@ -1,0 +1,96 @@
+"""Drawing: the committed pictures come from the code, and texts stay inside their space."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import ImageChops, ImageStat
+from starter.content import find_memes
+from starter.content.sheets import read_ask, read_knowledge
+from starter.declare import Ask, feel, make_record, settle
+from starter.draw import Canvas, bubble, grid, overlay, shade, sign
+
+from memantics.core import images
+from memantics.starter import image_path, read_starter
+
+DECLARED = {meme.id: meme for meme in find_memes()}
+
+
+def test_all_declared_memes_are_committed() -> None:
+    assert sorted(DECLARED) == [meme.id for meme in read_starter()]
+
+
+@pytest.mark.parametrize("name", ["en-002", "en-013", "CN90001", "zh-001"])
+def test_redrawing_gives_the_committed_picture_and_record(name: str) -> None:
+    canvas = DECLARED[name].draw()
+    committed = images.load(image_path(name))
+    drawn = canvas.finish().convert("RGB")
+    assert drawn.size == committed.size
+    # Other versions of Pillow and FreeType move edges by a shade; the picture must be the same.
+    difference = ImageStat.Stat(ImageChops.difference(drawn, committed))
+    assert max(difference.mean) < 2
+    record = make_record(DECLARED[name], canvas)
+    assert record == next(meme for meme in read_starter() if meme.id == name)
+
+
+def test_the_same_drawing_gives_the_same_bytes() -> None:
+    draw = DECLARED["en-006"].draw
+    assert draw().png() == draw().png()
+
+
+def test_texts_are_noted_with_their_panel_and_style() -> None:
+    left, right = Canvas(320, 320), Canvas(320, 320)
+    overlay(left, "One\ntwo", "top")
+    bubble(right, "Three", (20, 20, 200, 100), (100, 200))
+    whole = grid([left, right])
+    assert [(p.text, p.style, p.panel) for p in whole.printed] == [
+        ("One two", "overlay", 0),
+        ("Three", "bubble", 1),
+    ]
+    assert (whole.width, whole.height, whole.panels) == (648, 320, 2)
+
+
+@pytest.mark.parametrize("text", ["word " * 400, "字" * 900])
+def test_a_text_that_cannot_fit_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        sign(Canvas(640, 640), text, (10, 10, 120, 60))
+
+
+@pytest.mark.parametrize(
+    "text", ["Short", "A much longer caption with many more words", "这是一句中文，带标点！"]
+)
+def test_captions_stay_inside_the_picture(text: str) -> None:
+    canvas = Canvas(640, 640, "#ffffff")
+    overlay(canvas, text, "bottom")
+    dark = canvas.image.convert("L").point(lambda v: 255 if v < 128 else 0).getbbox()
+    assert dark is not None
+    left, top, right, bottom = dark
+    assert left > 0
+    assert right < canvas.image.width
+    assert bottom < canvas.image.height
+    assert top > canvas.image.height * 0.6
+
+
+def test_shades() -> None:
+    assert shade("#808080", 0.5) == "#404040"
+    assert shade("#808080", 1.5) == "#c0c0c0"
+
+
+def test_questions_are_shuffled_the_same_way_each_time() -> None:
+    ask = Ask("Scene", "What?", ("a", "b", "c"), None, "why")
+    first = settle("en-001", ask)
+    assert first == settle("en-001", ask)
+    assert first.options[first.answer] == "None of the others"
+    assert sorted(first.options) == ["None of the others", "a", "b", "c"]
+
+
+def test_votes_give_the_majority() -> None:
+    assert feel("self-neutral other-negative other-negative").target == "other"
+    assert feel("both-positive").votes == ("both-positive",) * 3
+
+
+def test_the_short_notation_is_unfolded() -> None:
+    ask = read_ask("Scene", ["Where?", "- a", "+ b", "- c", "! because", "@ S/room V/cat"])
+    assert (ask.options, ask.right) == (("b", "a", "c"), 0)
+    assert ask.related == ("Scene/room", "VisualMaterial/cat")
+    found = read_knowledge("T said | words | Hello\nV cat | cat | A cat\nS room | room | A room")
+    assert found[2].relations[0].target == "VisualMaterial/cat"
