@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.core.card import resolve_options
 from memantics.core.data import Source
@@ -51,6 +52,22 @@ def make(ref: TaskRef, options: dict[str, str] | None = None, source: Source | N
 
 def sample_items(ref: TaskRef) -> list[Item]:
     return list(make(ref, source=ref.benchmark.sample()).items())
+
+
+def feed(task: Task) -> Task:
+    """Give a task the answers of the tasks that come before it."""
+    if task.feed is None:
+        assert not task.needs
+        return task
+    memes = [item.group for item in task.items()]
+    return task.feed({need.name: dict.fromkeys(memes, "a fact") for need in task.needs})
+
+
+def right_value(item: Item) -> JsonValue:
+    """The gold answer; of a list of texts that would all be right, the first."""
+    if item.form.reply == "text" and isinstance(item.gold, list):
+        return item.gold[0] if item.gold else "anything"
+    return item.gold
 
 
 def test_the_five_systems_are_there() -> None:
@@ -110,7 +127,7 @@ def test_the_gold_answer_never_shows_in_the_request(ref: TaskRef) -> None:
 
 def test_every_setting_makes_requests_that_can_be_sent(ref: TaskRef) -> None:
     for options in every_setting(ref):
-        task = make(ref, options, ref.benchmark.sample())
+        task = feed(make(ref, options, ref.benchmark.sample()))
         item = next(task.items())
         first, again = task.ask(item, None), task.ask(item, "no option letter found")
         assert first.form == item.form
@@ -149,10 +166,10 @@ def main_of(task: Task, scores: tuple[Score, ...]) -> Score:
 def test_all_right_all_wrong_and_nothing_at_all(ref: TaskRef) -> None:
     task = make(ref)
     items = sample_items(ref)
-    right = task.score([Outcome(item, "answered", item.gold) for item in items])
+    right = task.score([Outcome(item, "answered", right_value(item)) for item in items])
     wrong = task.score([Outcome(item, "unparsed") for item in items])
     empty = task.score([])
-    assert main_of(task, right).value == pytest.approx(1.0)
+    assert main_of(task, right).value == pytest.approx(ref.card.best)
     assert main_of(task, wrong).value == pytest.approx(0.0)
     assert main_of(task, empty).value is None
     for score in (*right, *wrong):
@@ -164,7 +181,8 @@ def test_all_right_all_wrong_and_nothing_at_all(ref: TaskRef) -> None:
 
 def test_images_are_sent_before_the_text_that_asks_about_them(ref: TaskRef) -> None:
     task = make(ref, source=ref.benchmark.sample())
-    request = task.ask(next(task.items()), None)
-    parts = request.messages[-1].parts
-    assert isinstance(parts[0], Image)
+    item = next(task.items())
+    parts = task.ask(item, None).messages[-1].parts
+    # A few words may introduce each image; what is asked stands behind the last of them.
+    assert any(isinstance(part, Image) for part in parts[:2]) or not ref.card.needs_images
     assert isinstance(parts[-1], str)

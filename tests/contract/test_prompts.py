@@ -1,5 +1,6 @@
 """Golden prompts: a change of wording changes published scores, so it must be seen.
 
+Each is what the first item of the sample is asked with, examples and all.
 Run ``MEMANTICS_GOLDEN=write`` with pytest to take the present wording as right.
 """
 
@@ -9,17 +10,17 @@ import os
 
 import pytest
 
-from memantics.core.records import Field, Form, Image, Item, Option
+from memantics.core.records import Image
 from memantics.wiring import find_tasks
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
-FIELDS = (Field("answer", "choice", (Option("A", "a cat"), Option("B", "None of the others"))),)
+PROMPTING = ("order", "prompt", "language", "input", "rationale", "placement", "references")
 CASES = [
     (ref.name, option.name, value)
     for ref in find_tasks(["suite"])
     for option in ref.card.option
-    if option.name in ("order", "prompt", "language")
+    if option.name in PROMPTING
     for value in option.choices
 ]
 
@@ -27,10 +28,10 @@ CASES = [
 @pytest.mark.parametrize(("task", "option", "value"), CASES, ids=str)
 def test_prompt_is_the_golden_one(task: str, option: str, value: str) -> None:
     ref = find_tasks([task])[0]
-    made = ref.make({option: value}, ref.card.splits[0], None, None)
-    context = {"caption": "$一二三"} if made.options.get("prompt") == "2" else {}
-    form = Form("What does it show?", FIELDS, context=context)
-    item = Item("x", "x", "A", form, (Image(ROOT / "x.png"),))
+    made = ref.make({option: value}, ref.card.splits[0], ref.benchmark.sample(), None)
+    item = next(made.items())
+    if made.feed is not None:
+        made = made.feed({need.name: {item.group: f"({need.name})"} for need in made.needs})
     texts = []
     for complaint in (None, "no option letter found"):
         for message in made.ask(item, complaint).messages:

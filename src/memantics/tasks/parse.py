@@ -62,7 +62,7 @@ def parse_letter(
     if marked:
         return marked[0] if take == "first" else marked[-1]
     # A bare "A" may be the article: a letter opens a reply only alone, bracketed or punctuated.
-    opening = re.match(rf"[\W_]*([{letters}])(?:[.)\]:：、,，]|\s*$|\s*[*_\n])", body)
+    opening = re.match(rf"[\W_]*([{letters}])(?:[.)\]:：、,，。]|\s*$|\s*[*_\n])", body)
     if opening:
         return opening.group(1).upper()
     same = [key for key, value in options.items() if _plain(value) == _plain(body)]

@@ -10,6 +10,12 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.punmemecn.draws import (
+    CHAT_EXAMPLE,
+    DETECTION_EXAMPLES,
+    PER_TARGET,
+    SENTIMENT_EXAMPLES,
+)
 from memantics.benchmarks.punmemecn.load import (
     META,
     TARGETS,
@@ -21,11 +27,6 @@ from memantics.benchmarks.punmemecn.load import (
 )
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
 
-# The groups and the chat that the authors show as examples and leave out of evaluation.
-DETECTION_EXAMPLES = frozenset({"CN00601"})
-SENTIMENT_EXAMPLES = frozenset({"CN00601", "CN00603", "CN00604"})
-CHAT_EXAMPLE = "chat_00100"
-PER_TARGET = 400
 NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")
 
 
@@ -107,7 +108,7 @@ def _agreement(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonVal
 
 
 def _captions(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonValue]:
-    from pypinyin import lazy_pinyin  # noqa: PLC0415 - loaded at first use
+    from pypinyin import lazy_pinyin  # loaded at first use
 
     changed = [(m.caption, m.reading) for m in puns if m.reading and m.reading != m.caption]
     level = [(printed, heard) for printed, heard in changed if len(printed) == len(heard)]
@@ -171,7 +172,7 @@ def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
     with warnings.catch_warnings():
         # Its own source warns when it is compiled; that is not the user's concern.
         warnings.simplefilter("ignore")
-        import jieba  # noqa: PLC0415 - loaded at first use
+        import jieba  # loaded at first use
 
     jieba.setLogLevel(logging.WARNING)
     words: Counter[str] = Counter()

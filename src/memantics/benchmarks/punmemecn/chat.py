@@ -1,0 +1,310 @@
+"""Task 3: which of four pun memes answers a chat?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.brief import Brief, Parts, Style
+from memantics.benchmarks.punmemecn.draws import (
+    Order,
+    authors_orders,
+    place,
+    seeded_order,
+)
+from memantics.benchmarks.punmemecn.examples import PickedChat, is_example, pick_chat
+from memantics.benchmarks.punmemecn.load import CHATS
+from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, Chat, Meme
+from memantics.benchmarks.punmemecn.wording import (
+    Shot,
+    Wording,
+    describe,
+    hash_shots,
+    lay_out,
+    name_facts,
+    one_line,
+    read_wording,
+)
+from memantics.core.errors import DataError
+from memantics.core.records import (
+    Field,
+    Form,
+    Image,
+    Item,
+    Option,
+    Outcome,
+    Request,
+    Sampling,
+    Score,
+)
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.choice import accuracy
+from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.choices import LETTERS, commonest, hits, list_options
+from memantics.tasks.parse import parse_letter
+
+QUESTION = {
+    "zh": "哪一张表情包最适合回复这段聊天？",
+    "en": "Which meme answers this chat best?",
+}
+REPLY_MARK = "（表情包回复）"
+CORRECT = "correct"
+_MARKERS = {"zh": "正确答案：", "en": "Correct answer:"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """How the task asks. ``hashes`` is what a run remembers of it."""
+
+    wording: Wording
+    style: Style
+    shots: tuple[Shot, ...]
+    layout: str
+    hashes: Mapping[str, str]
+
+    def ask(self, item: Item) -> Request:
+        """The request for an item: its four images in the order of its options."""
+        options = list_options(item.form.fields[0].options)
+        context = {"history": item.form.context["history"], "options": options}
+        messages = lay_out(item.images, context, self.shots, self._text, self.layout)
+        return Request(messages, item.form, Sampling(temperature=0.0))
+
+    def _text(self, context: Mapping[str, str], told: bool) -> str:
+        say = self.wording.say
+        rule = "reasons" if self.style.reasons else "reply"
+        shown = ""
+        if told:
+            shot = self.shots[0]
+            shown = say("chat_example", answer=shot.answer, **shot.context)
+        return say(
+            "chat",
+            examples=shown,
+            memes=say("chat_memes_last" if told else "chat_memes"),
+            reply=say(f"chat_{rule}"),
+            **context,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A chat's four memes in the order in which they are offered; ``kinds`` says which is which."""
+
+    memes: tuple[Meme, ...]
+    kinds: tuple[str, ...]
+
+    @property
+    def letter(self) -> str:
+        """The letter of the right one."""
+        return LETTERS[self.kinds.index(CORRECT)]
+
+
+def make(brief: Brief) -> Task:
+    """The task ``chat``."""
+    prompt = _prepare(brief)
+    _read_seed(brief)
+    return brief.make(
+        Parts(
+            items=lambda: _items(brief),
+            ask=lambda item, _complaint: prompt.ask(item),
+            parse=partial(_parse, brief),
+            score=score,
+            prompts=prompt.hashes,
+        )
+    )
+
+
+def _read_seed(brief: Brief) -> int:
+    return brief.read_count("seed", 2**31)
+
+
+def _prepare(brief: Brief) -> ChatPrompt:
+    wording, style = read_wording(brief.language), brief.style
+    rule = "reasons" if style.reasons else "reply"
+    hashes = wording.hashes("chat", f"chat_{rule}", "chat_option", "chat_memes", *name_facts(style))
+    shots: tuple[Shot, ...] = ()
+    if style.shots:
+        hashes |= wording.hashes("chat_example", "chat_memes_last")
+        if style.reasons:
+            hashes |= wording.hashes("chat_worked", "chat_reason")
+        if brief.source is not None:
+            picked = pick_chat(brief, brief.options["level"])
+            shots = (_work(brief, wording, picked),)
+            hashes[picked.name] = hash_shots(shots)
+    return ChatPrompt(wording, style, shots, brief.options["layout"], hashes)
+
+
+def _work(brief: Brief, wording: Wording, picked: PickedChat) -> Shot:
+    chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
+    # The authors' example has its own order, whatever the order of the chats that are asked.
+    order = authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
+    laid = _lay(chat, known, order)
+    options = _write_options(wording, brief.style, laid, first=1)
+    answer = laid.letter
+    if brief.style.reasons:
+        told = [
+            wording.say("chat_reason", letter=letter, explanation=one_line(meme.explanation))
+            for letter, meme in zip(LETTERS, laid.memes, strict=False)
+        ]
+        answer = wording.say("chat_worked", reason="\n".join(told), label=answer)
+    images = tuple(Image(meme.image) for meme in laid.memes if meme.image is not None)
+    context = {"history": write_history(chat), "options": list_options(options)}
+    return Shot(images, context, answer)
+
+
+def write_history(chat: Chat) -> str:
+    """The turns, and the last one as the place where the meme goes."""
+    return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
+
+
+def _order(brief: Brief, chat: Chat) -> Order:
+    if brief.options["order"] == "seeded":
+        return seeded_order(chat.id, _read_seed(brief))
+    order = authors_orders().get(chat.id)
+    if order is None:
+        raise DataError(
+            chat.id, "the authors' order is known for their own chats only", hint="order=seeded"
+        )
+    return order
+
+
+def _lay(chat: Chat, known: Mapping[str, Meme], order: Order) -> Laid:
+    offered = {CORRECT: chat.correct, **dict(chat.distractors)}
+    kinds = place(order, list(offered))
+    return Laid(tuple(known[offered[kind]] for kind in kinds), tuple(kinds))
+
+
+def _write_options(wording: Wording, style: Style, laid: Laid, *, first: int) -> tuple[Option, ...]:
+    return tuple(
+        Option(
+            LETTERS[number],
+            wording.say(
+                "chat_option",
+                place=wording.ordinal(first + number),
+                facts=wording.tell(describe(meme, style)),
+            ),
+            Image(meme.image) if meme.image is not None else None,
+        )
+        for number, meme in enumerate(laid.memes)
+    )
+
+
+def _items(brief: Brief) -> Iterator[Item]:
+    level = brief.options["level"]
+    known = brief.release.by_id()
+    chats = brief.release.chats(level)
+    if not chats:
+        raise DataError(
+            next(name for own, name in CHATS.items() if own == level),
+            f"no chats of the {level} level with all four memes in this copy",
+            hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
+        )
+    wording = read_wording(brief.language)
+    first = 5 if brief.style.shots and brief.options["layout"] == "message" else 1
+    left_out = _find_examples(chats) if brief.excludes else frozenset()
+    kept = []
+    for chat in chats:
+        laid = _lay(chat, known, _order(brief, chat))
+        images = tuple(image for meme in laid.memes if (image := brief.picture(meme)))
+        if chat.id not in left_out and len(images) == len(laid.memes):
+            kept.append((chat, laid, images))
+    majority = commonest(laid.letter for _, laid, _ in kept)
+    for chat, laid, images in kept:
+        options = _write_options(wording, brief.style, laid, first=first)
+        field = Field("answer", "choice", options, majority=majority)
+        yield _item(brief, chat, laid, field, images)
+
+
+def _find_examples(chats: Sequence[Chat]) -> frozenset[str]:
+    """The chats that serve as examples: the authors' own, and the first that ours may be."""
+    ours = [chat.id for chat in chats if is_example(chat, "ours")][:1]
+    return frozenset([*ours, *(chat.id for chat in chats if is_example(chat, "authors"))])
+
+
+def _item(brief: Brief, chat: Chat, laid: Laid, field: Field, images: tuple[Image, ...]) -> Item:
+    return Item(
+        id=chat.id,
+        group=chat.correct,
+        gold=laid.letter,
+        form=Form(
+            QUESTION[brief.language],
+            (field,),
+            language=brief.language,
+            context={"history": write_history(chat)},
+        ),
+        images=images,
+        tags={"topic": chat.topic, "level": chat.level, "kinds": " ".join(laid.kinds)},
+    )
+
+
+def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
+    if brief.options["parser"] == "paper":
+        return parse_as_published(text, form.language, reasons=brief.style.reasons)
+    options = {option.key: option.text for option in form.fields[0].options}
+    return parse_letter(text, options)
+
+
+def parse_as_published(text: str, language: str, *, reasons: bool = False) -> str:
+    """The official rule: a letter alone, or before an ASCII colon; behind the marker if reasons.
+
+    >>> parse_as_published("B: 第二张表情包", "zh")
+    'B'
+    """
+    body = re.split(_MARKERS[language], text, flags=re.IGNORECASE)[-1] if reasons else text
+    letter = body.strip().partition(":")[0].strip()
+    if letter not in ("A", "B", "C", "D"):
+        raise Unparsed("reply does not begin with a letter from A to D and end or a colon")
+    return letter
+
+
+def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Accuracy over all, by topic and by the right letter; and which distractors were chosen."""
+    right = hits(outcomes)
+    memes = [outcome.item.group for outcome in outcomes]
+    letters = [str(outcome.item.gold) for outcome in outcomes]
+    topics = [outcome.item.tags["topic"] for outcome in outcomes]
+    return (
+        _share("accuracy", right, memes),
+        *_split(right, memes, topics, by="topic", names=TOPICS),
+        *_split(right, memes, letters, by="position", names=LETTERS[:4]),
+        *_chosen(outcomes),
+    )
+
+
+def _split(
+    right: Sequence[bool],
+    memes: Sequence[str],
+    kinds: Sequence[str],
+    *,
+    by: str,
+    names: Sequence[str],
+) -> Iterator[Score]:
+    for name in names:
+        kept = [i for i, kind in enumerate(kinds) if kind == name]
+        own = [right[i] for i in kept]
+        yield _share("accuracy", own, [memes[i] for i in kept], by=by, label=name)
+
+
+def _chosen(outcomes: Sequence[Outcome]) -> Iterator[Score]:
+    """How often each kind of option was taken, of all answers that name one."""
+    taken = [
+        outcome.item.tags["kinds"].split()[LETTERS.index(str(outcome.value))]
+        for outcome in outcomes
+        if outcome.status == "answered"
+    ]
+    counts = Counter(taken)
+    kinds = dict.fromkeys(k for o in outcomes for k in sorted(o.item.tags["kinds"].split()))
+    for kind in kinds:
+        share = counts[kind] / len(taken) if taken else None
+        yield Score("share", share, len(taken), by="chosen", label=kind)
+
+
+def _share(
+    key: str, right: Sequence[bool], memes: Sequence[str], *, by: str = "", label: str = ""
+) -> Score:
+    low, high = clustered_wilson(right, memes) or (None, None)
+    return Score(key, accuracy(right), len(right), low, high, by, label)

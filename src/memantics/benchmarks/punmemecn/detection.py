@@ -1,0 +1,157 @@
+"""Task 1: is this Chinese meme a pun?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import cast
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
+from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.examples import DETECTION
+from memantics.benchmarks.punmemecn.records import ROLES, Meme
+from memantics.benchmarks.punmemecn.wording import describe
+from memantics.core.records import (
+    Field,
+    Form,
+    Item,
+    Option,
+    Outcome,
+    Request,
+    Sampling,
+    Score,
+)
+from memantics.core.task import Task, Unparsed
+from memantics.metrics import classification as figures
+from memantics.metrics.choice import accuracy
+from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.choices import commonest, hits
+from memantics.tasks.parse import parse_label
+
+PUN, NON_PUN = "pun", "non-pun"
+WORDS = {"zh": {PUN: "双关", NON_PUN: "非双关"}, "en": {PUN: "pun", NON_PUN: "non-pun"}}
+ALIASES = {
+    PUN: ("双关", "是双关", "属于双关", "pun", "a pun"),
+    NON_PUN: (
+        *("非双关", "不是双关", "不属于双关", "并非双关", "没有双关", "不含双关", "无双关"),
+        *("non-pun", "non pun", "nonpun", "not a pun", "not pun", "no pun"),
+    ),
+}
+QUESTION = {"zh": "这张表情包是不是双关表情包？", "en": "Is this meme a pun meme?"}
+_LEFT_OUT = frozenset(name for ids in DETECTION.values() for name in ids)
+
+
+def make(brief: Brief) -> Task:
+    """The task ``detection``."""
+    words = WORDS[brief.language]
+    prompt = prepare("detection", brief, DETECTION, lambda meme: words[_gold(meme)])
+    return brief.make(
+        Parts(
+            items=lambda: _items(brief),
+            ask=lambda item, _complaint: _ask(prompt, item),
+            parse=partial(_parse, brief),
+            score=score,
+            prompts=prompt.hashes,
+        )
+    )
+
+
+def _gold(meme: Meme) -> str:
+    return PUN if meme.is_pun else NON_PUN
+
+
+def _items(brief: Brief) -> Iterator[Item]:
+    memes = [m for m in brief.release.memes if not (brief.excludes and m.id in _LEFT_OUT)]
+    words = WORDS[brief.language]
+    field = Field(
+        name="label",
+        kind="choice",
+        options=tuple(Option(word, word) for word in words.values()),
+        majority=words[commonest(map(_gold, memes)) or NON_PUN],
+        positive=words[PUN],
+    )
+    for meme in memes:
+        image = brief.picture(meme)
+        if image is not None:
+            context = describe(meme, brief.style)
+            yield Item(
+                id=meme.id,
+                group=meme.group,
+                gold=_gold(meme),
+                form=Form(
+                    QUESTION[brief.language], (field,), language=brief.language, context=context
+                ),
+                images=(image,),
+                tags={"role": meme.role},
+            )
+
+
+def _ask(prompt: MemePrompt, item: Item) -> Request:
+    return Request(prompt.write(item), item.form, Sampling(temperature=0.0))
+
+
+def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
+    if brief.options["parser"] == "paper":
+        return parse_as_published(text, reasons=brief.style.reasons)
+    return parse_label(text, ALIASES)
+
+
+def parse_as_published(text: str, *, reasons: bool = False) -> str:
+    """The official rule: the reply begins with the Chinese word, or is exactly the English one.
+
+    With reasons only what follows the last 判断： (full-width colon) or judgment: counts.
+
+    >>> parse_as_published("非双关。"), parse_as_published("Pun")
+    ('non-pun', 'pun')
+    """
+    body = text.lower()
+    if reasons:
+        *before, body = re.split("判断：|judgment:", body)
+        if not before:
+            raise Unparsed("no judgment behind its marker")
+    body = body.strip()
+    if body.startswith("非双关") or body == NON_PUN:
+        return NON_PUN
+    if body.startswith("双关") or body == PUN:
+        return PUN
+    raise Unparsed("reply does not begin with 双关 or 非双关, nor is it pun or non-pun")
+
+
+def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """TPR, TNR, F1 of the pun class, and what a constant answer cannot inflate."""
+    gold = [str(o.item.gold) for o in outcomes]
+    guesses = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
+    groups = [o.item.group for o in outcomes]
+    counts = figures.count_binary(gold, guesses, PUN)
+    spans = figures.binary_intervals(gold, guesses, PUN, groups)
+    n, puns = len(outcomes), gold.count(PUN)
+
+    def row(key: str, value: float | None, span: tuple[float, float] | None, size: int) -> Score:
+        return Score(key, value, size, *(span or (None, None)))
+
+    return (
+        row("f1", figures.f1(counts), spans.f1, n),
+        row("tpr", figures.tpr(counts), spans.tpr, puns),
+        row("tnr", figures.tnr(counts), spans.tnr, n - puns),
+        row("precision", figures.precision(counts), spans.precision, counts.tp + counts.fp),
+        row(
+            "balanced_accuracy",
+            figures.balanced_accuracy(counts),
+            spans.balanced_accuracy,
+            n,
+        ),
+        row("macro_f1", figures.macro_f1(counts), spans.macro_f1, n),
+        *_by_role(outcomes),
+    )
+
+
+def _by_role(outcomes: Sequence[Outcome]) -> Iterator[Score]:
+    right = hits(outcomes)
+    for role in ROLES:
+        kept = [i for i, o in enumerate(outcomes) if o.item.tags["role"] == role]
+        rows = [right[i] for i in kept]
+        low, high = clustered_wilson(rows, [outcomes[i].item.group for i in kept]) or (None, None)
+        yield Score("accuracy", accuracy(rows), len(rows), low, high, by="role", label=role)

@@ -1,0 +1,233 @@
+"""Task 2: whom is a pun meme about, and is it meant well?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
+from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
+from memantics.benchmarks.punmemecn.examples import SENTIMENT
+from memantics.benchmarks.punmemecn.humans import score_humans
+from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, Meme
+from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
+from memantics.benchmarks.punmemecn.wording import describe
+from memantics.core.records import (
+    Field,
+    Form,
+    Item,
+    Option,
+    Outcome,
+    Request,
+    Sampling,
+    Score,
+)
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.choice import accuracy, accuracy_by, macro, macro_interval
+from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.choices import commonest
+from memantics.tasks.parse import clean
+
+NAMES = {
+    "zh": {"target": "情感指向对象", "type": "情感类别"},
+    "en": {"target": "target", "type": "type"},
+}
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "zh": {
+        **dict(zip(TARGETS, ("自己", "双方", "他人"), strict=True)),
+        **dict(zip(TYPES, ("积极", "中性", "消极"), strict=True)),
+    },
+    "en": {name: name for name in (*TARGETS, *TYPES)},
+}
+VALUES = {"target": TARGETS, "type": TYPES}
+ALIASES = {
+    part: {name: (WORDS["zh"][name], name) for name in names} for part, names in VALUES.items()
+}
+QUESTION = {
+    "zh": "这张双关表情包表达的情感指向谁，是积极、中性还是消极？",
+    "en": "Whom is the sentiment of this pun meme about, and is it positive, neutral or negative?",
+}
+SEED = 2025
+_LEFT_OUT = frozenset(name for ids in SENTIMENT.values() for name in ids)
+
+
+def make(brief: Brief) -> Task:
+    """The task ``sentiment``."""
+    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language))
+    temperature = brief.read_number("temperature", 0, 2)
+    return brief.make(
+        Parts(
+            items=lambda: _items(brief),
+            ask=lambda item, _complaint: _ask(prompt, item, temperature),
+            parse=partial(_parse, brief),
+            score=score,
+            prompts=prompt.hashes,
+        )
+    )
+
+
+def write_label(language: str, meme: Meme) -> str:
+    """The right answer, as a model should write it."""
+    words = WORDS[language]
+    names = NAMES[language]
+    label = {names["target"]: words[meme.target], names["type"]: words[meme.type]}
+    return json.dumps(label, ensure_ascii=False)
+
+
+def _items(brief: Brief) -> Iterator[Item]:
+    puns = [
+        meme
+        for meme in brief.release.memes
+        if meme.is_pun and not (brief.excludes and meme.id in _LEFT_OUT)
+        # Balance what can be asked: a copy without all images would be skewed afterwards.
+        if brief.picture(meme) is not None
+    ]
+    drawn = [(meme, 0) for meme in puns]
+    if brief.options["set"] == "balanced":
+        drawn = balance(puns, _per_target(brief, puns))
+    fields = tuple(_field(brief.language, part, [m for m, _ in drawn]) for part in VALUES)
+    for meme, turn in drawn:
+        image = brief.picture(meme)
+        if image is not None:
+            yield Item(
+                id=f"{meme.id}@{turn}" if turn else meme.id,
+                group=meme.id,
+                gold={"target": meme.target, "type": meme.type},
+                form=Form(
+                    QUESTION[brief.language],
+                    fields,
+                    language=brief.language,
+                    reply="json",
+                    context=describe(meme, brief.style),
+                ),
+                images=(image,),
+                tags={
+                    "target": meme.target,
+                    "type": meme.type,
+                    "sentiment": meme.sentiment,
+                    "votes": " ".join(meme.votes),
+                    "turn": str(turn),
+                },
+            )
+
+
+def _per_target(brief: Brief, puns: Sequence[Meme]) -> int:
+    """How many items a target gets: the sample is too small to be blown up to the paper's size."""
+    if brief.options["per_target"] != "auto":
+        return brief.read_count("per_target", 100_000)
+    if brief.source is not None and brief.source.kind == "release":
+        return PER_TARGET
+    return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
+
+
+def _field(language: str, part: str, memes: Sequence[Meme]) -> Field:
+    words = WORDS[language]
+    majority = commonest(getattr(meme, part) for meme in memes)
+    return Field(
+        name=NAMES[language][part],
+        kind="choice",
+        options=tuple(Option(words[name], words[name]) for name in VALUES[part]),
+        majority=words[majority] if majority else None,
+    )
+
+
+def _ask(prompt: MemePrompt, item: Item, temperature: float) -> Request:
+    # Repetitions of a meme are one request: only a seed of their own makes them draws of their
+    # own, with the server as with the cache.
+    turn = int(item.tags["turn"])
+    seed = SEED + turn if temperature > 0 and turn else None
+    return Request(prompt.write(item), item.form, Sampling(temperature=temperature, seed=seed))
+
+
+def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
+    names = {part: field.name for part, field in zip(VALUES, form.fields, strict=True)}
+    if brief.options["parser"] == "paper":
+        return parse_as_published(text, names, form.language)
+    return parse_sentiment(text, names, last=brief.style.reasons)
+
+
+def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[str, JsonValue]:
+    """Target and type from the object that names both: the last one behind reasons.
+
+    Without reasons a reply that gives two different answers gives none.
+
+    >>> names = {"target": "target", "type": "type"}
+    >>> parse_sentiment('Sure: {"target": "Self", "type": "消极"}', names, last=False)
+    {'target': 'self', 'type': 'negative'}
+    """
+    found = []
+    for own in find_objects(clean(text)):
+        folded = {key.strip().casefold(): value for key, value in own.items()}
+        if all(name in folded for name in names.values()):
+            found.append({part: folded[name] for part, name in names.items()})
+    if not found:
+        raise Unparsed(f"no JSON object with {' and '.join(names.values())}")
+    if not last and any(other != found[0] for other in found):
+        raise Unparsed("several answers that differ")
+    return {part: read_choice(found[-1][part], ALIASES[part], name) for part, name in names.items()}
+
+
+def parse_as_published(text: str, names: Mapping[str, str], language: str) -> dict[str, JsonValue]:
+    """The official rule: the first braces as a Python literal, with exactly the asked words.
+
+    They evaluate it; we read a literal. In English they take any words at all: ours must be known.
+    """
+    value = first_braces(text.lower())
+    words = {WORDS[language][name]: name for names_ in VALUES.values() for name in names_}
+    read: dict[str, JsonValue] = {}
+    for part, name in names.items():
+        said = value.get(name) if isinstance(value, dict) else None
+        known = words.get(said) if isinstance(said, str) else None
+        if known not in VALUES[part]:
+            raise Unparsed(f"{name} is not one of the words that were asked for")
+        read[part] = known
+    return read
+
+
+def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Accuracy of target, type and both, their means over classes, and the annotators' own."""
+    memes = [outcome.item.group for outcome in outcomes]
+    right = {
+        "accuracy": [_says(o, "target") and _says(o, "type") for o in outcomes],
+        "target_accuracy": [_says(o, "target") for o in outcomes],
+        "type_accuracy": [_says(o, "type") for o in outcomes],
+    }
+    rows = [_share(key, own, memes) for key, own in right.items()]
+    for part in VALUES:
+        kinds = [outcome.item.tags[part] for outcome in outcomes]
+        own = right[f"{part}_accuracy"]
+        low, high = macro_interval(own, kinds, memes) or (None, None)
+        rows.append(
+            Score(
+                f"{part}_balanced",
+                macro(accuracy_by(own, kinds)),
+                len(own),
+                low,
+                high,
+                note="unweighted mean of the accuracies of the classes",
+            )
+        )
+    for part, names in VALUES.items():
+        for name in names:
+            kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
+            own = [right[f"{part}_accuracy"][i] for i in kept]
+            rows.append(
+                _share(f"{part}_accuracy", own, [memes[i] for i in kept], by=part, label=name)
+            )
+    return (*rows, *score_humans(outcomes))
+
+
+def _says(outcome: Outcome, part: str) -> bool:
+    value = outcome.value if outcome.status == "answered" else None
+    return isinstance(value, dict) and value[part] == outcome.item.tags[part]
+
+
+def _share(
+    key: str, right: Sequence[bool], memes: Sequence[str], *, by: str = "", label: str = ""
+) -> Score:
+    low, high = clustered_wilson(right, memes) or (None, None)
+    return Score(key, accuracy(right), len(right), low, high, by, label)

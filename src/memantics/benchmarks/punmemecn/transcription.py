@@ -1,0 +1,181 @@
+"""Two abilities that puns presuppose: reading the caption, and knowing how it sounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.draws import draw_transcribed
+from memantics.benchmarks.punmemecn.matching import plain, recall, run_share
+from memantics.benchmarks.punmemecn.records import Meme
+from memantics.benchmarks.punmemecn.sounds import drop_tones, keep_chinese, read_syllables, spell
+from memantics.benchmarks.punmemecn.wording import one_line, read_wording
+from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.interval import Floats, bootstrap, clustered_wilson, sum_by_cluster
+from memantics.tasks.parse import clean
+
+QUESTION = {
+    "ocr": {"zh": "这张表情包上写着什么文字？", "en": "What does the text on this meme say?"},
+    "pinyin": {"zh": "这段文字的拼音是什么？", "en": "What is this text in pinyin?"},
+}
+Measure = Callable[[str, str], float]
+
+
+def make_ocr(brief: Brief) -> Task:
+    """The task ``ocr``: copy out the caption."""
+    return _make(brief, "ocr", parse_caption, CAPTION_MEASURES)
+
+
+def make_pinyin(brief: Brief) -> Task:
+    """The task ``pinyin``: write the caption in pinyin; no image is shown."""
+    return _make(brief, "pinyin", parse_pinyin, PINYIN_MEASURES)
+
+
+def _make(
+    brief: Brief,
+    task: str,
+    parse: Callable[[str, Form], JsonValue],
+    measures: Mapping[str, tuple[Measure, str]],
+) -> Task:
+    wording = read_wording(brief.language)
+
+    def ask(item: Item, _complaint: str | None) -> Request:
+        text = wording.say(task, **item.form.context)
+        return Request(
+            (Message("user", (*item.images, text)),), item.form, Sampling(temperature=0.0)
+        )
+
+    return brief.make(
+        Parts(
+            items=lambda: _items(brief, task),
+            ask=ask,
+            parse=parse,
+            score=lambda outcomes: score(outcomes, measures),
+            prompts=wording.hashes(task),
+        )
+    )
+
+
+def choose_puns(brief: Brief) -> list[Meme]:
+    """The authors' 200 puns where this copy has any of them, else every pun."""
+    puns = {meme.id: meme for meme in brief.release.memes if meme.is_pun}
+    drawn = [puns[name] for name in draw_transcribed() if name in puns]
+    return drawn if drawn and brief.options["set"] == "paper" else list(puns.values())
+
+
+def _items(brief: Brief, task: str) -> Iterator[Item]:
+    for meme in choose_puns(brief):
+        caption = one_line(meme.caption)
+        gold, context, image = caption, {}, None
+        if task == "ocr":
+            image = brief.picture(meme)
+            if image is None:
+                continue
+        else:
+            written = keep_chinese(caption)
+            gold, context = spell(written), {"caption": written}
+        if plain(gold):
+            field = Field(task, "text")
+            yield Item(
+                id=meme.id,
+                group=meme.group,
+                gold=gold,
+                form=Form(
+                    QUESTION[task][brief.language],
+                    (field,),
+                    language=brief.language,
+                    reply="text",
+                    context=context,
+                ),
+                images=(image,) if image else (),
+            )
+
+
+def parse_caption(text: str, _form: Form) -> str:
+    """The reply as it is."""
+    body = clean(text)
+    if not body:
+        raise Unparsed("empty reply")
+    return body
+
+
+def parse_pinyin(text: str, _form: Form) -> str:
+    """The reply's syllables, with tone marks; none at all is a reply too, and scores nothing."""
+    body = parse_caption(text, _form)
+    return read_syllables(body) or body
+
+
+def _letters(text: str, *, tones: bool = True) -> str:
+    joined = text if tones else drop_tones(text)
+    return "".join(char for char in joined if char.isalpha())
+
+
+CAPTION_MEASURES: Mapping[str, tuple[Measure, str]] = {
+    "substring": (
+        lambda gold, said: float(plain(gold) in plain(said)),
+        "the caption stands in the reply; letters, digits and Chinese characters only",
+    ),
+    "exact": (
+        lambda gold, said: float(plain(gold) == plain(said)),
+        "the reply is the caption and nothing else; punctuation aside",
+    ),
+    "longest_run": (
+        lambda gold, said: run_share(plain(gold), plain(said)),
+        "longest run of the caption that the reply holds, as a share of the caption",
+    ),
+    "characters": (
+        lambda gold, said: recall(plain(gold), plain(said)),
+        "share of the caption's characters that the reply holds",
+    ),
+}
+PINYIN_MEASURES: Mapping[str, tuple[Measure, str]] = {
+    "substring": (
+        lambda gold, said: float(_letters(gold) in _letters(said)),
+        "the pinyin stands in the reply, tones included; spaces aside",
+    ),
+    "toneless": (
+        lambda gold, said: float(_letters(gold, tones=False) in _letters(said, tones=False)),
+        "the same without tones",
+    ),
+    "longest_run": (
+        lambda gold, said: run_share(_letters(gold), _letters(said)),
+        "longest run of the pinyin's letters that the reply holds, as a share of them",
+    ),
+    "syllables": (
+        lambda gold, said: recall(gold.split(), said.split()),
+        "share of the syllables that the reply holds as words of their own",
+    ),
+}
+
+
+def score(
+    outcomes: Sequence[Outcome], measures: Mapping[str, tuple[Measure, str]]
+) -> tuple[Score, ...]:
+    """Means over items; an invalid answer counts 0."""
+    memes = [outcome.item.group for outcome in outcomes]
+    rows = []
+    for key, (measure, note) in measures.items():
+        values = [
+            measure(str(o.item.gold), str(o.value)) if o.status == "answered" else 0.0
+            for o in outcomes
+        ]
+        low, high = _interval(values, memes) or (None, None)
+        mean = fmean(values) if values else None
+        rows.append(Score(key, mean, len(values), low, high, note=note))
+    return tuple(rows)
+
+
+def _interval(values: Sequence[float], memes: Sequence[str]) -> tuple[float, float] | None:
+    if all(value in (0.0, 1.0) for value in values):
+        return clustered_wilson([value == 1.0 for value in values], memes)
+
+    def mean(sums: Floats) -> Floats:
+        return sums[:, 0] / sums[:, 1]
+
+    rows = np.array([[value, 1.0] for value in values])
+    return bootstrap(sum_by_cluster(rows, memes), mean)
