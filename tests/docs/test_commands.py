@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memantics.wiring import STARTER_IMAGES, find_benchmarks
-from tests.faults import serve_letters
+from tests.background import serve_in_background
 from tests.places import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -49,7 +49,7 @@ def desk(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
     shown = list(commands(page))
-    with serve_letters() as address:
+    with serve_in_background() as server:
         for command in shown:
             words = shlex.split(command)
             if words[0] == "make":
@@ -58,7 +58,7 @@ def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
             assert words[0] == "memantics", command
             line = command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1)
             done = subprocess.run(
-                line.replace(SERVER, address),
+                line.replace(SERVER, server.url),
                 shell=True,
                 cwd=desk,
                 env=os.environ | {"MEMANTICS_HOME": str(desk / "home"), "COLUMNS": "80"},

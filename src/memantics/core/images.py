@@ -90,8 +90,35 @@ def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts
     Traceback (most recent call last):
     memantics.core.errors.ImageError: image x.gif: format: not one of PNG, JPEG, WEBP, GIF, BMP
     """
+    found = _read_header(data)
+    if found is not None:
+        return _bounded(found, name, bounds)
     with _open(data, name) as image:
         return _facts(image, name, bounds)
+
+
+def _read_header(data: bytes) -> ImageFacts | None:
+    """The facts of a plain PNG or JPEG, several times faster than Pillow; None: let it look."""
+    if data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) > 57:
+        width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+        return ImageFacts("PNG", width, height) if width and height else None
+    if data[:3] == b"\xff\xd8\xff":
+        return _read_jpeg_header(data)
+    return None
+
+
+def _read_jpeg_header(data: bytes) -> ImageFacts | None:
+    place = 2
+    while place + 9 < len(data) and data[place] == 0xFF:
+        kind = data[place + 1]
+        if 0xC0 <= kind <= 0xC2:  # a frame: baseline, extended or progressive
+            height = int.from_bytes(data[place + 5 : place + 7], "big")
+            width = int.from_bytes(data[place + 7 : place + 9], "big")
+            return ImageFacts("JPEG", width, height) if width and height else None
+        if not (0xE0 <= kind <= 0xEF or kind in (0xDB, 0xC4, 0xDD, 0xFE)):
+            return None
+        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+    return None
 
 
 def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
@@ -125,11 +152,15 @@ def _open(data: bytes, name: str) -> Pillow.Image:
 
 
 def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
-    width, height = image.size
+    return _bounded(ImageFacts(image.format or "", *image.size), name, bounds)
+
+
+def _bounded(facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
+    width, height = facts.width, facts.height
     if width * height > bounds.max_pixels or max(width, height) > bounds.max_side:
         raise ImageError(
             name,
             "too many pixels",
             f"{width}x{height}; the limit is {bounds.max_pixels:,} and {bounds.max_side:,} a side",
         )
-    return ImageFacts(image.format or "", width, height)
+    return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
@@ -103,6 +103,8 @@ class _Asking:
             await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             await self._stop(workers)
+            if isinstance(items, Generator):
+                items.close()  # and with it the files it may have open
             watching.cancel()
             watch(self._show())
         for worker in workers:
@@ -129,13 +131,18 @@ class _Asking:
                 self._cache.flush()
 
     async def _work(self, items: Iterator[Item]) -> None:
-        for item in items:
-            await self._finish(item)
-            if self._caller.stopping:
-                return
-            if self._clock.now() - self._breath > _BREATH:
-                await asyncio.sleep(0)
-                self._breath = self._clock.now()
+        try:
+            for item in items:
+                if self._caller.stopping:
+                    return
+                await self._finish(item)
+                if self._clock.now() - self._breath > _BREATH:
+                    await asyncio.sleep(0)
+                    self._breath = self._clock.now()
+        except BaseException:
+            # At once, not when the loop comes round: fast models never wait for the loop.
+            self._caller.stopping = True
+            raise
 
     async def _finish(self, item: Item) -> None:
         """Bring one item to its end, from wherever an earlier start left it."""

@@ -1,0 +1,1 @@
+"""Measurements that the project promises to keep; ``python -m perf`` runs them."""

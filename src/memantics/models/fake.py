@@ -1,0 +1,134 @@
+"""``fake/…``: scripted, deterministic models. They ship so that users can test tasks offline."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from memantics.core.errors import ModelError, Transient, UnknownName
+from memantics.core.records import Field, Reply, Request
+from memantics.models.replies import render_reply
+
+Said = str | Reply | ModelError
+Script = Callable[[Request], Said]
+
+
+class FakeModel:
+    """A model whose answers come from a function of the request.
+
+    The function returns a text or a reply, or returns (or raises) the error that the call shall
+    end with. ``asked`` counts the calls.
+
+    >>> from memantics.core.records import Form, Message
+    >>> hello = Request((Message("user", ("Hello",)),), Form("", ()))
+    >>> asyncio.run(FakeModel(lambda request: "B").answer(hello)).text
+    'B'
+    """
+
+    note = "fake"
+
+    def __init__(
+        self,
+        script: Script,
+        name: str = "scripted",
+        *,
+        cacheable: bool = False,
+        seconds: float = 0.0,
+    ) -> None:
+        self.name = f"fake/{name}"
+        self.cacheable = cacheable
+        self.asked = 0
+        self.closed = False
+        self._script = script
+        self._seconds = seconds
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The name: a script is meant to be the same whenever it has the same name."""
+        return {"name": self.name}
+
+    async def answer(self, request: Request) -> Reply:
+        """Do what the script says."""
+        self.asked += 1
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        said = self._script(request)
+        if isinstance(said, ModelError):
+            raise said
+        return Reply(said) if isinstance(said, str) else said
+
+    async def close(self) -> None:
+        """Remember that somebody closed it."""
+        self.closed = True
+
+
+def play(lines: Sequence[Said]) -> Script:
+    """A script that says its lines in turn, and the last one for ever.
+
+    >>> script = play(["no idea", "B"])
+    >>> from memantics.core.records import Form
+    >>> [script(Request((), Form("", ()))) for _ in range(3)]
+    ['no idea', 'B', 'B']
+    """
+    rest = list(reversed(lines))
+    return lambda _: rest.pop() if len(rest) > 1 else rest[0]
+
+
+def echo(request: Request) -> str:
+    """Say the texts of the last turn again."""
+    return "\n".join(part for part in request.messages[-1].parts if isinstance(part, str))
+
+
+def pick_keys(request: Request) -> str:
+    """A valid reply to any form; which one depends on the form alone."""
+    form = request.form
+    return render_reply(form, {field.name: _pick(field, form.question) for field in form.fields})
+
+
+def _pick(field: Field, question: str) -> JsonValue:
+    digest = hashlib.sha256(f"{field.name}\0{question}".encode()).digest()
+    number = int.from_bytes(digest[:4], "big")
+    if field.options:
+        return field.options[number % len(field.options)].key
+    if field.kind == "integer":
+        return field.low + number % (field.high - field.low + 1)
+    return number % 2 == 0 if field.kind == "boolean" else "a short text"
+
+
+def decline(request: Request) -> Reply:  # noqa: ARG001 - a script takes the request
+    """Refuse."""
+    return Reply("", refusal="a fake model declines")
+
+
+def babble(request: Request) -> str:  # noqa: ARG001 - a script takes the request
+    """Say what no parser takes for an answer."""
+    return "…"
+
+
+def break_down(request: Request) -> Said:  # noqa: ARG001 - a script takes the request
+    """Fail, and fail again when repeated."""
+    return Transient("a fake model breaks down")
+
+
+SCRIPTS: Mapping[str, Script] = {
+    "babble": babble,
+    "break": break_down,
+    "decline": decline,
+    "echo": echo,
+    "keys": pick_keys,
+}
+
+
+def open_fake(name: str) -> FakeModel:
+    """The fake model of that name.
+
+    >>> open_fake("fake/echo").name
+    'fake/echo'
+    """
+    short = name.removeprefix("fake/")
+    if short not in SCRIPTS:
+        raise UnknownName("model", name, [f"fake/{known}" for known in SCRIPTS])
+    return FakeModel(SCRIPTS[short], short)

@@ -1,0 +1,242 @@
+"""``openai/NAME``: any server that speaks the OpenAI chat-completions format."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import ipaddress
+import os
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import aiohttp
+import orjson
+from pydantic import JsonValue
+from yarl import URL
+
+from memantics.core.errors import (
+    InputError,
+    ModelError,
+    Rejected,
+    Transient,
+    Unavailable,
+    Unreachable,
+)
+from memantics.core.records import Reply, Request
+from memantics.models.status import judge_status
+from memantics.models.wire import WireSettings, decode_reply, encode_request
+
+__all__ = ["OpenAIModel", "OpenAISettings"]
+
+# Above this, aiohttp wants a file-like body, so that sending does not hold up the loop.
+_LARGE_BODY: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAISettings:
+    """How a server is talked to. Only ``wire`` shapes answers; the rest may change between runs.
+
+    ``connections`` should be the number of calls in flight. ``timeout`` is for one whole call.
+    """
+
+    wire: WireSettings = field(default_factory=WireSettings)
+    connections: int = 64
+    timeout: float = 600.0
+    connect_timeout: float = 10.0
+    max_reply_bytes: int = 16 * 1024 * 1024
+
+
+class OpenAIModel:
+    """One model behind one server: one HTTP call per answer, never a retry.
+
+    The key goes into one header and nowhere else; it is cut out of whatever a server echoes.
+
+    >>> OpenAIModel("qwen", "http://localhost:8000/v1", "sk-secret")
+    OpenAIModel('openai/qwen', 'http://localhost:8000/v1')
+    """
+
+    note = ""
+    cacheable = True
+
+    def __init__(
+        self, name: str, base_url: str, key: str = "", settings: OpenAISettings | None = None
+    ) -> None:
+        if not name:
+            raise InputError("the model has no name", hint="write openai/NAME")
+        self.name = f"openai/{name}"
+        self.settings = settings or OpenAISettings()
+        self._model = name
+        self._base = _check_url(base_url)
+        self._url = URL(f"{self._base.with_query(None)}".rstrip("/") + "/chat/completions")
+        self._url = self._url.with_query(self._base.query) if self._base.query else self._url
+        self._key = _check_key(key)
+        self._session: aiohttp.ClientSession | None = None
+        wire = self.settings.wire
+        self._identity: dict[str, JsonValue] = {
+            "name": self.name,
+            "base_url": str(self._base),
+            "settings": asdict(wire),
+        }
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self.name!r}, {str(self._base)!r})"
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """Name, server and the settings that shape answers; not the key."""
+        return self._identity
+
+    async def answer(self, request: Request) -> Reply:
+        """Ask once."""
+        body = encode_request(self._model, request, self.settings.wire)
+        with self._faults():
+            response = await self._open().post(
+                self._url,
+                data=io.BytesIO(body) if len(body) > _LARGE_BODY else body,
+                allow_redirects=False,
+            )
+            async with response:
+                data = await self._read(response)
+        if response.status != 200:
+            raise self._hide(judge_status(response.status, response.headers, data))
+        try:
+            return decode_reply(data)
+        except Transient as error:
+            raise self._hide(_judge_body(response, data) or error) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session, made at the first call: it belongs to the running loop."""
+        if self._session is None:
+            settings = self.settings
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            if self._key:
+                headers["Authorization"] = f"Bearer {self._key}"
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=settings.connections, keepalive_timeout=60, ttl_dns_cache=300
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=settings.timeout, sock_connect=settings.connect_timeout
+                ),
+                headers=headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=_find_proxy(self._url),
+            )
+        return self._session
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        length = response.content_length
+        limit = self.settings.max_reply_bytes
+        # A compressed body may be larger than it says.
+        if length is not None and length <= limit and "Content-Encoding" not in response.headers:
+            return await response.read()
+        pieces, size = [], 0
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > limit:
+                response.close()
+                raise Rejected(f"the answer is larger than {limit:,} bytes")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn what aiohttp raises into our exceptions."""
+        server = self._base.authority
+        try:
+            yield
+        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+            raise Unavailable(
+                f"{server}: no trusted TLS connection: {error}",
+                hint="check the certificate, and http against https in --base-url",
+            ) from error
+        except aiohttp.ClientConnectorError as error:
+            number = error.os_error.errno
+            reason = os.strerror(number) if number and number > 0 else error.os_error.strerror
+            raise Unreachable(f"{server} cannot be reached: {reason}") from error
+        except aiohttp.ConnectionTimeoutError as error:
+            seconds = self.settings.connect_timeout
+            raise Unreachable(
+                f"{server} cannot be reached: no connection within {seconds:g} s"
+            ) from error
+        except TimeoutError as error:
+            raise Transient(
+                f"{server}: no answer within {self.settings.timeout:g} s", overloaded=True
+            ) from error
+        except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
+            detail = str(error) or type(error).__name__
+            raise self._hide(Transient(f"{server}: the connection broke: {detail}")) from error
+
+    def _hide(self, error: ModelError) -> ModelError:
+        """Cut the key out of what a server echoed."""
+        if self._key and self._key in str(error):
+            error.what = error.what.replace(self._key, "[key]")
+            error.args = (error.what,)
+        return error
+
+
+def _judge_body(response: aiohttp.ClientResponse, data: bytes) -> ModelError | None:
+    """A fault sent with status 200: some proxies put the real one into the body."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        kind = response.content_type
+        if "json" in kind:
+            return None
+        return Transient(f"the answer is {kind}, not JSON: {data[:80].decode(errors='replace')!r}")
+    fault = value.get("error") if isinstance(value, dict) else None
+    if not fault:
+        return None
+    code = fault.get("code") if isinstance(fault, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return judge_status(status, response.headers, data)
+
+
+def _check_url(text: str) -> URL:
+    try:
+        url = URL(text.strip())
+    except (ValueError, TypeError) as error:
+        raise InputError(f"base URL {text!r} is no URL: {error}") from error
+    if url.user or url.password:
+        raise InputError(
+            f"the base URL for {url.host} holds a password",
+            hint="take it out and put the key into OPENAI_API_KEY",
+        )
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InputError(
+            f"base URL {text!r} is no web address", hint="write it like http://localhost:8000/v1"
+        )
+    return url.with_fragment(None)
+
+
+def _check_key(key: str) -> str:
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "the key holds characters that no key has", hint="set OPENAI_API_KEY once more"
+        )
+    return key
+
+
+def _find_proxy(url: URL) -> str | None:
+    """The proxy that the environment names; looked up once, as doing so per call is slow."""
+    host = url.host or ""
+    if host == "localhost" or _is_loopback(host) or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(url.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,131 @@
+"""``recorded/FILE``: answers from an earlier run, for replays without the model.
+
+A recording is a run directory, its ``answers.jsonl``, or any JSON-lines file with ``prompt`` and
+``text`` in each line. ``prompt`` is the hash of what was sent (messages, image bytes, schema),
+whoever answered: a task that asks the same finds the same answer, and one that asks anything
+else is told so. Where one request was answered several times, the answers come in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+import orjson
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from memantics.core.cache import request_digest
+from memantics.core.errors import DataError, Rejected
+from memantics.core.images import read_bytes
+from memantics.core.records import Image, Reply, Request
+from memantics.core.rundir import ANSWERS
+
+
+class _Line(BaseModel):
+    """A line of a recording; a line of ``answers.jsonl`` is one, with more in it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    prompt: str
+    text: str = ""
+    status: str = "answered"
+    reason: str = ""
+    refusal: str = ""
+    reasoning: str = ""
+    finish: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class RecordedModel:
+    """Replays a recording. Only the places of lines are held in memory, not the lines."""
+
+    note = "recorded"
+    cacheable = False
+
+    def __init__(self, path: Path) -> None:
+        self.name = f"recorded/{path}"
+        self._path = path / ANSWERS if path.is_dir() else path
+        self._places: dict[str, list[int]] = {}
+        self._turns: dict[str, int] = {}
+        try:
+            self._file: IO[bytes] = self._path.open("rb")
+        except OSError as error:
+            raise DataError(
+                self._path,
+                f"cannot be read: {error.strerror}",
+                hint=f"give a run directory or a file of lines like its {ANSWERS}",
+            ) from error
+        try:
+            self._sum = hashlib.file_digest(self._file, "sha256").hexdigest()
+            self._index()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _index(self) -> None:
+        for place, line in self._lines():
+            # A failed call brought no answer that could be replayed.
+            if line.status != "failed" and line.prompt:
+                self._places.setdefault(line.prompt, []).append(place)
+        if not self._places:
+            raise DataError(
+                self._path, "holds no answers", hint="record a run with a model that is called"
+            )
+
+    def _lines(self) -> Iterator[tuple[int, _Line]]:
+        place = self._file.seek(0)
+        for number, raw in enumerate(self._file, 1):
+            if raw.strip() and raw.endswith(b"\n"):
+                yield place, self._read(raw, number)
+            place += len(raw)
+
+    def _read(self, raw: bytes, number: int) -> _Line:
+        try:
+            return _Line.model_validate(orjson.loads(raw))
+        except orjson.JSONDecodeError as error:
+            raise DataError(self._path, f"not valid JSON: {error}", row=number) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise DataError(self._path, f"{place}: {first['msg']}", row=number) from error
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The content of the recording, wherever it lies."""
+        return {"name": "recorded", "sha256": self._sum}
+
+    async def answer(self, request: Request) -> Reply:
+        """The recorded answer to that request."""
+        images = [
+            read_bytes(part.path)
+            for message in request.messages
+            for part in message.parts
+            if isinstance(part, Image)
+        ]
+        digest = request_digest(request, images)
+        places = self._places.get(digest)
+        if places is None:
+            raise Rejected(
+                f"{self._path.name} holds no answer to this request ({digest[:12]})",
+                hint="replay the same task, options and data as the recording",
+            )
+        turn = self._turns.get(digest, 0)
+        self._turns[digest] = turn + 1
+        self._file.seek(places[min(turn, len(places) - 1)])
+        line = self._read(self._file.readline(), 0)
+        refused = line.status == "refused"
+        return Reply(
+            line.text,
+            reasoning=line.reasoning,
+            refusal=line.refusal or ((line.reason or "refused") if refused else ""),
+            finish=line.finish,
+            tokens_in=line.tokens_in,
+            tokens_out=line.tokens_out,
+        )
+
+    async def close(self) -> None:
+        """Close the file."""
+        self._file.close()
