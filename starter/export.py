@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memantics.starter import Individual, Question, StarterMeme
+from starter.edits import make_edits
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "src" / "memantics" / "benchmarks"
 NAMESPACE = "http://w3c.org/memes-ontology/general#"
@@ -84,7 +85,7 @@ def make_samples(records: Sequence[StarterMeme]) -> dict[str, Files]:
         "mquest": make_mquest(english),
         "memeintent": make_memeintent(english),
         "toxicn_mm": make_toxicn(chinese),
-        "mer_bench": make_mer(english),
+        "mer_bench": make_mer(english) | make_edits(english),
         "punmemecn": make_punmeme([r for r in chinese if r.pun and r.pun.group]),
     }
 

@@ -6,26 +6,51 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-import orjson
 from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.core.card import Card, TaskCard, read_card, read_policy
 from memantics.core.data import DataKind, Found, Source
-from memantics.core.errors import DataError, InputError, UnknownName
-from memantics.core.model import Model
+from memantics.core.errors import DataError, InputError, StoreError, UnknownName
+from memantics.core.home import home
+from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import find_registered, read_registry
 from memantics.core.rundir import RunFacts
 from memantics.core.task import InvalidPolicy, Task
-from memantics.models.baseline import open_baseline
+from memantics.models.kinds import MODEL_KINDS, ModelKind, ModelSettings, open_model
 from memantics.run.evaluate import Question, pose
 from memantics.run.facts import DataFacts, Scope
+from memantics.run.plan import Choice
+
+# The kinds of models are reached through here too: callers need one place for names.
+__all__ = [
+    "MODEL_KINDS",
+    "STARTER_IMAGES",
+    "Benchmark",
+    "ModelKind",
+    "ModelSettings",
+    "TaskRef",
+    "Wish",
+    "describe_data",
+    "find_benchmark",
+    "find_benchmarks",
+    "find_published",
+    "find_source",
+    "find_tasks",
+    "list_choices",
+    "make_choice",
+    "open_layout_check",
+    "open_model",
+    "open_task_of_run",
+    "pose_task",
+]
 
 PACKAGE = Path(__file__).parent
 STARTER_IMAGES = PACKAGE / "starter" / "images"
@@ -39,6 +64,8 @@ class Loader(Protocol):
     statistics: Callable[[object], Mapping[str, JsonValue]]
 
 
+LayoutTags = Callable[[Path, Path], Mapping[str, str]]
+Looking = Callable[[Task, Callable[[bool], LayoutTags]], Task]
 TaskMaker = Callable[[str, Mapping[str, str], str, Source | None, InvalidPolicy], Task]
 
 
@@ -106,8 +133,44 @@ class TaskRef:
         self, options: Mapping[str, str], split: str, source: Source | None, invalid: str | None
     ) -> Task:
         """Build the task; without a source it can only parse and score."""
-        maker = cast("TaskMaker", self.benchmark.load_part("task").make)
-        return maker(self.card.name, options, split, source, read_policy(self.card, invalid))
+        module = self.benchmark.load_part("task")
+        maker = cast("TaskMaker", module.make)
+        task = maker(self.card.name, options, split, source, read_policy(self.card, invalid))
+        # A task that also looks at layouts says how; benchmarks cannot import ``vision``.
+        look = cast("Looking | None", getattr(module, "look", None))
+        return task if look is None or source is None else look(task, open_layout_check)
+
+    def pick_split(self, source: Source) -> str:
+        """The split where the user names none: the card's first, or what the benchmark says."""
+        module = self.benchmark.load_part("task")
+        pick: Callable[[Source], str] | None = getattr(module, "pick_split", None)
+        return pick(source) if pick else self.card.splits[0]
+
+
+@cache
+def open_layout_check(captions: bool) -> LayoutTags:
+    """What is told about the layouts of a source and its edit, as tags of an item."""
+    from memantics.vision.layout import LayoutCheck
+
+    check = LayoutCheck(_open_line_finder() if captions else None)
+    return lambda source, edited: check.compare(source, edited).tag()
+
+
+def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
+    """The embedded reader's OCR and its table of readings, for boxes instead of words."""
+    from memantics.models.embedded.ocr import RapidReader
+    from memantics.models.embedded.readings import RememberingOcr
+
+    reader = RapidReader()
+
+    def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
+        ocr = RememberingOcr(reader, home() / "ocr")
+        try:
+            return [line.box for line in ocr.read(data, name).lines]
+        finally:
+            ocr.close()
+
+    return find_lines
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
@@ -161,6 +224,17 @@ def _tasks_of(benchmark: Benchmark) -> list[TaskRef]:
     return [TaskRef(benchmark, task) for task in benchmark.card.task]
 
 
+def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
+    """Papers' rows by task; a benchmark that is not here has none, and its runs still show."""
+    heads = {task.partition("/")[0] for task in tasks}
+    found: dict[str, list[PublishedRow]] = {}
+    for name, benchmark in find_benchmarks().items():
+        if name in heads:
+            for row in read_published(benchmark.folder / "expected" / "published.json"):
+                found.setdefault(f"{name}/{row.task}", []).append(row)
+    return found
+
+
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     """The data to run on: as asked, else the registered release, else the sample."""
     if kind == "starter" or (kind is None and benchmark.card.name not in read_registry()):
@@ -168,23 +242,50 @@ def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     return find_registered(benchmark.card.name).source
 
 
-def pose_task(
-    ref: TaskRef,
-    options: Mapping[str, str],
-    scope: tuple[DataKind | None, str | None, int | None],
-    invalid: str | None,
-) -> Question:
-    """A task on its data; ``scope`` is kind of data, split and limit as the user gave them."""
-    kind, split, limit = scope
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user says about the data of a run; ``None`` leaves it to the benchmark."""
+
+    kind: DataKind | None = None
+    split: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    invalid: str | None = None
+
+
+def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> Question:
+    """A task on its data; options that it does not have are not its own."""
     splits = ref.card.splits
-    if split is not None and split not in splits:
-        raise UnknownName(f"split of {ref.name}:", split, splits)
-    source = find_source(ref.benchmark, kind)
+    if wish.split is not None and wish.split not in splits:
+        raise UnknownName(f"split of {ref.name}:", wish.split, splits)
+    try:
+        source = find_source(ref.benchmark, wish.kind)
+    except StoreError:
+        raise
+    except InputError as error:
+        # Like any other lack of data: the rest of a suite can do without it.
+        raise DataError(ref.name, error.what, hint=error.hint) from error
     own = {option.name for option in ref.card.option}
     chosen = {name: value for name, value in options.items() if name in own}
-    task = ref.make(chosen, split or splits[0], source, invalid)
-    data = describe_data(ref.benchmark, source)
-    return pose((ref.benchmark.card, ref.card), task, data, Scope(split or splits[0], limit))
+    split = wish.split or ref.pick_split(source)
+    task = ref.make(chosen, split, source, wish.invalid)
+    scope = Scope(split, wish.limit, wish.sample, wish.seed)
+    return pose((ref.benchmark.card, ref.card), task, describe_data(ref.benchmark, source), scope)
+
+
+def list_choices(names: list[str], wish: Wish) -> list[Choice]:
+    """The tasks that a user asked for; those given as ``NAME/TASK`` must run."""
+    return [make_choice(ref, wish, named=ref.name in names) for ref in find_tasks(names)]
+
+
+def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> Choice:
+    """A task that a suite can pose."""
+
+    def pose_it(options: Mapping[str, str], split: str | None) -> Question:
+        return pose_task(ref, options, replace(wish, split=split or wish.split))
+
+    return Choice(ref.name, ref.card, pose_it, named)
 
 
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
@@ -200,150 +301,18 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
             release.revision if release else "",
             release.licence if release else "",
         )
-    found = benchmark.survey(benchmark.open(source))
+    found = _survey_sample(benchmark.folder, source)
     return DataFacts("starter", found.checksum, found.records, __version__, card.sample.licence)
+
+
+@cache
+def _survey_sample(folder: Path, source: Source) -> Found:
+    """What a sample holds; looked at once, since it ships with the package."""
+    benchmark = Benchmark(folder, read_card(folder / "card.toml"))
+    return benchmark.survey(benchmark.open(source))
 
 
 def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:
     """The task of a finished run, without its data: it can parse and score."""
     ref = find_tasks([facts.task])[0]
     return ref, ref.make(facts.options, facts.split, None, invalid or facts.invalid)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """What a user says about a model besides its name. ``params`` go to the server as they are."""
-
-    base_url: str | None = None
-    concurrency: int = 32
-    timeout: float = 120.0
-    params: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelKind:
-    """One kind of model: how it is named and what answers."""
-
-    kind: str
-    example: str
-    what: str
-    open: Callable[[str, ModelSettings], Model]
-
-
-def open_model(name: str, settings: ModelSettings) -> Model:
-    """The model called ``KIND/NAME``."""
-    kinds = {kind.kind: kind for kind in MODEL_KINDS}
-    head, slash, rest = name.partition("/")
-    if head not in kinds:
-        raise UnknownName("kind of model", head, kinds)
-    if not slash or not rest:
-        raise InputError(f"model {name!r} lacks its name", hint=f"such as {kinds[head].example}")
-    return kinds[head].open(name, settings)
-
-
-def _open_openai(name: str, settings: ModelSettings) -> Model:
-    from memantics.models.openai import OpenAIModel, OpenAISettings
-    from memantics.models.wire import WireSettings
-
-    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
-    if not base_url:
-        raise InputError(
-            f"model {name!r} needs the address of its server",
-            hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
-        )
-    return OpenAIModel(
-        name.removeprefix("openai/"),
-        base_url,
-        os.environ.get("OPENAI_API_KEY", ""),
-        OpenAISettings(
-            wire=WireSettings(**_wire(settings.params)),
-            connections=settings.concurrency,
-            timeout=settings.timeout,
-        ),
-    )
-
-
-def _wire(params: Mapping[str, str]) -> dict[str, Any]:
-    """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
-    closed = {
-        "token_field": ("max_tokens", "max_completion_tokens"),
-        "structured": ("strict", "object", "off"),
-        "image_detail": ("auto", "low", "high"),
-    }
-    named: dict[str, Any] = {}
-    extra: dict[str, JsonValue] = {}
-    for name, value in params.items():
-        if name in closed:
-            if value not in closed[name]:
-                raise UnknownName(f"value of --param {name}:", value, closed[name])
-            named[name] = value
-        elif name == "reasoning_effort":
-            named[name] = value
-        else:
-            extra[name] = _json_or_text(value)
-    return named | {"extra": extra}
-
-
-def _json_or_text(value: str) -> JsonValue:
-    try:
-        parsed: JsonValue = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return parsed
-
-
-def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.embedded import EmbeddedReader
-
-    if name != EmbeddedReader.name:
-        raise UnknownName("model", name, [EmbeddedReader.name])
-    return EmbeddedReader()
-
-
-def _open_baseline(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    return open_baseline(name)
-
-
-def _open_recorded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.recorded import RecordedModel
-
-    return RecordedModel(Path(name.removeprefix("recorded/")))
-
-
-def _open_fake(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.models.fake import open_fake
-
-    return open_fake(name)
-
-
-def _open_inspect(name: str, settings: ModelSettings) -> Model:
-    from memantics.models.inspect import InspectModel, InspectSettings
-
-    return InspectModel(
-        name,
-        InspectSettings(
-            base_url=settings.base_url,
-            timeout=int(settings.timeout),
-            connections=settings.concurrency,
-        ),
-    )
-
-
-MODEL_KINDS = (
-    ModelKind("openai", "openai/NAME", "any OpenAI-compatible server (--base-url)", _open_openai),
-    ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open_embedded),
-    ModelKind(
-        "baseline",
-        "baseline/longest",
-        "trivial: constant, longest, majority, positive, random",
-        _open_baseline,
-    ),
-    ModelKind("recorded", "recorded/FILE", "answers of an earlier run, replayed", _open_recorded),
-    ModelKind(
-        "inspect",
-        "inspect/PROVIDER/NAME",
-        "any provider of Inspect (extra: inspect)",
-        _open_inspect,
-    ),
-    ModelKind("fake", "fake/NAME", "scripted models, for tests", _open_fake),
-)

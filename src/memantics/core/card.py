@@ -30,11 +30,12 @@ class OptionCard(_Closed):
 
 
 class TaskCard(_Closed):
-    """One task of a benchmark."""
+    """One task of a benchmark. ``best`` is the highest value that its main figure can reach."""
 
     name: Name
     title: str
     main: str
+    best: float = 1.0
     unit: str = "items"
     invalid: str = "wrong"
     baselines: tuple[str, ...]

@@ -25,7 +25,11 @@ RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "score
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them."""
+    """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them.
+
+    ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
+    whose answers are part of the requests.
+    """
 
     benchmark: str
     task: str
@@ -47,6 +51,9 @@ class RunFacts:
     started: str
     finished: str = ""
     prices: tuple[float, float] | None = None
+    sample: int | None = None
+    seed: int | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ class Task:
     second argument is the complaint about the former attempt (``None`` at the first). ``parse``
     turns a reply into a value or raises :class:`Unparsed`; it sees the form, not the gold.
     ``score`` is pure; it gets what the policy for invalid answers left. A task with ``needs`` is
-    asked only after ``feed`` has given it those answers, by need and by meme.
+    asked only after ``feed`` has given it those answers, by need and by meme. ``marks``, where a
+    task has it, gives each outcome's own value of every figure that is a plain mean of such
+    values (None: not scored), so that two runs can be compared item by item.
     """
 
     name: str
@@ -90,3 +92,4 @@ class Task:
     prompts: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None
+    marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from memantics.core.errors import StoreError
@@ -13,6 +12,7 @@ from memantics.core.rundir import (
     Baseline,
     Scores,
     Usage,
+    last_answers,
     read_answers,
     read_facts,
     read_items,
@@ -49,6 +49,13 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
     return scores
 
 
+def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
+    """How every item of a run ended, in the order of asking, parsed anew."""
+    last = last_answers(folder)
+    items = (line.item for line in read_items(folder))
+    return [_outcome(item, last[item.id], task) for item in items if item.id in last]
+
+
 def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
     """The four counts; each is always there.
 
@@ -73,24 +80,29 @@ def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outc
 def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
     """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
 
-    >>> add_up([Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)], (2.0, 8.0)).cost
+    Tokens are those the answers took, whenever; what came from the cache costs nothing again.
+
+    >>> from dataclasses import replace
+    >>> paid = Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)
+    >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
     0.00208
     """
-    total = Usage()
-    for answer in attempts:
-        total = replace(
-            total,
-            calls=total.calls + (0 if answer.cached else answer.calls),
-            cached=total.cached + answer.cached,
-            attempts=total.attempts + 1,
-            tokens_in=total.tokens_in + answer.tokens_in,
-            tokens_out=total.tokens_out + answer.tokens_out,
-            seconds=total.seconds + answer.seconds,
-        )
-    if prices is None:
-        return total
-    cost = (total.tokens_in * prices[0] + total.tokens_out * prices[1]) / 1e6
-    return replace(total, cost=round(cost, 6))
+    answers = list(attempts)
+    paid = [answer for answer in answers if not answer.cached]
+    spent = [sum(a.tokens_in for a in paid), sum(a.tokens_out for a in paid)]
+    return Usage(
+        calls=sum(answer.calls for answer in paid),
+        cached=len(answers) - len(paid),
+        attempts=len(answers),
+        tokens_in=sum(answer.tokens_in for answer in answers),
+        tokens_out=sum(answer.tokens_out for answer in answers),
+        seconds=round(sum(answer.seconds for answer in answers), 4),
+        cost=None if prices is None else round(_price(spent, prices), 6),
+    )
+
+
+def _price(tokens: Sequence[int], prices: Sequence[float]) -> float:
+    return sum(count * price for count, price in zip(tokens, prices, strict=True)) / 1e6
 
 
 def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:

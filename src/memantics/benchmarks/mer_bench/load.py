@@ -93,7 +93,9 @@ class Release:
         """Models whose edited images are here, by the name of their folder."""
         if self.edited is None:
             return ()
-        return tuple(sorted(path.name for path in self.edited.iterdir() if path.is_dir()))
+        folders = (path for path in self.edited.iterdir() if path.is_dir())
+        # Tools leave hidden folders behind; as an editor without images it would empty the set.
+        return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
 
     def find_edited(self, editor: str, row: Row) -> Path | None:
         """The image that a model made of a meme."""

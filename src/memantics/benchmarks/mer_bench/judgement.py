@@ -1,0 +1,245 @@
+"""A judge's reply: its shape as a JSON schema and as form fields, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from memantics.core.records import Field, Option
+from memantics.core.task import Unparsed
+from memantics.metrics.reappraisal import METRICS
+
+Rationale = Literal["RF", "RL"]
+Broken = Literal["gating", "scope"]
+BROKEN: tuple[Broken, ...] = get_args(Broken)
+EMOTIONS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxed")
+LABELS = (*EMOTIONS, "other")
+LOW, HIGH = 1, 5
+REASON, OTHER = "rationale", "other_emotion"
+EMOTION = "overall_emotion_classification"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a judgement: the metrics it gives, by the key under which they stand."""
+
+    name: str
+    values: Mapping[str, str]
+
+
+PARTS = (
+    Part("visual_assessment", {"generation_quality_1_5": "vgq", "emotion_accuracy_1_5": "vea"}),
+    Part("text_assessment", {"generation_quality_1_5": "tgq", "emotion_accuracy_1_5": "tea"}),
+    Part("layout_consistency", {"consistent": "lc"}),
+    Part(EMOTION, {"label": "label"}),
+    Part("perceived_emotion_shift", {"magnitude_1_5": "pes"}),
+    Part("overall_generation_quality", {"overall_generation_quality_1_5": "hgq"}),
+)
+# The two ratings that may not pass 2 where the target is missed, and where they stand.
+GATED = {
+    "vea": "visual_assessment.emotion_accuracy_1_5",
+    "tea": "text_assessment.emotion_accuracy_1_5",
+}
+GATE = 2
+
+
+class Judgement(BaseModel):
+    """A valid judgement.
+
+    ``bare`` marks ratings without any reasons (models that fill in forms give such), ``ordered``
+    whether reasons stand where they were asked for, ``broken`` the rules that were let pass.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    vgq: int
+    vea: int
+    tgq: int
+    tea: int
+    lc: bool
+    hgq: int
+    pes: int
+    label: str
+    other: str | None = None
+    bare: bool = False
+    ordered: bool = True
+    broken: tuple[Broken, ...] = ()
+
+    def rate(self, target: str) -> tuple[float, ...]:
+        """The eight metrics as the judge gave them, in their order."""
+        given: dict[str, float] = {
+            "vgq": self.vgq,
+            "vea": self.vea,
+            "tgq": self.tgq,
+            "tea": self.tea,
+            "lc": float(self.lc),
+            "hgq": self.hgq,
+            "ppe": float(self.label == target),
+            "pes": self.pes,
+        }
+        return tuple(given[name] for name in METRICS)
+
+    def dump(self) -> dict[str, JsonValue]:
+        """As it is written down."""
+        return self.model_dump(mode="json")
+
+
+def perfect(target: str) -> Judgement:
+    """The judgement of an edit that leaves nothing to wish for."""
+    return Judgement(vgq=5, vea=5, tgq=5, tea=5, lc=True, hgq=5, pes=5, label=target)
+
+
+def list_fields(majority: str | None) -> tuple[Field, ...]:
+    """The eight values as form fields; reasons are asked for by the prompt and the schema only.
+
+    >>> [field.kind for field in list_fields(None)][:5]
+    ['integer', 'integer', 'integer', 'integer', 'boolean']
+    """
+    return tuple(
+        _field(f"{part.name}.{key}", key, majority) for part in PARTS for key in part.values
+    )
+
+
+def _field(name: str, key: str, majority: str | None) -> Field:
+    if key == "label":
+        options = tuple(Option(label, label) for label in LABELS)
+        return Field(name, "choice", options, majority=majority)
+    if key == "consistent":
+        return Field(name, "boolean", positive="true")
+    return Field(name, "integer", low=LOW, high=HIGH, positive=str(HIGH))
+
+
+def make_schema(rationale: Rationale) -> dict[str, JsonValue]:
+    """The strict schema of a reply; ``rationale`` first (RF) or last (RL) in every part.
+
+    >>> list(make_schema("RL")["properties"]["layout_consistency"]["properties"])
+    ['consistent', 'rationale']
+    """
+    return _closed({part.name: _closed(_properties(part, rationale)) for part in PARTS})
+
+
+def _closed(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "required": list(properties),
+    }
+
+
+def _properties(part: Part, rationale: Rationale) -> dict[str, JsonValue]:
+    values: dict[str, JsonValue] = {key: _kind(key) for key in part.values}
+    if part.name == EMOTION:
+        values[OTHER] = {"type": ["string", "null"]}
+    reason: dict[str, JsonValue] = {REASON: {"type": "string"}}
+    return reason | values if rationale == "RF" else values | reason
+
+
+def _kind(key: str) -> dict[str, JsonValue]:
+    if key == "label":
+        return {"type": "string", "enum": list(LABELS)}
+    if key == "consistent":
+        return {"type": "boolean"}
+    return {"type": "integer", "minimum": LOW, "maximum": HIGH}
+
+
+def show_shape(rationale: Rationale) -> str:
+    """The shape for readers: servers without strict schemas know it from the prompt alone."""
+    words = {"label": "one label", "consistent": "true or false", REASON: "your reasons"}
+    words[OTHER] = "a feeling, or null"
+    shape = {
+        part.name: {key: words.get(key, "1 to 5") for key in _properties(part, rationale)}
+        for part in PARTS
+    }
+    return json.dumps(shape, indent=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reply whose shape is right: values by metric, reasons by part (none: a bare one)."""
+
+    values: Mapping[str, int | bool | str]
+    reasons: Mapping[str, str]
+    other: str | None
+    ordered: bool
+
+
+def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
+    """Check keys and types; every fault is named. A reply without any reason at all is bare."""
+    if not given:
+        raise Unparsed("no JSON object found")
+    parts = {part.name: given.get(part.name) for part in PARTS}
+    bare = not any(isinstance(own, dict) and {REASON, OTHER} & own.keys() for own in parts.values())
+    faults = [f"unknown key {key!r}" for key in given if key not in parts]
+    for part in PARTS:
+        faults += _faults(part, parts[part.name], bare)
+    if faults:
+        raise Unparsed(join_faults(faults))
+    # From here on every part is an object of the right shape.
+    blocks = {name: own for name, own in parts.items() if isinstance(own, dict)}
+    values = {
+        metric: _plain(blocks[part.name][key])
+        for part in PARTS
+        for key, metric in part.values.items()
+    }
+    other = blocks[EMOTION].get(OTHER)
+    return Reading(
+        values,
+        {} if bare else {name: str(own[REASON]) for name, own in blocks.items()},
+        other.strip() or None if isinstance(other, str) else None,
+        all(_keeps_order(list(own), rationale) for own in blocks.values()),
+    )
+
+
+def _plain(value: JsonValue) -> int | bool | str:
+    if isinstance(value, int):
+        return value
+    return str(value).strip().casefold()
+
+
+def _keeps_order(keys: list[str], rationale: Rationale) -> bool:
+    return REASON not in keys or keys.index(REASON) == (0 if rationale == "RF" else len(keys) - 1)
+
+
+def _faults(part: Part, own: JsonValue, bare: bool) -> Iterator[str]:
+    if not isinstance(own, dict):
+        yield f"{part.name} is missing" if own is None else f"{part.name} is not an object"
+        return
+    wanted = [*part.values, *(() if bare else (REASON,))]
+    wanted += [OTHER] if part.name == EMOTION and not bare else []
+    yield from (f"unknown key {part.name}.{key}"[:80] for key in own if key not in wanted)
+    for key in wanted:
+        name = f"{part.name}.{key}"
+        if key not in own:
+            yield f"{name} is missing"
+        elif (problem := _problem(key, own[key])) is not None:
+            yield f"{name} {problem}"
+
+
+def _problem(key: str, value: JsonValue) -> str | None:
+    if key == REASON:
+        return None if isinstance(value, str) and value.strip() else "is empty"
+    if key == OTHER:
+        return None if value is None or isinstance(value, str) else "is neither text nor null"
+    if key == "consistent":
+        return None if isinstance(value, bool) else "is neither true nor false"
+    if key == "label":
+        known = isinstance(value, str) and value.strip().casefold() in LABELS
+        return None if known else f"is not one of {', '.join(LABELS)}"
+    if isinstance(value, int) and not isinstance(value, bool) and LOW <= value <= HIGH:
+        return None
+    return "is not a whole number from 1 to 5"
+
+
+def join_faults(faults: list[str]) -> str:
+    """One line; the first few faults stand for all.
+
+    >>> join_faults(["a", "b", "c", "d", "e"])
+    'a; b; c; d; and 1 more'
+    """
+    shown = "; ".join(faults[:4])
+    return f"{shown}; and {len(faults) - 4} more" if len(faults) > 4 else shown

@@ -1,0 +1,199 @@
+"""MER-Bench: judging how well a meme was turned from a bad mood into a good one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from memantics.benchmarks.mer_bench.failures import Kept, choose_editors, keep_judgeable
+from memantics.benchmarks.mer_bench.figures import mark, score
+from memantics.benchmarks.mer_bench.judgement import (
+    EMOTIONS,
+    Rationale,
+    list_fields,
+    make_schema,
+    perfect,
+    show_shape,
+)
+from memantics.benchmarks.mer_bench.load import Release, open_release
+from memantics.benchmarks.mer_bench.rules import Checks, judge
+from memantics.benchmarks.mer_bench.views import FACTORS, Pair, View, draw_pairs, level_of
+from memantics.core.card import read_card, resolve_options
+from memantics.core.data import Source
+from memantics.core.errors import DataError, InputError
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
+from memantics.core.task import InvalidPolicy, Task
+from memantics.metrics.reappraisal import Combine
+
+FOLDER = Path(__file__).parent
+QUESTION = "How well was the source meme turned into one that expresses the target feeling?"
+REFERENCES = {
+    "on": ("source_caption", "target_caption", "edit_instruction"),
+    "source": ("source_caption",),
+    "off": (),
+}
+Check = Callable[[Path, Path], Mapping[str, str]]
+
+
+def make(
+    name: str,
+    options: Mapping[str, str],
+    split: str,  # noqa: ARG001 - one split only, which the card names
+    source: Source | None,
+    invalid: InvalidPolicy,
+) -> Task:
+    """The task ``judge``. Without a source it can parse and score, not ask."""
+    card = read_card(FOLDER / "card.toml").find_task(name)
+    chosen = resolve_options(card, options)
+    prompts = read_prompts(FOLDER / "prompts")
+    sampling = Sampling(temperature=0.0, max_tokens=_number("max_tokens", chosen) or None)
+    seed = _number("seed", chosen)
+    rationale = cast("Rationale", chosen["rationale"])
+    checks = cast("Checks", chosen["checks"])
+    combine = cast("Combine", chosen["rfs"])
+    return Task(
+        name=f"mer_bench/{name}",
+        items=lambda: _items(source, chosen, seed),
+        ask=lambda item, complaint: _ask(prompts, chosen, sampling, item, complaint),
+        parse=lambda text, form: judge(
+            text, form.context["target_emotion"], rationale, checks
+        ).dump(),
+        score=lambda outcomes: score(outcomes, combine),
+        main=card.main,
+        invalid=invalid,
+        options=chosen,
+        prompts={prompt.name: prompt.hash for prompt in prompts.values()},
+        marks=lambda outcomes: mark(outcomes, combine),
+    )
+
+
+def look(task: Task, open_check: Callable[[bool], Check]) -> Task:
+    """The task with layout checks beside the judge: their results become tags of the items.
+
+    ``open_check`` opens the checks, with caption regions or without; nothing is opened before
+    the first item is made.
+    """
+    wanted = task.options["layout"]
+    if wanted == "off":
+        return task
+    plain, known = task.items, dict[tuple[Path, Path], Mapping[str, str]]()
+
+    def items() -> Iterator[Item]:
+        check: Check | None = None
+        for item in plain():
+            source, edited = item.images[0].path, item.images[1].path
+            if (source, edited) not in known:
+                check = check or open_check(wanted == "captions")
+                known[source, edited] = check(source, edited)
+            yield replace(item, tags={**item.tags, **known[source, edited]})
+
+    return replace(task, items=items)
+
+
+def _number(name: str, chosen: Mapping[str, str]) -> int:
+    text = chosen[name]
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InputError(f"option {name}={text!r} is no number", hint=f"such as {name}=42")
+    return int(text)
+
+
+@cache
+def _filter(source: Source, wanted: str) -> tuple[Release, Kept]:
+    """The memes that can be judged; found once, since it decodes every image of the release."""
+    release = open_release(source)
+    return release, keep_judgeable(release, choose_editors(release, wanted))
+
+
+def _items(source: Source | None, chosen: Mapping[str, str], seed: int) -> Iterator[Item]:
+    if source is None:
+        raise DataError(
+            "mer_bench", "no data to ask about", hint="memantics data add mer_bench DIR"
+        )
+    release, kept = _filter(source, chosen["editors"])
+    targets = Counter(row.target_emotion for row in kept.rows)
+    fields = list_fields(min(targets, key=lambda own: (-targets[own], own)))
+    facts = {
+        "view": chosen["view"],
+        "kept": f"{len(kept.rows)}/{kept.total}",
+        "left out": "; ".join(f"{reason} {count}" for reason, count in kept.left_out.items()),
+    }
+    for pair in draw_pairs(kept, cast("View", chosen["view"]), seed):
+        yield _item(release, pair, fields, REFERENCES[chosen["references"]], facts)
+
+
+def _item(
+    release: Release,
+    pair: Pair,
+    fields: tuple[Field, ...],
+    references: tuple[str, ...],
+    facts: Mapping[str, str],
+) -> Item:
+    row = pair.row
+    edited = release.find_edited(pair.editor, row)
+    if row.image is None or edited is None:
+        raise DataError(row.id, "its images were removed while running", hint="run again")
+    texts = {
+        "source_caption": row.caption,
+        "target_caption": row.rewritten,
+        "edit_instruction": row.plan,
+    }
+    context: dict[str, str] = {
+        "source_emotion": row.source_emotion,
+        "target_emotion": row.target_emotion,
+    }
+    context |= {name: texts[name] for name in references if texts[name]}
+    runs = {f"runs {table}".strip(): " ".join(map(str, own)) for table, own in pair.runs.items()}
+    return Item(
+        id=f"{pair.editor}/{row.id}",
+        group=row.id,
+        gold=perfect(row.target_emotion).dump(),
+        form=Form(QUESTION, fields, reply="json", context=context),
+        images=(Image(row.image), Image(edited)),
+        tags={
+            "editor": pair.editor,
+            "source": row.source_emotion,
+            "target": row.target_emotion,
+            **{factor: level_of(row, factor) for factor in FACTORS},
+            **runs,
+            **facts,
+        },
+    )
+
+
+def _ask(
+    prompts: Mapping[str, Prompt],
+    chosen: Mapping[str, str],
+    sampling: Sampling,
+    item: Item,
+    complaint: str | None,
+) -> Request:
+    rationale = cast("Rationale", chosen["rationale"])
+    context = item.form.context
+    given = [prompts[name].fill(text=context[name]) for name in REFERENCES["on"] if name in context]
+    text = prompts["judge"].fill(
+        source_emotion=context["source_emotion"],
+        target_emotion=context["target_emotion"],
+        references="\n\n".join(["", *given]),
+        shape=show_shape(rationale),
+    )
+    if complaint is not None:
+        text += "\n\n" + prompts["again"].fill(complaint=complaint)
+    pictures: tuple[Part, ...] = (
+        prompts["source_image"].text,
+        item.images[0],
+        prompts["edited_image"].text,
+        item.images[1],
+    )
+    parts = (*pictures, text) if chosen["placement"] == "VF" else (text, *pictures)
+    system = prompts["rules"].fill(labels=", ".join(EMOTIONS))
+    return Request(
+        messages=(Message("system", (system,)), Message("user", parts)),
+        form=item.form,
+        sampling=sampling,
+        schema=make_schema(rationale),
+    )

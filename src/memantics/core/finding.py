@@ -1,0 +1,71 @@
+"""What an audit says about a benchmark: findings with figures, and what could not be measured.
+
+A benchmark adds findings of its own in an ``audit.py`` in its folder; every name there is
+optional:
+
+``findings(release)``
+    what only this benchmark's data can show, as a tuple of :class:`Finding`.
+``pictures(release)``
+    the names of the image files that a complete copy has, so that checks that look at no image
+    also work on a copy without them.
+``SHOWN``
+    by task, the options under which a prompt shows all the text there is about a meme.
+``MAKERS``
+    which models wrote parts of the data.
+``RATED``
+    the fields of a judge's reply that are its verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from memantics.core.records import Score
+
+FindingVerdict = Literal["broken", "worth knowing", "sound"]
+VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was measured.
+
+    ``figure`` is what came out, with its interval and the number of items; ``expected`` what a
+    benchmark without the flaw would give, and ``reference`` what that number is. ``meaning`` says
+    in plain words what follows, ``advice`` what to do about it. ``rows`` break the figure down;
+    ``details`` are sentences, such as the rows of a table that cannot be true.
+    """
+
+    key: str
+    title: str
+    measured: str
+    figure: Score
+    verdict: FindingVerdict
+    meaning: str
+    advice: str
+    expected: float | None = None
+    reference: str = ""
+    task: str = ""
+    model: str = ""
+    rows: tuple[Score, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A check that was not made: why, and what would make it possible."""
+
+    task: str
+    check: str
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """A model that wrote a part of the data, and where that is said."""
+
+    what: str
+    model: str
+    source: str

@@ -1,0 +1,92 @@
+"""A paper's tables as data: ``expected/published.json`` of a benchmark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from memantics.core.errors import DataError
+from memantics.core.records import Score
+
+_KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
+
+
+class PublishedRow(BaseModel):
+    """One row of a published table, on the scale of our figures.
+
+    ``options`` and ``split`` are those under which its system was asked, as far as they are known
+    and can be set (an empty ``split`` is any). ``figures`` are by name, those of a part as
+    ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
+    ``parts`` and ``classes`` are what the paper says about the items behind its figures.
+    ``feasible`` is False where the figures cannot be true together (``reason`` says why), and
+    None where the table gives nothing to check.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task: str
+    system: str
+    options: dict[str, str] = {}
+    split: str = ""
+    figures: Annotated[dict[str, float], Field(min_length=1)]
+    digits: int
+    source: str
+    note: str = ""
+    sizes: dict[str, int] = {}
+    parts: dict[str, tuple[str, ...]] = {}
+    classes: tuple[int, int] | None = None
+    feasible: bool | None
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in (*self.figures, *self.sizes, *self.parts):
+            if _KEY.fullmatch(name) is None:
+                raise ValueError(f"figure {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
+        if (self.feasible is False) != bool(self.reason):
+            raise ValueError("a row that is not feasible has a reason, and no other row has one")
+        return self
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The figures as reports show them; 0 items where the paper does not say how many.
+
+        >>> row = PublishedRow(task="type", system="x", figures={"f1[type=sexual]": 0.5},
+        ...                    digits=2, source="Table 5", feasible=None)
+        >>> row.scores[0].key, row.scores[0].by, row.scores[0].label
+        ('f1', 'type', 'sexual')
+        """
+        made = []
+        for name, value in self.figures.items():
+            parts = _KEY.fullmatch(name)
+            if parts is not None:
+                key, by, label = parts[1], parts[2] or "", parts[3] or ""
+                made.append(Score(key, value, self.sizes.get(name, 0), by=by, label=label))
+        return tuple(made)
+
+    def fits(self, options: Mapping[str, str], split: str) -> bool:
+        """Whether a run with these options was asked as this row says its system was."""
+        return self.split in ("", split) and all(
+            options.get(name) == value for name, value in self.options.items()
+        )
+
+
+_TABLE = TypeAdapter(tuple[PublishedRow, ...])
+
+
+def read_published(path: Path) -> tuple[PublishedRow, ...]:
+    """Read the tables of a benchmark's paper; none where the file does not exist."""
+    if not path.is_file():
+        return ()
+    try:
+        return _TABLE.validate_json(path.read_bytes())
+    except OSError as error:
+        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(path, f"{place}: {first['msg']}", hint="reinstall memantics") from error

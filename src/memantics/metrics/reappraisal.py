@@ -1,0 +1,225 @@
+"""Figures of a judged reappraisal: is the target met, the content kept, the feeling moved?
+
+A judgement is eight numbers in the order of :data:`METRICS`, six of them on a scale from 1 to 5.
+Four components follow from them: TAS (target alignment), CFS (content fidelity), SSS (shift
+strength) and RFS (all three together). They are not linear, so it matters whether they are taken
+of each sample and then averaged, or taken of a run's averages; both are here, by name.
+
+Bounds: SSS ends at 1 - exp(-3) = 0.9502 and so RFS at 0.9841, not at 1. A missed target with all
+else perfect still gives 0.0975, since the conjunction is soft on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from memantics.metrics.interval import Floats, sum_by_cluster
+
+METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
+COMPONENTS = ("tas", "cfs", "sss", "rfs")
+KEYS = (*METRICS, *COMPONENTS, *(f"{name}_run" for name in COMPONENTS))
+Combine = Literal["soft", "product"]
+COMBINATIONS: tuple[Combine, ...] = get_args(Combine)
+ALPHA = 3.0
+FLOOR = 1e-3
+_TINY = 1e-12
+
+
+def unit(rating: ArrayLike) -> Floats:
+    """A rating from 1 to 5 on the scale from 0 to 1.
+
+    >>> unit([1, 2, 3, 4, 5, 0]).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0, 0.0]
+    """
+    return _clamp((np.asarray(rating, dtype=np.float64) - 1) / 4)
+
+
+def align_target(hit: ArrayLike, visual: ArrayLike, text: ArrayLike) -> Floats:
+    """TAS: hit times the harmonic mean of both emotion accuracies; 0 where both are 0.
+
+    >>> float(align_target(1, 0.5, 1).round(6)), float(align_target(0, 1, 1))
+    (0.666667, 0.0)
+    """
+    a, b = np.asarray(visual, dtype=np.float64), np.asarray(text, dtype=np.float64)
+    mean = np.where(a + b <= _TINY, 0.0, 2 * a * b / (a + b + _TINY))
+    return _clamp(np.asarray(hit, dtype=np.float64) * mean)
+
+
+def keep_content(layout: ArrayLike, visual: ArrayLike, text: ArrayLike, whole: ArrayLike) -> Floats:
+    """CFS: layout times the geometric mean of three qualities.
+
+    >>> float(keep_content(1, 0.5, 0.5, 0.5).round(6)), float(keep_content(0, 1, 1, 1))
+    (0.5, 0.0)
+    """
+    parts = [np.maximum(np.asarray(v, dtype=np.float64), _TINY) for v in (visual, text, whole)]
+    mean = np.cbrt(parts[0] * parts[1] * parts[2])
+    return _clamp(np.asarray(layout, dtype=np.float64) * mean)
+
+
+def shift_strength(shift: ArrayLike, alpha: float = ALPHA) -> Floats:
+    """SSS: a shift that saturates.
+
+    >>> float(shift_strength(1).round(4)), float(shift_strength(0))
+    (0.9502, 0.0)
+    """
+    return _clamp(1 - np.exp(-alpha * _clamp(np.asarray(shift, dtype=np.float64))))
+
+
+def combine_fidelity(
+    tas: ArrayLike, cfs: ArrayLike, sss: ArrayLike, combine: Combine = "soft"
+) -> Floats:
+    """RFS: a shifted geometric mean, or the plain product of the authors' earlier script.
+
+    >>> float(combine_fidelity(1, 1, shift_strength(1)).round(4))
+    0.9841
+    >>> float(combine_fidelity(0, 1, shift_strength(1)).round(4))
+    0.0975
+    >>> float(combine_fidelity(0.5, 0.5, 0.5, "product"))
+    0.125
+    """
+    parts = [_clamp(np.asarray(value, dtype=np.float64)) for value in (tas, cfs, sss)]
+    if combine == "product":
+        return _clamp(parts[0] * parts[1] * parts[2])
+    logs = sum(np.log(FLOOR + part) for part in parts)
+    return _clamp((np.exp(logs / 3) - FLOOR) / (1 - FLOOR))
+
+
+def components(units: Floats, combine: Combine = "soft") -> Floats:
+    """TAS, CFS, SSS and RFS of judgements whose last axis holds the eight metrics in [0, 1].
+
+    >>> components(np.ones((1, 8))).round(4).tolist()
+    [[1.0, 1.0, 0.9502, 0.9841]]
+    """
+    vgq, vea, tgq, tea, lc, hgq, ppe, pes = (units[..., i] for i in range(len(METRICS)))
+    tas = align_target(ppe, vea, tea)
+    cfs = keep_content(lc, vgq, tgq, hgq)
+    sss = shift_strength(pes)
+    return np.stack([tas, cfs, sss, combine_fidelity(tas, cfs, sss, combine)], axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Mean over runs with a 95 % interval; ``sd`` is unbiased, over runs (None: one run only)."""
+
+    value: float
+    sd: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All figures of :data:`KEYS`; ``judged`` counts judgements, each once."""
+
+    figures: dict[str, Figure]
+    judged: int
+    runs: int
+
+
+def summarise(
+    units: Floats,
+    runs: Sequence[Sequence[int]],
+    clusters: Sequence[Hashable],
+    combine: Combine = "soft",
+    *,
+    draws: int = 1000,
+) -> Summary | None:
+    """Figures of judgements that take part in runs (a number twice: drawn twice); None without any.
+
+    Means are taken within each run, then over runs. Plain names are means of the samples' own
+    components, names that end in ``_run`` components of a run's means. Intervals resample
+    clusters, so that they say how the figures depend on the memes, which ``sd`` does not: runs
+    are drawn from one pool and overlap.
+
+    >>> found = summarise(np.ones((2, 8)), [[0], [0, 1]], ["a", "b"])
+    >>> round(found.figures["rfs"].value, 4), found.figures["rfs"].sd, found.runs
+    (0.9841, 0.0, 2)
+    """
+    names = sorted({run for own in runs for run in own})
+    if not names:
+        return None
+    place = {run: index for index, run in enumerate(names)}
+    each = np.concatenate([units, components(units, combine), np.ones((len(units), 1))], axis=1)
+    rows = np.zeros((len(units), len(names), each.shape[1]))
+    for row, own, values in zip(rows, runs, each, strict=True):
+        for run in own:
+            row[place[run]] += values
+    flat = rows.reshape(len(units), -1)
+    drawn = [index for index, own in enumerate(runs) if own]
+    sums = sum_by_cluster(flat[drawn], [clusters[index] for index in drawn])
+
+    def per_run(totals: Floats) -> Floats:
+        parts = totals.reshape(len(totals), len(names), each.shape[1])
+        means = parts[..., :-1] / parts[..., -1:]
+        own: Floats = np.concatenate([means, components(means[..., :8], combine)], axis=-1)
+        return own
+
+    points = per_run(sums.sum(axis=0, keepdims=True))[0]
+    sds = points.std(axis=0, ddof=1) if len(names) > 1 else None
+    spans = _spans(sums, per_run, draws)
+    return Summary(
+        {
+            key: Figure(
+                float(points[:, i].mean()),
+                None if sds is None else float(sds[i]),
+                *((None, None) if spans is None else (float(spans[0, i]), float(spans[1, i]))),
+            )
+            for i, key in enumerate(KEYS)
+        },
+        len(drawn),
+        len(names),
+    )
+
+
+def _spans(sums: Floats, per_run: Callable[[Floats], Floats], draws: int) -> Floats | None:
+    """Percentile intervals of all figures from one set of draws."""
+    clusters = len(sums)
+    if clusters < 2:
+        return None
+    weights = np.random.default_rng(0).multinomial(
+        clusters, np.full(clusters, 1 / clusters), size=draws
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = per_run(weights @ sums)
+    # A run may be empty in a draw: that draw averages over the others.
+    there = ~np.isnan(values[..., 0])
+    counted = there.sum(axis=1)
+    kept = counted > 0
+    total = np.where(there[..., None], values, 0.0).sum(axis=1)[kept]
+    spans: Floats = np.percentile(total / counted[kept, None], [2.5, 97.5], axis=0)
+    return spans
+
+
+def _clamp(value: Floats) -> Floats:
+    clamped: Floats = np.clip(value, 0.0, 1.0)
+    return clamped
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often two say the same, and how much more than by chance (None: one never varies)."""
+
+    share: float
+    kappa: float | None
+
+
+def agree(one: Sequence[bool], other: Sequence[bool]) -> Agreement | None:
+    """Agreement of two yes-or-no judges, with Cohen's kappa.
+
+    >>> agree([True, True, False, False], [True, False, False, False])
+    Agreement(share=0.75, kappa=0.5)
+    >>> agree([True, True], [True, True])
+    Agreement(share=1.0, kappa=None)
+    """
+    n = len(one)
+    if n == 0:
+        return None
+    share = sum(a == b for a, b in zip(one, other, strict=True)) / n
+    first, second = sum(one) / n, sum(other) / n
+    chance = first * second + (1 - first) * (1 - second)
+    return Agreement(share, (share - chance) / (1 - chance) if chance < 1 else None)

@@ -1,0 +1,1 @@
+"""What can be told from a meme's pixels without a model: panels, caption regions, layout."""

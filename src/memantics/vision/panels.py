@@ -1,0 +1,172 @@
+"""How many panels a meme has, from the straight lines that run right across it.
+
+A gutter is a thin band of one colour from edge to edge that differs from what lies on both sides.
+Panels may also meet without a gutter; then one straight edge runs across, which a horizon does
+too, so such an edge counts only between columns, or where it cuts the height into equal parts.
+Bars that hold nothing but a caption are no panels, and neither is a strip much smaller than what
+it was cut from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Pixels = NDArray[np.int16]
+_SIDE = 480  # lines survive this reduction, and time no longer grows with the image
+_ALIKE = 26  # channels of one colour differ by less, also in a JPEG
+_ACROSS = 0.97
+_BESIDE = 0.6
+_THICKEST = 0.06
+_SMALLEST = 0.22  # of the side that is cut: what is thinner is a table's edge, not a panel
+_EVEN = 0.4  # panels beside each other are of like size; a floor and a wall are not
+_DEPTH = 3
+_BAR_HEIGHT = 0.34
+_BAR_PLAIN = 0.45
+_BAR_COLOURED = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel's box (left, top, right, bottom), as shares of the image's width and height."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def find_panels(image: Image.Image) -> tuple[Panel, ...]:
+    """The panels of an image, row by row; an image without a dividing line is one panel.
+
+    >>> picture = Image.new("RGB", (200, 100), "white")
+    >>> picture.paste("red", (0, 0, 97, 100))
+    >>> picture.paste("blue", (103, 0, 200, 100))
+    >>> len(find_panels(picture))
+    2
+    """
+    scale = min(1.0, _SIDE / max(image.size))
+    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+    # BOX keeps a line of one or two pixels visible as a shade; nearest would lose it at times.
+    small = image.convert("RGB").resize(size, Image.Resampling.BOX)
+    pixels: Pixels = np.asarray(small, dtype=np.int16)
+    height, width = pixels.shape[:2]
+    top, bottom = _find_top(pixels), height - _find_top(pixels[::-1])
+    found = _split(pixels, (0, top, width, bottom), _DEPTH)
+    return tuple(
+        Panel(left / width, top / height, right / width, bottom / height)
+        for left, top, right, bottom in sorted(found, key=lambda box: (box[1], box[0]))
+    )
+
+
+def count_panels(image: Image.Image) -> int:
+    """The number of panels.
+
+    >>> count_panels(Image.new("RGB", (80, 80), "green"))
+    1
+    """
+    return len(find_panels(image))
+
+
+_Box = tuple[int, int, int, int]
+
+
+def _split(pixels: Pixels, box: _Box, depth: int) -> list[_Box]:
+    """Cut a box along its lines, and the pieces again."""
+    left, top, right, bottom = box
+    part = pixels[top:bottom, left:right]
+    if depth == 0 or min(part.shape[:2]) < 16:
+        return [box]
+    for across in (False, True):
+        pieces = _cut(part if across else part.transpose(1, 0, 2), horizontal=across)
+        if len(pieces) > 1:
+            boxes = [
+                (left, top + a, right, top + b) if across else (left + a, top, left + b, bottom)
+                for a, b in pieces
+            ]
+            return [found for piece in boxes for found in _split(pixels, piece, depth - 1)]
+    return [box]
+
+
+def _cut(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
+    """Stretches between the lines that run along the rows of ``part``."""
+    length = len(part)
+    smallest = max(8, round(_SMALLEST * length))
+    start, pieces = 0, []
+    for first, last in _find_lines(part, horizontal=horizontal):
+        if first - start >= smallest and length - last >= smallest:
+            pieces.append((start, first))
+            start = last
+    pieces.append((start, length))
+    sizes = [last - first for first, last in pieces]
+    return pieces if min(sizes) >= _EVEN * max(sizes) else [(0, length)]
+
+
+def _find_lines(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
+    """Gutters and bare edges, from the start of the part to its end."""
+    length = len(part)
+    # A few dozen columns tell the colour of a plain row as well as all of them.
+    colours: Pixels = np.median(part[:, :: max(1, part.shape[1] // 48)], axis=1).astype(np.int16)
+    plain = 1 - _share_unlike(part, colours[:, None]) >= _ACROSS
+    steps = _share_unlike(part[1:], part[:-1])
+    lines = []
+    row = 1
+    while row < length - 1:
+        last = row
+        while last < length and plain[last] and _alike(colours[row], colours[last]):
+            last += 1
+        thin = row < last <= row + max(3, round(_THICKEST * length))
+        if thin and last < length and _stands_out(part, colours[row], row, last):
+            lines.append((row, last))
+            row = last + 1  # its far border is no line of its own
+            continue
+        if steps[row - 1] >= _ACROSS and _may_meet(row, length, horizontal=horizontal):
+            lines.append((row, row))
+        row = max(last, row + 1)
+    return lines
+
+
+def _share_unlike(one: Pixels, other: Pixels) -> NDArray[np.float64]:
+    """For each row, the share of pixels whose colours differ; by channel, since that is faster."""
+    gaps = np.abs(one - other) > _ALIKE
+    share: NDArray[np.float64] = (gaps[..., 0] | gaps[..., 1] | gaps[..., 2]).mean(axis=1)
+    return share
+
+
+def _alike(one: Pixels, other: Pixels) -> bool:
+    return bool((np.abs(one - other) <= _ALIKE).all())
+
+
+def _stands_out(part: Pixels, colour: Pixels, first: int, last: int) -> bool:
+    """Whether a band differs from what lies before it and behind it.
+
+    Reducing an image blurs the border of a line into a row of its own, so the second row counts.
+    """
+    sides = part[[max(0, first - 2), min(len(part) - 1, last + 1)]]
+    return bool((_share_unlike(sides, colour) >= _BESIDE).all())
+
+
+def _may_meet(row: int, length: int, *, horizontal: bool) -> bool:
+    if not horizontal:
+        return True
+    return any(abs(row / length - k / n) < 0.012 for n in (2, 3) for k in range(1, n))
+
+
+def _find_top(pixels: Pixels) -> int:
+    """Where the picture begins below a bar that holds only a caption; 0 where there is none."""
+    most = round(_BAR_HEIGHT * len(pixels))
+    steps = _share_unlike(pixels[1 : most + 1], pixels[:most])
+    ends = [int(row) + 1 for row in np.flatnonzero(steps >= _BESIDE)]
+    return next((end for end in reversed(ends) if end > 8 and _is_bar(pixels[:end])), 0)
+
+
+def _is_bar(part: Pixels) -> bool:
+    """Mostly white or black, and hardly anything coloured in it."""
+    flat = part.reshape(-1, 3)
+    light = flat.mean(axis=1)
+    plain = max(float((light > 225).mean()), float((light < 30).mean()))
+    coloured = float((flat.max(axis=1) - flat.min(axis=1) > 60).mean())
+    return plain >= _BAR_PLAIN and coloured <= _BAR_COLOURED

@@ -1,0 +1,121 @@
+"""Where captions stand: lines of text joined into regions, and regions of two images matched.
+
+Boxes come from any OCR, as plain numbers; sizes are taken out, so that an edit of another size
+can still be compared with its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PixelBox = tuple[int, int, int, int]
+_GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
+MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box (left, top, right, bottom) as shares of the image's width and height."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def area(self) -> float:
+        """Its share of the image."""
+        return max(0.0, self.right - self.left) * max(0.0, self.bottom - self.top)
+
+
+def measure_overlap(one: Region, other: Region) -> float:
+    """Intersection over union.
+
+    >>> measure_overlap(Region(0, 0, 1, 1), Region(0, 0, 0.5, 1))
+    0.5
+    """
+    shared = Region(
+        max(one.left, other.left),
+        max(one.top, other.top),
+        min(one.right, other.right),
+        min(one.bottom, other.bottom),
+    ).area
+    union = one.area + other.area - shared
+    return shared / union if union > 0 else 0.0
+
+
+def join_lines(boxes: Iterable[PixelBox], size: tuple[int, int]) -> tuple[Region, ...]:
+    """Caption regions from the boxes of lines: near ones below or beside each other are joined.
+
+    >>> [region.bottom for region in join_lines([(10, 0, 90, 10), (12, 14, 80, 24)], (100, 100))]
+    [0.24]
+    >>> len(join_lines([(10, 0, 90, 10), (10, 80, 90, 90)], (100, 100)))
+    2
+    """
+    width, height = size
+    groups: list[tuple[PixelBox, int]] = [
+        (box, box[3] - box[1]) for box in sorted(boxes) if box[2] > box[0] and box[3] > box[1]
+    ]
+    joined = True
+    while joined:
+        joined = False
+        for place, (box, line) in enumerate(groups):
+            near = next((i for i in range(place) if _near(groups[i], (box, line))), None)
+            if near is not None:
+                other, its_line = groups[near]
+                groups[near] = (_hull(other, box), max(line, its_line))
+                del groups[place]
+                joined = True
+                break
+    return tuple(
+        Region(box[0] / width, box[1] / height, box[2] / width, box[3] / height)
+        for box, _ in sorted(groups, key=lambda group: (group[0][1], group[0][0]))
+    )
+
+
+def _near(one: tuple[PixelBox, int], other: tuple[PixelBox, int]) -> bool:
+    """Whether two boxes overlap once each has grown by half the gap that a caption may have."""
+    (a, line_a), (b, line_b) = one, other
+    gap = _GAP * min(line_a, line_b)
+    apart = (max(a[0], b[0]) - min(a[2], b[2]), max(a[1], b[1]) - min(a[3], b[3]))
+    return apart[0] < gap and apart[1] < gap
+
+
+def _hull(one: PixelBox, other: PixelBox) -> PixelBox:
+    return (
+        min(one[0], other[0]),
+        min(one[1], other[1]),
+        max(one[2], other[2]),
+        max(one[3], other[3]),
+    )
+
+
+def share_matched(before: Sequence[Region], after: Sequence[Region]) -> float:
+    """The share of regions of both images that have a partner; 1 where neither has any.
+
+    Pairs are made from the best overlap down, each region once; a pair needs an overlap of
+    :data:`MATCH`.
+
+    >>> top, bottom = Region(0, 0, 1, 0.2), Region(0, 0.8, 1, 1)
+    >>> share_matched([top, bottom], [top, bottom]), share_matched([top], [bottom])
+    (1.0, 0.0)
+    >>> round(share_matched([top, bottom], [top]), 4)
+    0.6667
+    """
+    if not before and not after:
+        return 1.0
+    ranked = sorted(
+        (
+            (measure_overlap(one, other), i, j)
+            for i, one in enumerate(before)
+            for j, other in enumerate(after)
+        ),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    first, second = set[int](), set[int]()
+    for overlap, i, j in ranked:
+        if overlap >= MATCH and i not in first and j not in second:
+            first.add(i)
+            second.add(j)
+    return 2 * len(first) / (len(before) + len(after))
