@@ -1,8 +1,12 @@
-"""One suite over every benchmark that is discovered, ours and any other."""
+"""One suite over every benchmark that is discovered: ours, ``examples/`` and any other.
+
+``MEMANTICS_BENCHMARKS=path/to/yours pytest tests/contract`` holds yours to the same contract.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -24,9 +28,13 @@ from memantics.wiring import (
     find_tasks,
     open_model,
 )
+from tests.places import ROOT
 
-BENCHMARKS = find_benchmarks()
-TASKS = {ref.name: ref for ref in find_tasks(["suite"])}
+# Only while benchmarks are discovered: other tests must not see the examples.
+with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("MEMANTICS_BENCHMARKS", str(ROOT / "examples"), prepend=os.pathsep)
+    BENCHMARKS = find_benchmarks()
+    TASKS = {ref.name: ref for ref in find_tasks(["suite"])}
 
 
 @pytest.fixture(params=BENCHMARKS)

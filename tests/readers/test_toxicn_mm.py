@@ -354,4 +354,4 @@ def test_every_figure_is_declared_and_every_declaration_answered(tmp_path: Path)
 
 def test_the_card_is_valid() -> None:
     card = read_card(FOLDER / "card.toml")
-    assert [task.name for task in card.task] == ["detection", "type"]
+    assert [task.name for task in card.task] == ["detection", "type", "target"]

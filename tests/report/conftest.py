@@ -15,13 +15,14 @@ from tests.report.samples import write_demo
 Opener = Callable[..., AbstractContextManager[Watched]]
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: its event loop would be in the way of later tests' own loops.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with launch() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opener(browser: Browser) -> Opener:
     return partial(watch, browser)
 

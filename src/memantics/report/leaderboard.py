@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from memantics.core.published import PublishedRow
 from memantics.core.records import STATUSES, Score
 from memantics.core.rundir import RunFacts, Usage
+from memantics.report.reference import Published, match_published, show_reference
 from memantics.report.runs import Run
 
 TRIVIAL = "baseline/"
 _ABSENT = "–"
+_NONE: Published = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Row:
 
     ``label`` is the model's name, with the settings that tell it from its namesakes. A trivial
     baseline that a run computed beside its scores was never asked: it has no ``run`` (the place
-    in ``Board.runs``), no ``counts`` and no ``usage``.
+    in ``Board.runs``), no ``counts`` and no ``usage``. Nor has a ``published`` row, which is a
+    paper's word and no run of ours.
     """
 
     label: str
@@ -33,16 +37,26 @@ class Row:
     counts: Mapping[str, int] | None = None
     usage: Usage | None = None
     finished: bool = True
+    published: PublishedRow | None = None
 
     @property
     def trivial(self) -> bool:
         """Whether this is a baseline that looks at nothing."""
-        return self.model.startswith(TRIVIAL)
+        return self.published is None and self.model.startswith(TRIVIAL)
 
     @property
     def value(self) -> float | None:
         """The main figure."""
         return self.main.value if self.main else None
+
+    @property
+    def n(self) -> int | None:
+        """How many items the main figure is over."""
+        return self.size(self.main) if self.main else None
+
+    def size(self, score: Score) -> int | None:
+        """How many items a figure of this row is over; papers do not always say."""
+        return None if self.published is not None and not score.n else score.n
 
     def find(self, key: str, by: str = "", label: str = "") -> Score | None:
         """The figure of that name."""
@@ -81,33 +95,41 @@ class Board:
 
     @property
     def leader(self) -> Row | None:
-        """The first row that is no trivial baseline."""
-        return next((row for row in self.rows if not row.trivial and row.value is not None), None)
+        """The first row of ours that is no trivial baseline."""
+        return next((row for row in self.own if not row.trivial and row.value is not None), None)
+
+    @property
+    def own(self) -> tuple[Row, ...]:
+        """The rows that stand on runs."""
+        return tuple(row for row in self.rows if row.published is None)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """Names of the figures over all items, the main one first."""
-        names = {s.key: None for row in self.rows for s in row.scores if not s.by}
+        names = {s.key: None for row in self.own for s in row.scores if not s.by}
         return tuple(sorted(names, key=lambda name: name != self.main))
 
     @property
     def breakdowns(self) -> tuple[tuple[str, str], ...]:
         """Pairs of figure and breakdown, those of the main figure first."""
-        pairs = {(s.key, s.by): None for row in self.rows for s in row.scores if s.by}
+        pairs = {(s.key, s.by): None for row in self.own for s in row.scores if s.by}
         return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
 
     def labels(self, key: str, by: str) -> tuple[str, ...]:
         """The parts of a breakdown, largest first, in the order of the scores where equal."""
         sizes: dict[str, int] = {}
-        for row in self.rows:
+        for row in self.own:
             for score in row.scores:
                 if (score.key, score.by) == (key, by):
                     sizes[score.label] = max(score.n, sizes.get(score.label, 0))
         return tuple(sorted(sizes, key=lambda label: -sizes[label]))
 
 
-def make_boards(runs: Sequence[Run]) -> tuple[Board, ...]:
-    """Group runs by the questions they answer; runs on other data never share a table."""
+def make_boards(runs: Sequence[Run], published: Published = _NONE) -> tuple[Board, ...]:
+    """Group runs by the questions they answer; runs on other data never share a table.
+
+    ``published`` are papers' rows by task; those that fit stand beside runs on a release.
+    """
     grounds: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         grounds.setdefault(run.ground, []).append(run)
@@ -116,15 +138,17 @@ def make_boards(runs: Sequence[Run]) -> tuple[Board, ...]:
     for group in grounds.values():
         slug = re.sub(r"[^a-z0-9]+", "-", group[0].task.lower()).strip("-") or "task"
         slugs[slug] += 1
-        boards.append(_make_board(slug if slugs[slug] == 1 else f"{slug}.{slugs[slug]}", group))
+        name = slug if slugs[slug] == 1 else f"{slug}.{slugs[slug]}"
+        boards.append(_make_board(name, group, published))
     return tuple(boards)
 
 
-def _make_board(slug: str, runs: Sequence[Run]) -> Board:
+def _make_board(slug: str, runs: Sequence[Run], published: Published) -> Board:
     facts, main = runs[0].facts, runs[0].scores.main
     labels = _tell_apart(runs)
     rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]
     rows += _computed_baselines(runs, main)
+    rows += [_reference_row(*pair, main) for pair in match_published(runs, published)]
     return Board(
         slug=slug,
         task=runs[0].task,
@@ -141,9 +165,9 @@ def _make_board(slug: str, runs: Sequence[Run]) -> Board:
     )
 
 
-def _rank(row: Row) -> tuple[bool, float, bool]:
+def _rank(row: Row) -> tuple[bool, float, bool, bool]:
     value = row.value
-    return (value is None, -(value or 0.0), row.trivial)
+    return (value is None, -(value or 0.0), row.published is not None, row.trivial)
 
 
 def _run_row(place: int, run: Run, label: str, main: str) -> Row:
@@ -157,6 +181,18 @@ def _run_row(place: int, run: Run, label: str, main: str) -> Row:
         counts={status: run.scores.counts.get(status, 0) for status in STATUSES},
         usage=run.scores.usage,
         finished=bool(run.facts.finished),
+    )
+    return replace(row, main=row.find(main))
+
+
+def _reference_row(label: str, published: PublishedRow, main: str) -> Row:
+    row = Row(
+        label=label,
+        model=published.system,
+        note=show_reference(published),
+        scores=published.scores,
+        main=None,
+        published=published,
     )
     return replace(row, main=row.find(main))
 
@@ -257,4 +293,7 @@ def show_scope(board: Board) -> str:
         parts.append(f"split {board.split}")
     if board.limit is not None:
         parts.append(f"first {board.limit} items")
+    facts = board.runs[0].facts
+    if facts.sample is not None:
+        parts.append(f"sample of {facts.sample} items, seed {facts.seed}")
     return ", ".join(parts)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from memantics.report.leaderboard import (
 )
 from memantics.report.payload import PayloadMaker, Pool, embed_json
 from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
+from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run, load_runs
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
@@ -37,12 +38,16 @@ _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """What goes into the page. ``max_image_bytes`` bounds all thumbnails together."""
+    """What goes into the page. ``max_image_bytes`` bounds all thumbnails together.
+
+    ``published`` holds papers' rows by task, shown beside runs on a release only.
+    """
 
     title: str = "Memantics report"
     images: bool = True
     max_image_bytes: int = 48 * 1024 * 1024
     max_text_chars: int = 6_000
+    published: Published = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     """The page as text."""
-    boards = make_boards(runs)
+    boards = make_boards(runs, settings.published)
     images: Pool[Path] | None = Pool() if settings.images else None
     payloads = [
         Markup(embed_json(PayloadMaker(board, images, settings.max_text_chars).make()))  # noqa: S704
@@ -232,14 +237,14 @@ def make_section(board: Board) -> Section:
 
 def _pick_tones(board: Board) -> dict[str, int | None]:
     """A colour per model, by name: it stays the same when scores change."""
-    names = sorted(row.label for row in board.rows if not row.trivial)
-    made: dict[str, int | None] = {name: place for place, name in enumerate(names)}
-    return made | {row.label: None for row in board.rows if row.trivial}
+    names = sorted(row.label for row in board.own if not row.trivial)
+    made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
+    return made | {name: place for place, name in enumerate(names)}
 
 
 def _pick_plotted(board: Board) -> tuple[Row, ...]:
     """The best models and the best trivial baseline: more would hide one another."""
-    broken_down = [row for row in board.rows if any(score.by for score in row.scores)]
+    broken_down = [row for row in board.own if any(score.by for score in row.scores)]
     models = [row for row in broken_down if not row.trivial][:_PLOTTED]
     trivial = [row for row in broken_down if row.trivial][:1]
     return tuple(row for row in board.rows if row in models or row in trivial)
@@ -258,15 +263,16 @@ def _make_plot(
             if (score := row.find(key, by, part)) is not None
         ]
         scores = tuple(row.find(key, by, part) for row in board.rows)
-        n = max((score.n for score in scores if score), default=0)
+        n = max((own.n for row in board.own if (own := row.find(key, by, part))), default=0)
         lines.append(PlotLine(part, n, draw_strip(marks, scale), scores))
     return Plot(key, by, draw_axis(scale), tuple(lines))
 
 
 def _make_figures(board: Board, key: str) -> FigureLine:
     scores = tuple(row.find(key) for row in board.rows)
-    notes = {score.note for score in scores if score}
-    n = max((score.n for score in scores if score), default=0)
+    ours = [score for row in board.own if (score := row.find(key))]
+    notes = {score.note for score in ours}
+    n = max((score.n for score in ours), default=0)
     return FigureLine(key, n, notes.pop() if len(notes) == 1 else "", scores)
 
 

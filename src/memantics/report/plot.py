@@ -54,7 +54,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One figure to draw: ``tone`` picks colour and shape, None is a trivial baseline."""
+    """One figure to draw: ``tone`` picks colour and shape, None means no model run here."""
 
     name: str
     score: Score
@@ -131,7 +131,8 @@ def describe(mark: Mark) -> str:
     """
     span = show_span(mark.score)
     inside = f" ({span})" if span else ""
-    return f"{mark.name}: {show_figure(mark.score.value)}{inside}, n = {mark.score.n}"
+    count = f", n = {mark.score.n}" if mark.score.n else ""
+    return f"{mark.name}: {show_figure(mark.score.value)}{inside}{count}"
 
 
 def _draw_mark(mark: Mark, scale: Scale, y: str) -> Markup:

@@ -40,8 +40,10 @@ class Run:
     @property
     def ground(self) -> tuple[str, ...]:
         """What two runs must share to stand in one table: the same questions were asked."""
-        checksum = str(self.facts.data.get("checksum", ""))
-        return (self.task, self.kind, checksum, self.facts.split, str(self.facts.limit))
+        facts = self.facts
+        checksum = str(facts.data.get("checksum", ""))
+        drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
+        return (self.task, self.kind, checksum, facts.split, str(facts.limit), drawn)
 
 
 def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:

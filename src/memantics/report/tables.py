@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memantics.core.data import dump_json
-from memantics.core.records import STATUSES, Score
+from memantics.core.records import STATUSES
 from memantics.report.leaderboard import (
     Board,
     Row,
@@ -25,6 +25,7 @@ from memantics.report.leaderboard import (
     show_scope,
     show_span,
 )
+from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run
 
 _MARKDOWN = str.maketrans(
@@ -34,13 +35,15 @@ _CSV_COLUMNS = (
     *("task", "data", "split", "limit", "model", "label", "note", "trivial", "finished"),
     *("metric", "by", "part", "value", "low", "high", "n", *STATUSES),
     *("invalid_rate", "attempts", "tokens_in", "tokens_out", "cost"),
+    *("published", "infeasible"),
 )
+_NONE: Published = {}
 
 
-def render_markdown(runs: Sequence[Run]) -> str:
+def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
     """A section per task: leaderboard, then all figures."""
     parts = ["# Memantics report"]
-    for board in make_boards(runs):
+    for board in make_boards(runs, published):
         parts += [f"## {_md(board.title)}", f"{_md(board.task)}, {_md(show_scope(board))}."]
         if board.starter:
             parts.append(f"> **{STARTER_NOTE}**")
@@ -57,7 +60,7 @@ def _leaderboard_lines(board: Board) -> str:
             _md(row.label) + (f" ({_md(row.note)})" if row.note else ""),
             show_figure(row.value),
             show_span(row.main),
-            _count(row.main),
+            "" if row.n is None else str(row.n),
             *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
             show_figure(invalid_rate(row.counts)) if row.counts else "",
         ]
@@ -74,7 +77,7 @@ def _figure_lines(board: Board) -> str:
     lines = []
     for key, by, label in keys:
         found = [row.find(key, by, label) for row in board.rows]
-        n = max((score.n for score in found if score), default=0)
+        n = max((s.n for row in board.own if (s := row.find(key, by, label))), default=0)
         part = f"{_md(by)}: {_md(label)}" if by else "all"
         cells = [show_figure(score.value) if score else "" for score in found]
         lines.append([_md(key), part, str(n), *cells])
@@ -99,20 +102,16 @@ def _plain(text: str) -> str:
     )
 
 
-def _count(score: Score | None) -> str:
-    return str(score.n) if score else ""
-
-
-def render_csv(runs: Sequence[Run]) -> str:
+def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
     """One line per model and figure, ready for a data frame."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
-    for board in make_boards(runs):
+    for board in make_boards(runs, published):
         for row in board.rows:
             before, after = _csv_row(board, row)
             for s in row.scores:
-                figures = [s.key, s.by, s.label, s.value, s.low, s.high, s.n]
+                figures = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
                 writer.writerow([_cell(value) for value in (*before, *figures, *after)])
     return out.getvalue()
 
@@ -122,10 +121,11 @@ def _csv_row(board: Board, row: Row) -> tuple[list[object], list[object]]:
     before += [row.model, row.label, row.note, row.trivial, row.finished]
     after: list[object] = [row.counts[s] if row.counts else None for s in STATUSES]
     after.append(invalid_rate(row.counts) if row.counts else None)
-    usage = row.usage
-    if usage is None:
-        return before, [*after, None, None, None, None]
-    return before, [*after, usage.attempts, usage.tokens_in, usage.tokens_out, usage.cost]
+    usage, paper = row.usage, row.published
+    after += (
+        [usage.attempts, usage.tokens_in, usage.tokens_out, usage.cost] if usage else [None] * 4
+    )
+    return before, [*after, *((paper.source, paper.reason) if paper else (None, None))]
 
 
 def _cell(value: object) -> object:
@@ -135,9 +135,9 @@ def _cell(value: object) -> object:
     return value
 
 
-def render_json(runs: Sequence[Run]) -> str:
+def render_json(runs: Sequence[Run], published: Published = _NONE) -> str:
     """All rows with all figures, and each run's facts."""
-    boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs)]
+    boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs, published)]
     return dump_json({"format": 1, "boards": boards})
 
 
@@ -169,6 +169,7 @@ def _row_json(row: Row) -> JsonValue:
         "counts": dict(row.counts) if row.counts else None,
         "invalid_rate": invalid_rate(row.counts) if row.counts else None,
         "usage": asdict(row.usage) if row.usage else None,
+        "published": row.published.model_dump(mode="json") if row.published else None,
         "scores": [asdict(score) for score in row.scores],
     }
 
@@ -196,7 +197,7 @@ def _terminal_table(board: Board) -> Table:
         made.add_column(heading, justify="right", no_wrap=True)
     for row in board.rows:
         style = "dim" if row.trivial else ""
-        cells = [show_figure(row.value), show_span(row.main), _count(row.main)]
+        cells = [show_figure(row.value), show_span(row.main), "" if row.n is None else str(row.n)]
         cells += [str(row.counts[s]) if row.counts else "" for s in STATUSES]
         name = Text(_plain(row.label), style=style or "bold")
         if not row.finished:

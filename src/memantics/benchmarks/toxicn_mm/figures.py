@@ -1,0 +1,114 @@
+"""Outcomes of the three tasks to figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from memantics.benchmarks.toxicn_mm.records import MODALITIES, TARGETS
+from memantics.benchmarks.toxicn_mm.records import TYPES as TYPE_NAMES
+from memantics.benchmarks.toxicn_mm.wording import HARMFUL, HARMLESS, NOBODY
+from memantics.core.records import Outcome, Score
+from memantics.metrics.choice import accuracy
+from memantics.metrics.interval import clustered_wilson
+from memantics.metrics.multiclass import (
+    ClassCounts,
+    MulticlassIntervals,
+    count_classes,
+    f1,
+    macro_figures,
+    multiclass_intervals,
+)
+from memantics.tasks.choices import hits
+
+MACRO_NOTE = "unweighted mean over the classes that occur"
+HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
+
+
+def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures, F1 of the harmful class; accuracy by modality, type and target."""
+    counts, spans = _count(outcomes, (HARMLESS, HARMFUL))
+    span = spans.f1_by_class[HARMFUL]
+    members = sum(o.item.gold == HARMFUL for o in outcomes)
+    return (
+        *_macro(counts, spans, len(outcomes)),
+        _row("f1_harmful", f1(counts[HARMFUL]), members, span, note=HARMFUL_NOTE),
+        _accuracy(outcomes),
+        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
+        *_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over five classes, F1 of each; accuracy by modality and target."""
+    return (
+        *_score_classes(outcomes, TYPE_NAMES, "type"),
+        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *_by_tag(outcomes, "target", TARGETS),
+    )
+
+
+def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro figures over the targets, F1 of each; accuracy by modality."""
+    return (
+        *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
+        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+    )
+
+
+def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str) -> list[Score]:
+    counts, spans = _count(outcomes, classes)
+    rows = [*_macro(counts, spans, len(outcomes)), _accuracy(outcomes)]
+    for name in classes:
+        own = counts[name]
+        if own.occurs:
+            span = spans.f1_by_class[name]
+            rows.append(_row("f1", f1(own), own.tp + own.fn, span, (by, name)))
+    return rows
+
+
+def _count(
+    outcomes: Sequence[Outcome], classes: Sequence[str]
+) -> tuple[dict[str, ClassCounts], MulticlassIntervals]:
+    gold = [str(o.item.gold) for o in outcomes]
+    said = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
+    memes = [o.item.group for o in outcomes]
+    return count_classes(gold, said, classes), multiclass_intervals(gold, said, classes, memes)
+
+
+def _macro(
+    counts: dict[str, ClassCounts], spans: MulticlassIntervals, n: int
+) -> tuple[Score, Score, Score]:
+    found = macro_figures(counts)
+    return (
+        _row("macro_f1", found.f1, n, spans.f1, note=MACRO_NOTE),
+        _row("macro_precision", found.precision, n, spans.precision, note=MACRO_NOTE),
+        _row("macro_recall", found.recall, n, spans.recall, note=MACRO_NOTE),
+    )
+
+
+def _accuracy(outcomes: Sequence[Outcome], by: str = "", label: str = "") -> Score:
+    right = hits(outcomes)
+    span = clustered_wilson(right, [o.item.group for o in outcomes])
+    return _row("accuracy", accuracy(right), len(right), span, (by, label))
+
+
+def _by_tag(outcomes: Sequence[Outcome], tag: str, labels: Sequence[str]) -> Iterator[Score]:
+    """Accuracy of each part that has members: for a part of the harmful, that is its recall."""
+    for label in labels:
+        part = [o for o in outcomes if o.item.tags.get(tag) == label]
+        if part:
+            yield _accuracy(part, by=tag, label=label)
+
+
+def _row(
+    key: str,
+    value: float | None,
+    n: int,
+    span: tuple[float, float] | None,
+    place: tuple[str, str] = ("", ""),
+    note: str = "",
+) -> Score:
+    low, high = span or (None, None)
+    return Score(key, value, n, low, high, *place, note)

@@ -1,0 +1,195 @@
+"""ToxiCN MM: is a Chinese meme harmful, in which way, and whom is it aimed at?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.toxicn_mm import figures, replies
+from memantics.benchmarks.toxicn_mm.load import Meme, Release, open_release
+from memantics.benchmarks.toxicn_mm.records import TARGETS
+from memantics.benchmarks.toxicn_mm.wording import (
+    HARMFUL,
+    HARMLESS,
+    LETTERS,
+    NOBODY,
+    QUESTIONS,
+    TARGET_NAMES,
+    TYPES,
+    VERDICTS,
+)
+from memantics.core.card import read_card, resolve_options
+from memantics.core.data import Source
+from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import (
+    Field,
+    Form,
+    Image,
+    Item,
+    Message,
+    Option,
+    Outcome,
+    Request,
+    Sampling,
+    Score,
+)
+from memantics.core.task import InvalidPolicy, Task
+from memantics.tasks.choices import commonest, list_options
+
+FOLDER = Path(__file__).parent
+SCORERS: Mapping[str, Callable[[Sequence[Outcome]], tuple[Score, ...]]] = {
+    "detection": figures.score_detection,
+    "type": figures.score_type,
+    "target": figures.score_target,
+}
+
+
+def make(
+    name: str, options: Mapping[str, str], split: str, source: Source | None, invalid: InvalidPolicy
+) -> Task:
+    """The task ``detection``, ``type`` or ``target``. Without a source it cannot ask."""
+    card = read_card(FOLDER / "card.toml").find_task(name)
+    chosen = resolve_options(card, options)
+    language = chosen["language"]
+    found = read_prompts(FOLDER / "prompts")
+    stems = (f"given_{chosen['input']}", name, "again")
+    given, question, again = (found[f"{stem}.{language}"] for stem in stems)
+    keys = _keys(name, language)
+    return Task(
+        name=f"toxicn_mm/{name}",
+        items=lambda: _items(name, chosen, split, source),
+        ask=lambda item, complaint: _ask((given, question, again), item, complaint),
+        parse=lambda text, form: _parse(
+            name, text, form, keys if chosen["parser"] == "strict" else None
+        ),
+        score=SCORERS[name],
+        main=card.main,
+        invalid=invalid,
+        options=chosen,
+        prompts={prompt.name: prompt.hash for prompt in (given, question, again)},
+    )
+
+
+def pick_split(source: Source) -> str:
+    """The split to run on where the user names none: test, or train in a copy without it."""
+    return "test" if any(split == "test" for _, split in _open(source).parts) else "train"
+
+
+@cache
+def _open(source: Source) -> Release:
+    """Read once: items are walked more than once."""
+    return open_release(source)
+
+
+def _keys(name: str, language: str) -> dict[str, str]:
+    """What is replied for each class."""
+    if name == "type":
+        return dict(LETTERS)
+    words = VERDICTS if name == "detection" else TARGET_NAMES
+    return {word: label for label, word in words[language].items()}
+
+
+def _items(
+    name: str, chosen: Mapping[str, str], split: str, source: Source | None
+) -> Iterator[Item]:
+    if source is None:
+        raise DataError(
+            "toxicn_mm", "no data to ask about", hint="memantics data add toxicn_mm DIR"
+        )
+    memes = _open(source).memes(chosen.get("labels", "v2"), split)
+    pairs = [
+        (meme, gold)
+        for meme in memes
+        if (gold := _gold(name, meme, chosen)) is not None
+        and not (
+            chosen["input"] == "image_text" and chosen["images"] == "present" and not meme.image
+        )
+    ]
+    field = _field(name, chosen, commonest(gold for _, gold in pairs))
+    for meme, gold in pairs:
+        yield _item(meme, gold, field, chosen, QUESTIONS[chosen["language"]][name])
+
+
+def _gold(name: str, meme: Meme, chosen: Mapping[str, str]) -> str | None:
+    """The class of a meme, or None where the task does not ask about it."""
+    if name == "detection":
+        return HARMFUL if meme.harmful else HARMLESS
+    if name == "type":
+        # One meme of version 2.0 is harmful but has no type: nothing could be right there.
+        return None if meme.harmful and meme.type == "none" else meme.type
+    if meme.target is None:
+        return NOBODY if chosen["memes"] == "all" else None
+    return meme.target
+
+
+def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
+    language = chosen["language"]
+    keys = _keys(name, language)
+    if name == "target" and chosen["memes"] == "targeted":
+        keys = {key: label for key, label in keys.items() if label in TARGETS}
+    texts = TYPES[language] if name == "type" else {label: key for key, label in keys.items()}
+    replied = {label: key for key, label in keys.items()}
+    return Field(
+        name=name,
+        kind="choice",
+        options=tuple(Option(key, texts[label]) for key, label in keys.items()),
+        majority=replied[majority] if majority else None,
+        positive=replied.get(HARMFUL),
+    )
+
+
+def _item(meme: Meme, gold: str, field: Field, chosen: Mapping[str, str], question: str) -> Item:
+    with_image = chosen["input"] == "image_text"
+    if with_image and meme.image is None:
+        raise DataError(
+            f"meme {meme.id}",
+            "its image is not in this copy of the release",
+            hint="add the images, or --set input=text, or --set images=present",
+        )
+    context = {"text": meme.text}
+    if chosen["input"] == "captions":
+        context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
+    tags = {"modality": meme.modality or HARMLESS, "type": meme.type, "split": meme.split}
+    if meme.target is not None:
+        tags["target"] = meme.target
+    return Item(
+        id=meme.id,
+        group=meme.id,
+        gold=gold,
+        form=Form(question, (field,), language=chosen["language"], context=context),
+        images=(Image(meme.image),) if with_image and meme.image else (),
+        tags=tags,
+    )
+
+
+def _ask(prompts: tuple[Prompt, Prompt, Prompt], item: Item, complaint: str | None) -> Request:
+    given, question, again = prompts
+    options = item.form.fields[0].options
+    values = {
+        "given": given.fill(**item.form.context),
+        "options": list_options(options),
+        "names": "\n".join(f"- {option.key}" for option in options),
+    }
+    text = question.fill(**{hole: values[hole] for hole in question.holes})
+    if complaint is not None:
+        comma = "、" if item.form.language == "zh" else ", "
+        keys = comma.join(option.key for option in options)
+        text += "\n\n" + again.fill(complaint=complaint, keys=keys)
+    return Request(
+        messages=(Message("user", (*item.images, text)),),
+        form=item.form,
+        sampling=Sampling(temperature=0.0),
+    )
+
+
+def _parse(name: str, text: str, form: Form, keys: Mapping[str, str] | None) -> JsonValue:
+    if keys is not None:
+        offered = {option.key for option in form.fields[0].options}
+        return replies.parse_strictly(text, {k: v for k, v in keys.items() if k in offered})
+    if name == "detection":
+        return replies.parse_verdict(text)
+    return replies.parse_type(text, form) if name == "type" else replies.parse_target(text, form)

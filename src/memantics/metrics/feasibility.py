@@ -1,0 +1,194 @@
+"""Can these printed figures be true together? Arithmetic only; no data are needed.
+
+A printed figure stands for every value that prints like it. Papers round or cut off, so a figure
+printed with ``digits`` decimals may lie half a unit of the last one below the truth's print, or
+up to a whole unit. A check fails only if no such value would do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """All values that print as one figure."""
+
+    low: float
+    high: float
+
+
+def span(figure: float, digits: int) -> Span:
+    """What a printed figure may stand for, rounded or cut off.
+
+    >>> found = span(0.7198, 4)
+    >>> round(found.low, 5), round(found.high, 5)
+    (0.71975, 0.7199)
+    """
+    unit = 10.0**-digits
+    return Span(figure - unit / 2 - _TINY, figure + unit + _TINY)
+
+
+def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bool:
+    """Macro-F1 is at most the mean of macro precision and macro recall.
+
+    The F1 of a class is the harmonic mean of its precision and recall, so at most their
+    arithmetic mean; means over classes keep that order.
+
+    >>> macro_f1_fits(0.3646, 0.3566, 0.3623, 4), macro_f1_fits(0.6876, 0.6897, 0.6861, 4)
+    (False, True)
+    """
+    bound = (span(precision, digits).high + span(recall, digits).high) / 2
+    return span(f1, digits).low <= bound
+
+
+def whole_fits(whole: float, parts: Sequence[float], digits: int) -> bool:
+    """A share over everything lies between the shares over its parts.
+
+    >>> whole_fits(0.1323, [0.1465, 0.1468], 4), whole_fits(0.4729, [0.5016, 0.4021], 4)
+    (False, True)
+    """
+    spans = [span(part, digits) for part in parts]
+    own = span(whole, digits)
+    return min(s.low for s in spans) <= own.high and own.low <= max(s.high for s in spans)
+
+
+def weighted_fits(whole: float, parts: Sequence[tuple[float, int]], digits: int) -> bool:
+    """A share over everything is the mean of its parts' shares, weighted by their sizes.
+
+    >>> weighted_fits(0.5, [(0.25, 10), (0.75, 10)], 2), weighted_fits(0.6, [(0.5, 9), (1, 1)], 2)
+    (True, False)
+    """
+    total = sum(size for _, size in parts)
+    low = sum(span(share, digits).low * size for share, size in parts) / total
+    high = sum(span(share, digits).high * size for share, size in parts) / total
+    own = span(whole, digits)
+    return own.low <= high and low <= own.high
+
+
+def share_fits(share: float, n: int, digits: int) -> bool:
+    """Some whole number of ``n`` gives this share.
+
+    >>> share_fits(0.1465, 307, 4), share_fits(0.1323, 609, 4)
+    (True, False)
+    """
+    own = span(share, digits)
+    return math.ceil(own.low * n) <= math.floor(own.high * n)
+
+
+def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digits: int) -> bool:
+    """F1 of the positive class follows from both recalls and the sizes of both classes.
+
+    >>> f1_fits(0.718, (0.853, 0.739), (652, 1304), 3), f1_fits(0.9, (0.853, 0.739), (1, 2), 3)
+    (True, False)
+    """
+    true, false = (span(rate, digits) for rate in rates)
+    ratio = sizes[1] / sizes[0]
+
+    def value(tpr: float, tnr: float) -> float:
+        return 2 * tpr / (tpr + 1 + ratio * (1 - tnr))
+
+    own = span(f1, digits)
+    # F1 grows with either recall.
+    low = value(max(0.0, true.low), max(0.0, false.low))
+    return own.low <= value(min(1.0, true.high), min(1.0, false.high)) and low <= own.high
+
+
+def difference_fits(first: float, second: float, printed: float, digits: int) -> bool:
+    """A printed difference is that of two printed figures.
+
+    >>> difference_fits(0.660, 0.782, -0.112, 3), difference_fits(0.380, 0.782, -0.402, 3)
+    (False, True)
+    """
+    one, two = span(first, digits), span(second, digits)
+    room = 10.0**-digits + _TINY
+    return one.low - two.high - room <= printed <= one.high - two.low + room
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a table says about its figures besides their values.
+
+    ``digits`` are the printed decimals; ``sizes`` the items behind a share; ``parts`` the figures
+    that together make up another one; ``classes`` the sizes of the positive and negative class
+    where ``f1``, ``tpr`` and ``tnr`` are given.
+    """
+
+    digits: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    classes: tuple[int, int] | None = None
+
+
+def find_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    """Every check that these figures fail, in words.
+
+    >>> figures = {"macro_f1": 0.5736, "macro_precision": 0.5768, "macro_recall": 0.5694}
+    >>> find_violations(figures, Claims(digits=4))
+    ('macro-F1 0.5736 is above the mean of precision and recall, 0.5731',)
+    """
+    return (
+        *_macro_violations(figures, claims),
+        *_whole_violations(figures, claims),
+        *_share_violations(figures, claims),
+        *_rate_violations(figures, claims),
+    )
+
+
+def _macro_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    names = ("macro_f1", "macro_precision", "macro_recall")
+    if any(name not in figures for name in names):
+        return ()
+    f1, precision, recall = (figures[name] for name in names)
+    if macro_f1_fits(f1, precision, recall, claims.digits):
+        return ()
+    bound = _show((precision + recall) / 2, claims.digits)
+    return (
+        f"macro-F1 {_show(f1, claims.digits)} is above the mean of precision and recall, {bound}",
+    )
+
+
+def _whole_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    found: list[str] = []
+    for whole, names in claims.parts.items():
+        if whole not in figures or any(name not in figures for name in names):
+            continue
+        own, parts = figures[whole], [figures[name] for name in names]
+        shown = " and ".join(_show(part, claims.digits) for part in parts)
+        if not whole_fits(own, parts, claims.digits):
+            found.append(f"{whole} {_show(own, claims.digits)} is not between its parts, {shown}")
+        sizes = [claims.sizes.get(name, 0) for name in names]
+        pairs = list(zip(parts, sizes, strict=True))
+        if all(sizes) and not weighted_fits(own, pairs, claims.digits):
+            mean = sum(part * size for part, size in pairs) / sum(sizes)
+            found.append(
+                f"{whole} {_show(own, claims.digits)} is not the mean of its parts at"
+                f" {' and '.join(map(str, sizes))} items, {_show(mean, claims.digits)}"
+            )
+    return tuple(found)
+
+
+def _share_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    return tuple(
+        f"{name} {_show(figures[name], claims.digits)} is not k/{n} for any whole k"
+        for name, n in claims.sizes.items()
+        if name in figures and not share_fits(figures[name], n, claims.digits)
+    )
+
+
+def _rate_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    if claims.classes is None or any(name not in figures for name in ("f1", "tpr", "tnr")):
+        return ()
+    rates = (figures["tpr"], figures["tnr"])
+    if f1_fits(figures["f1"], rates, claims.classes, claims.digits):
+        return ()
+    shown = _show(figures["f1"], claims.digits)
+    return (f"F1 {shown} does not follow from TPR and TNR at {claims.classes} items",)
+
+
+def _show(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}"
