@@ -10,8 +10,8 @@ optional:
     also work on a copy without them.
 ``SHOWN``
     by task, the options under which a prompt shows all the text there is about a meme.
-``MAKERS``
-    which models wrote parts of the data.
+``makers(release)``
+    which models wrote parts of the data, as a tuple of :class:`Maker`; asked of releases only.
 ``RATED``
     the fields of a judge's reply that are its verdict.
 """
@@ -64,8 +64,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """A model that wrote a part of the data, and where that is said."""
+    """A model that wrote a part of the data: which, of which tasks, and where that is said."""
 
     what: str
     model: str
+    tasks: tuple[str, ...]
     source: str

@@ -1,0 +1,216 @@
+"""What models are asked about a meme: items from a release, requests from items."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from memantics.benchmarks.memeintent.load import Meme, open_release
+from memantics.benchmarks.memeintent.settings import Asking
+from memantics.core.data import Source
+from memantics.core.errors import DataError, InputError
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
+from memantics.metrics.constant import find_best_constant
+
+FOLDER = Path(__file__).parent
+QUESTIONS = {
+    "intent": "What does the author of this meme do with it?",
+    "background": "What must one know to understand this meme?",
+    "caption": "What does the picture of this meme show?",
+}
+# What a prompt may give, in this order.
+GIVEN = ("text", "image_caption", "background")
+Fed = Mapping[str, Mapping[str, str]]
+
+
+class Demonstration(BaseModel):
+    """One example of the few-shot settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    image_caption: str
+    background: tuple[str, ...]
+    intent: str
+
+
+class _Demonstrations(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    demonstration: tuple[Demonstration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The prompts and examples of one task."""
+
+    asking: Asking
+    prompts: Mapping[str, Prompt]
+    demonstrations: tuple[Demonstration, ...]
+    hashes: Mapping[str, str]
+
+    @property
+    def main(self) -> Prompt:
+        """The prompt of the last turn."""
+        return self.prompts[_name(self.asking.task, self.asking.role)]
+
+
+def read_wording(asking: Asking) -> Wording:
+    """The prompt files that this setting uses, with their hashes."""
+    known = read_prompts(FOLDER / "prompts")
+    names = {_name(asking.task, asking.role), "again"}
+    if asking.task != "caption":
+        names |= {f"given_{name}" for name in GIVEN}
+    shown: tuple[Demonstration, ...] = ()
+    hashes: dict[str, str] = {}
+    if asking.few:
+        names.add(_name(asking.task, "text"))
+        body = (FOLDER / "demonstrations.toml").read_bytes()
+        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
+        hashes["demonstrations"] = hashlib.sha256(body).hexdigest()[:16]
+    prompts = {name: known[name] for name in sorted(names)}
+    return Wording(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
+
+
+def _name(task: str, role: str) -> str:
+    return "caption" if task == "caption" else f"{task}_{role}"
+
+
+def make_items(source: Source | None, split: str, asking: Asking, fed: Fed) -> Iterator[Item]:
+    """The items of a split; what other tasks answered goes into their context."""
+    if source is None:
+        raise DataError(
+            "memeintent", "no data to ask about", hint="memantics data add memeintent DIR"
+        )
+    memes, constant = _read(source, split)
+    field = Field(asking.task, "text", majority=constant if asking.task == "intent" else None)
+    for meme in memes:
+        if asking.needs_picture and meme.image is None:
+            if asking.only_present:
+                continue
+            raise DataError(
+                f"meme {meme.id}",
+                "its image is not in this copy of the release",
+                hint="add the images (data add --images DIR), --set images=present, or"
+                " --set role=text",
+            )
+        yield _make_item(meme, field, asking, fed)
+
+
+@cache
+def _read(source: Source, split: str) -> tuple[tuple[Meme, ...], str | None]:
+    """The memes and the best constant intent; read once, since items are walked repeatedly."""
+    memes = tuple(open_release(source).memes(split))
+    found = find_best_constant([meme.intents for meme in memes])
+    return memes, found.text if found else None
+
+
+def _make_item(meme: Meme, field: Field, asking: Asking, fed: Fed) -> Item:
+    context, tags = _find_context(meme, asking, fed)
+    gold: Mapping[str, list[str]] = {
+        "intent": list(meme.intents),
+        "background": ["\n".join(meme.background)] if meme.background else [],
+        "caption": [meme.image_caption],
+    }
+    return Item(
+        id=meme.id,
+        group=meme.id,
+        gold=[*gold[asking.task]],
+        form=Form(QUESTIONS[asking.task], (field,), reply="text", context=context),
+        images=(Image(meme.image),) if meme.image else (),
+        tags={"split": meme.split, **tags},
+    )
+
+
+def _find_context(
+    meme: Meme, asking: Asking, fed: Fed
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The texts that belong to the question, and tags that say where one is not there."""
+    if asking.task == "caption":
+        return {}, {}
+    found = {"text": meme.text}
+    tags: dict[str, str] = {}
+    if asking.captions == "data":
+        found["image_caption"] = meme.image_caption
+    if asking.background == "human":
+        found["background"] = list_facts(meme.background)
+    for name in (need.name for need in asking.needs):
+        answer = fed.get(name, {}).get(meme.id)
+        if name == "background" and answer is not None:
+            answer = list_facts(split_facts(answer))
+        found[name] = answer or ""
+        if answer is None:
+            tags[name] = "missing"
+    for name in ("image_caption", "background"):
+        if name in found:
+            tags.setdefault(name, "given" if found[name] else "empty")
+    return {name: text for name, text in found.items() if text}, tags
+
+
+def split_facts(text: str) -> tuple[str, ...]:
+    r"""The facts of a reply, without bullets; the word "none" alone means that there are none.
+
+    >>> split_facts("* cats sleep\n\n- 2. dogs bark"), split_facts("None.")
+    (('cats sleep', '2. dogs bark'), ())
+    """
+    lines = (line.strip().lstrip("*-•–").strip() for line in text.splitlines())
+    facts = tuple(line for line in lines if line)
+    return () if [fact.strip(" .").casefold() for fact in facts] == ["none"] else facts
+
+
+def list_facts(facts: Sequence[str]) -> str:
+    """One fact a line."""
+    return "\n".join(f"* {fact}" for fact in facts)
+
+
+def make_request(wording: Wording, item: Item, complaint: str | None, fed: Fed | None) -> Request:
+    """The request of an item: examples, then the meme."""
+    asking = wording.asking
+    if fed is None and asking.needs:
+        first = " and ".join(need.task for need in asking.needs)
+        raise InputError(
+            f"memeintent/{asking.task} needs the answers of {first} first",
+            hint="'memantics run' asks for them by itself",
+        )
+    text = _fill(wording, wording.main, item.form.context)
+    if complaint is not None:
+        text += "\n\n" + wording.prompts["again"].fill(complaint=complaint)
+    images = item.images if asking.role == "vlm" else ()
+    return Request(
+        messages=(*_demonstrate(wording), Message("user", (*images, text))),
+        form=item.form,
+        sampling=Sampling(0.0 if asking.greedy else None, asking.max_tokens),
+    )
+
+
+def _demonstrate(wording: Wording) -> Iterator[Message]:
+    """The examples as turns. They are told in words, in both roles: many models take one image."""
+    asking = wording.asking
+    for example in wording.demonstrations:
+        facts = list_facts(example.background)
+        given = {"text": example.text}
+        if asking.captions != "none":
+            given["image_caption"] = example.image_caption
+        if asking.background != "none":
+            given["background"] = facts
+        prompt = wording.prompts[_name(asking.task, "text")]
+        yield Message("user", (_fill(wording, prompt, given),))
+        yield Message("assistant", (example.intent if asking.task == "intent" else facts,))
+
+
+def _fill(wording: Wording, prompt: Prompt, given: Mapping[str, str]) -> str:
+    if wording.asking.task == "caption":
+        return prompt.text
+    parts = [
+        wording.prompts[f"given_{name}"].fill(**{name: given[name]})
+        for name in GIVEN
+        if given.get(name)
+    ]
+    return prompt.fill(given="\n".join(parts))

@@ -1,0 +1,155 @@
+"""The paper's human evaluation as files: a blind queue for annotators, and a key for later.
+
+Thirty random memes, each with the reply of every setting; two people rate every reply from 1 to 5
+for textual completeness, relevance and correctness. The queue says nothing about models.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memantics.core.errors import InputError, StoreError
+from memantics.core.records import Item
+from memantics.core.rundir import RunFacts, dump_line, last_answers, read_facts, read_items
+
+TASK = "memeintent/intent"
+MEMES, ANNOTATORS = 30, 2
+QUEUE, KEY = "queue.jsonl", "key.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One question to an annotator, answered by a number."""
+
+    name: str
+    question: str
+    low: int = 1
+    high: int = 5
+    low_label: str = "not at all"
+    high_label: str = "fully"
+
+
+SCALES = (
+    Scale("completeness", "Is this a complete, well-formed sentence that stands on its own?"),
+    Scale("relevance", "Is this about what the meme shows and says?"),
+    Scale("correctness", "Does this say rightly what the author does with the meme?"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One reply to rate. Nothing here tells where it comes from."""
+
+    id: str
+    meme: str
+    image: str | None
+    text: str
+    statement: str
+    fields: tuple[Scale, ...] = SCALES
+    annotators: int = ANNOTATORS
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Where a reply of the queue comes from; kept from annotators."""
+
+    id: str
+    run: str
+    model: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    queue: Path
+    key: Path
+    memes: int
+    settings: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    folder: Path
+    facts: RunFacts
+    replies: Mapping[str, str]
+    items: Mapping[str, Item] = field(default_factory=dict)
+
+
+def export_human_evaluation(
+    runs: Sequence[Path], out: Path, seed: int = 0, memes: int = MEMES
+) -> Exported:
+    """Draw memes that every run answered, and write queue and key into the folder ``out``."""
+    read = [_read(folder) for folder in runs]
+    _check(read)
+    shared = sorted(set.intersection(*(set(run.replies) for run in read)), key=_natural)
+    if not shared:
+        raise InputError("no meme is answered in all of these runs", hint="give finished runs")
+    chance = random.Random(seed)
+    drawn = chance.sample(shared, min(memes, len(shared)))
+    pairs = [(meme, run) for meme in drawn for run in read]
+    # One shuffle over all: neither the place nor the neighbours of a reply tell its setting.
+    chance.shuffle(pairs)
+    rows = [(_row(f"r{n:04}", meme, run), run) for n, (meme, run) in enumerate(pairs, 1)]
+    keys = [
+        KeyRow(row.id, run.folder.name, run.facts.model, run.facts.options) for row, run in rows
+    ]
+    _write(out / QUEUE, b"".join(dump_line(row) for row, _ in rows))
+    _write(out / KEY, b"".join(map(dump_line, keys)))
+    return Exported(out / QUEUE, out / KEY, len(drawn), len(read), len(rows))
+
+
+def _read(folder: Path) -> _Run:
+    facts = read_facts(folder)
+    if facts.task != TASK:
+        raise InputError(f"{folder} is a run of {facts.task}", hint=f"give runs of {TASK}")
+    replies = {
+        name: answer.value
+        for name, answer in last_answers(folder).items()
+        if answer.status == "answered" and isinstance(answer.value, str)
+    }
+    items = {line.item.id: line.item for line in read_items(folder)}
+    return _Run(folder, facts, replies, items)
+
+
+def _check(runs: Sequence[_Run]) -> None:
+    if not runs:
+        raise InputError("no run was given", hint=f"give run directories of {TASK}")
+    if len({run.facts.fingerprint for run in runs}) < len(runs):
+        raise InputError("a run was given twice", hint="give each setting once")
+    if len({run.facts.data.get("checksum") for run in runs}) > 1:
+        raise InputError("these runs are on different data", hint="give runs on the same data")
+
+
+def _row(name: str, meme: str, run: _Run) -> QueueRow:
+    item = run.items[meme]
+    return QueueRow(
+        id=name,
+        meme=meme,
+        image=str(item.images[0].path) if item.images else None,
+        text=item.form.context.get("text", ""),
+        statement=run.replies[meme],
+        warning=run.facts.warning,
+    )
+
+
+def _natural(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isascii() and name.isdecimal() else (10**9, name)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a new file: one that is there may have been handed out already."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise StoreError(f"{path} exists already", hint="choose another folder") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,289 @@
+"""Replies against references: figures of a run, and each reply's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+
+from memantics.benchmarks.memeintent.asking import split_facts
+from memantics.benchmarks.memeintent.load import PREFIX
+from memantics.benchmarks.memeintent.settings import Scoring
+from memantics.core.errors import InputError, MissingExtra
+from memantics.core.records import Outcome, Score
+from memantics.metrics.constant import Constant, find_best_constant
+from memantics.metrics.interval import bootstrap, sum_by_cluster
+from memantics.metrics.semantic import BertScorer, BertSettings, NliScorer, NliSettings
+from memantics.metrics.text import (
+    RougeL,
+    Stem,
+    bleu_4,
+    load_porter,
+    rouge_l,
+    strip_prefix,
+    tokenize,
+)
+
+Pair = tuple[str, str]
+Marks = dict[str, list[float | None]]
+_PARTS = ("rouge_l_precision", "rouge_l_recall")
+_DESCRIPTIVE = "descriptive only: the description in the data is one of many that would be right"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """One outcome: the reply ("" where there is none) and its references."""
+
+    reply: str
+    references: tuple[str, ...]
+    meme: str
+
+
+def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Marks:
+    """Each outcome's own value of the figures that two runs are compared by."""
+    marks = _mark_all(task, _lay_out(outcomes), scoring)
+    return {key: values for key, values in marks.items() if key not in _PARTS}
+
+
+def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Score, ...]:
+    """Means over memes with their intervals; for intents also with and without the prefix."""
+    sheets = _lay_out(outcomes)
+    memes = [sheet.meme for sheet in sheets]
+    notes = _write_notes(task, sheets, scoring)
+    if task != "intent":
+        marks = _mark_all(task, sheets, scoring)
+        return tuple(_mean(key, own, memes, note=notes.get(key, "")) for key, own in marks.items())
+    ways = {strip: _mark_words(task, sheets, scoring, strip) for strip in (False, True)}
+    marks = ways[scoring.strip_prefix] | _mark_meaning(task, sheets, scoring, scoring.strip_prefix)
+    rows = [_mean(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()]
+    for strip, label in ((False, "kept"), (True, "stripped")):
+        rows += [
+            _mean(key, ways[strip][key], memes, by="prefix", label=label)
+            for key in ("rouge_l", "bleu_4")
+        ]
+        rows.append(_score_constant(sheets, scoring, strip, label))
+    return (*rows, *_score_given(outcomes, marks["rouge_l"]))
+
+
+def _lay_out(outcomes: Sequence[Outcome]) -> list[_Sheet]:
+    return [
+        _Sheet(
+            o.value if o.status == "answered" and isinstance(o.value, str) else "",
+            tuple(str(text) for text in o.item.gold) if isinstance(o.item.gold, list) else (),
+            o.item.group,
+        )
+        for o in outcomes
+    ]
+
+
+def _pair_up(task: str, sheet: _Sheet, scoring: Scoring, strip: bool) -> list[list[Pair]]:
+    """Groups of pairs of a reply and a reference.
+
+    The value of a sheet is the mean over groups of the best pair: one group with a pair for
+    each reference, or one group for each fact with a pair for each line of the reply.
+    """
+    if not sheet.references:
+        return []
+    if task != "background":
+        pairs = [(sheet.reply, reference) for reference in sheet.references]
+        if strip:
+            pairs = [(strip_prefix(a, PREFIX), strip_prefix(b, PREFIX)) for a, b in pairs]
+        return [pairs]
+    lines, facts = split_facts(sheet.reply), split_facts(sheet.references[0])
+    if scoring.by_fact:
+        return [[(line, fact) for line in lines or ("",)] for fact in facts]
+    return [[(" ".join(lines), " ".join(facts))]]
+
+
+def _mark_all(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Marks:
+    strip = scoring.strip_prefix and task == "intent"
+    return _mark_words(task, sheets, scoring, strip) | _mark_meaning(task, sheets, scoring, strip)
+
+
+def _mark_words(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:
+    stem = _find_stem() if scoring.stem else None
+
+    def count(pair: Pair) -> float:
+        own, other = (tokenize(text, scoring.tokenizer, lower=scoring.lower) for text in pair)
+        return bleu_4(own, other, scoring.smoothing)
+
+    marks: Marks = {"rouge_l": [], "rouge_l_precision": [], "rouge_l_recall": []}
+    if scoring.with_bleu:
+        marks["bleu_4"] = []
+    for sheet in sheets:
+        groups = _pair_up(task, sheet, scoring, strip)
+        likeness = [max((rouge_l(*pair, stem) for pair in group), key=_by_f1) for group in groups]
+        marks["rouge_l"].append(_average([own.f1 for own in likeness]))
+        marks["rouge_l_precision"].append(_average([own.precision for own in likeness]))
+        marks["rouge_l_recall"].append(_average([own.recall for own in likeness]))
+        if scoring.with_bleu:
+            marks["bleu_4"].append(_average([max(map(count, group)) for group in groups]))
+    return marks
+
+
+def _by_f1(likeness: RougeL) -> float:
+    return likeness.f1
+
+
+def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:
+    """Neural figures, one pass over all pairs each."""
+    groups = [_pair_up(task, sheet, scoring, strip) for sheet in sheets]
+    pairs = [pair for own in groups for group in own for pair in group]
+    marks: Marks = {}
+    if scoring.bert is not None:
+        found = _open_bert(scoring.bert).score(pairs)
+        marks["bertscore_f1"] = _gather(groups, [own.f1 for own in found])
+    if scoring.nli is not None:
+        marks["nli_consistency"] = _gather(groups, _open_nli(scoring.nli).score(pairs))
+    return marks
+
+
+def _gather(
+    groups: Sequence[Sequence[Sequence[Pair]]], values: Sequence[float]
+) -> list[float | None]:
+    """Put flat values back to their sheets: the best of each group, then the mean of groups."""
+    rest = iter(values)
+    return [_average([max([next(rest) for _ in group]) for group in own]) for own in groups]
+
+
+def _average(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _mean(
+    key: str,
+    values: Sequence[float | None],
+    memes: Sequence[str],
+    *,
+    by: str = "",
+    label: str = "",
+    note: str = "",
+) -> Score:
+    kept = [(value, meme) for value, meme in zip(values, memes, strict=True) if value is not None]
+    if not kept:
+        return Score(key, None, 0, by=by, label=label, note=note)
+    rows = np.array([(value, 1.0) for value, _ in kept])
+    span = bootstrap(
+        sum_by_cluster(rows, [meme for _, meme in kept]), lambda sums: sums[:, 0] / sums[:, 1]
+    )
+    value = math.fsum(value for value, _ in kept) / len(kept)
+    low, high = span or (None, None)
+    return Score(key, value, len(kept), low, high, by, label, note)
+
+
+def _score_constant(sheets: Sequence[_Sheet], scoring: Scoring, strip: bool, label: str) -> Score:
+    """What the best constant text gets on the same memes: a bar that shows no understanding."""
+    references = [
+        [strip_prefix(text, PREFIX) if strip else text for text in sheet.references]
+        for sheet in sheets
+    ]
+    found = _find_constant(tuple(map(tuple, references)), scoring.stem)
+    note = f"“{found.text}” for every meme, fitted to these references" if found else ""
+    value = found.value if found else None
+    return Score("best_constant_rouge_l", value, len(sheets), by="prefix", label=label, note=note)
+
+
+@lru_cache(maxsize=4)
+def _find_constant(references: tuple[tuple[str, ...], ...], stem: bool) -> Constant | None:
+    """Remembered: a run is scored together with its baselines, on the same references."""
+    return find_best_constant(references, _find_stem() if stem else None)
+
+
+def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> list[Score]:
+    """Where background knowledge or a description was wanted: how often there was none."""
+    rows = []
+    for name in ("background", "image_caption"):
+        states = [o.item.tags.get(name, "") for o in outcomes]
+        if not any(states):
+            continue
+        empty, missing = states.count("empty"), states.count("missing")
+        if name == "image_caption" and not empty + missing:
+            continue
+        rows.append(
+            Score(
+                f"without_{name}",
+                (empty + missing) / len(states),
+                len(states),
+                note=f"asked without it: {empty} memes have none, {missing} answers are missing",
+            )
+        )
+        if name == "background" and len(set(states)) > 1:
+            for state in sorted(set(states)):
+                kept = [place for place, own in enumerate(states) if own == state]
+                rows.append(
+                    _mean(
+                        "rouge_l",
+                        [marks[place] for place in kept],
+                        [outcomes[place].item.group for place in kept],
+                        by="background",
+                        label=state,
+                    )
+                )
+    return rows
+
+
+def _write_notes(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Mapping[str, str]:
+    """How each figure was computed, for whoever compares it with another."""
+    parts = ["best F1 over references", "Porter stems" if scoring.stem else "no stemmer"]
+    if task == "intent":
+        parts.append(f"prefix {'stripped' if scoring.strip_prefix else 'kept'}")
+    if task == "background":
+        without = sum(not sheet.references for sheet in sheets)
+        parts[0] = "best line for each fact" if scoring.by_fact else "all facts as one text"
+        parts.append(f"{without} memes without facts are not scored")
+    if task == "caption":
+        parts.append(_DESCRIPTIVE)
+    absent = [
+        f"{name} (--set {option}=FOLDER)"
+        for name, option, given in (
+            ("BERTScore", "bertscore", scoring.bert),
+            ("NLI consistency", "nli", scoring.nli),
+        )
+        if scoring.neural_known and given is None
+    ]
+    if absent:
+        parts.append(f"not computed, for want of a model: {', '.join(absent)}")
+    case = "lower case" if scoring.lower else "case kept"
+    notes = {
+        "rouge_l": "; ".join(parts),
+        "bleu_4": f"sentence level, smoothing {scoring.smoothing}, tokens {scoring.tokenizer},"
+        f" {case}",
+    }
+    if scoring.bert is not None:
+        notes["bertscore_f1"] = _open_bert(scoring.bert).note
+    if scoring.nli is not None:
+        notes["nli_consistency"] = _open_nli(scoring.nli).note
+    return notes
+
+
+@cache
+def _find_stem() -> Stem:
+    try:
+        return load_porter()
+    except ModuleNotFoundError as error:
+        raise MissingExtra("stems", "text") from error
+
+
+@cache
+def _open_bert(settings: BertSettings) -> BertScorer:
+    try:
+        return BertScorer(settings)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("BERTScore figures", "text") from error
+    except ValueError as error:
+        raise InputError(f"bertscore: {error}", hint="give a local encoder, or off") from error
+
+
+@cache
+def _open_nli(settings: NliSettings) -> NliScorer:
+    try:
+        return NliScorer(settings)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("NLI figures", "text") from error
+    except ValueError as error:
+        raise InputError(
+            f"nli: {error}", hint="give a local classifier and nli_labels, or off"
+        ) from error

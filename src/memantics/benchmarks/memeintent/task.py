@@ -1,0 +1,72 @@
+"""MemeIntent: what the author does with a meme, what one must know for it, what it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.memeintent.asking import Fed, make_items, make_request, read_wording
+from memantics.benchmarks.memeintent.scoring import mark, score
+from memantics.benchmarks.memeintent.settings import check_scoring, read_asking, read_scoring
+from memantics.core.card import read_card, resolve_options
+from memantics.core.data import Source
+from memantics.core.task import InvalidPolicy, Task, Unparsed
+
+FOLDER = Path(__file__).parent
+_LONGEST = 20_000
+
+
+def make(
+    name: str, options: Mapping[str, str], split: str, source: Source | None, invalid: InvalidPolicy
+) -> Task:
+    """The task ``intent``, ``background`` or ``caption``; without a source it parses and scores."""
+    card = read_card(FOLDER / "card.toml").find_task(name)
+    chosen = resolve_options(card, options)
+    asking, scoring = read_asking(name, chosen), read_scoring(chosen)
+    if source is not None:
+        check_scoring(scoring)
+    wording = read_wording(asking)
+    first_line = chosen.get("reply") == "first_line"
+    task = Task(
+        name=f"memeintent/{name}",
+        items=lambda: make_items(source, split, asking, {}),
+        ask=lambda item, complaint: make_request(wording, item, complaint, None),
+        parse=lambda text, _form: parse_reply(text, first_line=first_line),
+        score=lambda outcomes: score(name, outcomes, scoring),
+        main=card.main,
+        invalid=invalid,
+        options=chosen,
+        prompts=wording.hashes,
+        needs=asking.needs,
+        marks=lambda outcomes: mark(name, outcomes, scoring),
+    )
+
+    def feed(fed: Fed) -> Task:
+        return replace(
+            task,
+            items=lambda: make_items(source, split, asking, fed),
+            ask=lambda item, complaint: make_request(wording, item, complaint, fed),
+        )
+
+    return replace(task, feed=feed) if asking.needs else task
+
+
+def parse_reply(text: str, *, first_line: bool) -> JsonValue:
+    """The text of a reply, without thinking aloud; only one without a letter is no answer.
+
+    >>> parse_reply("<think>hm</think> the meme jokes", first_line=False)
+    'the meme jokes'
+    """
+    body = re.sub(r"<think>.*?</think>", " ", text[:_LONGEST], flags=re.DOTALL)
+    # A model that was cut off while thinking has not answered.
+    body = body.partition("<think>")[0]
+    body = "".join(char for char in body if char.isprintable() or char in "\n\t").strip()
+    if first_line:
+        body = body.partition("\n")[0].strip()
+    if not any(char.isalnum() for char in body):
+        raise Unparsed("empty reply")
+    return body

@@ -1,0 +1,195 @@
+"""``memantics compare``: two or more runs of one task, item by item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue
+
+from memantics.cli.screen import console, plain, print_json, table
+from memantics.core.rundir import RunFacts, read_facts
+from memantics.run.compare import Comparison, Difference, Side, open_side
+from memantics.run.compare import compare as compare_runs
+from memantics.wiring import open_task_of_run
+
+_NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+Folders = Annotated[list[Path], typer.Argument(help="Run directories of one task, two or more.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="A figure to compare, may be repeated. Default: all there are."),
+]
+AgainstFirst = Annotated[
+    bool, typer.Option("--against-first", help="Compare each run with the first only.")
+]
+Show = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="How many changed items to show of each pair. Default: 10 of one pair."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def compare(
+    folders: Folders,
+    metric: Metrics = None,
+    against_first: AgainstFirst = False,
+    show: Show = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which run is better, by how much and how surely, and list the items that changed.
+
+    Runs are compared on the items they share, with items of one meme kept together. P-values are
+    corrected for the number of comparisons (Holm).
+    """
+    sides = [_open(folder) for folder in folders]
+    found = compare_runs(sides, metric or (), against_first=against_first)
+    if as_json:
+        print_json(found)
+        return
+    names = {str(side.folder): _name(place) for place, side in enumerate(sides)}
+    _show_runs(sides)
+    _show_differences(found, names)
+    shown = show if show is not None else (10 if len(found) == 1 else 0)
+    for one in found:
+        _show_changes(one, names, shown)
+
+
+def _open(folder: Path) -> Side:
+    facts = read_facts(folder)
+    _, task = open_task_of_run(facts, None)
+    return open_side(folder, facts, task)
+
+
+def _name(place: int) -> str:
+    return _NAMES[place] if place < len(_NAMES) else f"R{place + 1}"
+
+
+def _show_runs(sides: Sequence[Side]) -> None:
+    out = console()
+    out.print(plain(sides[0].facts.title, "bold"))
+    everything = [side.facts for side in sides]
+    for place, side in enumerate(sides):
+        words = " · ".join([side.facts.model, *_special(side.facts, everything)])
+        out.print(plain(f"  {_name(place)}  {words}"))
+        out.print(plain(f"     {side.folder}", "dim"))
+
+
+def _special(facts: RunFacts, others: Sequence[RunFacts]) -> list[str]:
+    """The options by which a run differs from any other here."""
+    return [
+        f"{name}={value}"
+        for name, value in facts.options.items()
+        if len({other.options.get(name) for other in others}) > 1
+    ]
+
+
+def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
+    rows = table(
+        [
+            ("runs", "left"),
+            ("figure", "left"),
+            ("first", "right"),
+            ("second", "right"),
+            ("difference (95 %)", "left"),
+            ("p", "right"),
+            ("Holm", "right"),
+        ]
+    )
+    for one in found:
+        pair = f"{names[one.first]} → {names[one.second]}"
+        for row in one.differences:
+            rows.add_row(
+                pair,
+                plain(row.key),
+                f"{row.first:.3f}",
+                f"{row.second:.3f}",
+                _show_span(row),
+                show_p(row.p),
+                show_p(row.corrected),
+            )
+    console().print(rows)
+    _show_remarks(found, names)
+
+
+def _show_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
+    """How it was tested and what to mind; what holds for every pair is said once."""
+    remarks: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        pair = f"{names[one.first]} → {names[one.second]}"
+        own = [
+            (f"{row.key}: {_describe(row, brief=len(found) > 3)}", "dim") for row in one.differences
+        ]
+        own += [
+            (f"left out: {count} items, {reason}", "dim") for reason, count in one.left_out.items()
+        ]
+        own += [(f"note: {note}", "yellow") for note in one.notes]
+        for remark in own:
+            remarks.setdefault(remark, []).append(pair)
+    for (text, style), pairs in remarks.items():
+        lead = "" if len(pairs) == len(found) else f"{', '.join(pairs)} "
+        console().print(plain(f"{lead}{text}", style))
+
+
+def _show_span(row: Difference) -> str:
+    if row.low is None or row.high is None:
+        return f"{row.difference:+.3f}"
+    return f"{row.difference:+.3f} ({row.low:+.3f} to {row.high:+.3f})"
+
+
+def _describe(row: Difference, *, brief: bool) -> str:
+    """How a difference was tested, in a line; briefly where there are many."""
+    words = [f"{row.items} items of {row.memes} memes", row.test]
+    if brief:
+        return ", ".join([*words, "t-tests and effect sizes with --json"])
+    if row.t_test is not None:
+        words.append(f"t-test p {show_p(row.t_test)} (Holm {show_p(row.t_test_corrected)})")
+    if row.size is not None:
+        words.append(f"{row.effect} {row.size:.2f}")
+    return ", ".join(words)
+
+
+def show_p(value: float | None) -> str:
+    """A p-value as people read it.
+
+    >>> show_p(0.0312), show_p(0.00002), show_p(None)
+    ('0.031', '<0.001', '–')
+    """
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
+    out = console()
+    gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
+    losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
+    first, second = names[one.first], names[one.second]
+    head = f"{first} → {second}: {len(one.changes)} of {one.shared} items changed"
+    if gains or losses:
+        head += f", {gains} better, {losses} worse"
+    out.print(plain(head, "bold"))
+    if not show or not one.changes:
+        return
+    rows = table([("item", "left"), (first, "left"), (second, "left"), ("gold", "left")])
+    for change in one.changes[:show]:
+        values = (change.first, change.second, change.gold)
+        rows.add_row(plain(change.item), *(plain(_shorten(value)) for value in values))
+    out.print(rows)
+    if len(one.changes) > show:
+        out.print(f"{len(one.changes) - show} more: --show N, or --json for all", style="dim")
+
+
+def _shorten(value: JsonValue) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = " / ".join(str(part) for part in value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,129 @@
+"""The best constant text: what ROUGE-L gives to a reply that looks at no meme."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.metrics.text import Stem, rouge_tokens
+
+_CANDIDATES = 120
+_BEAM = 4
+_LONGEST = 16
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A text, and its mean ROUGE-L F1 over memes (best reference of each)."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class _References:
+    """All references as numbers: one row each, padded with -1; ``starts`` is each meme's first."""
+
+    words: Ints
+    lengths: Ints
+    starts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A text so far."""
+
+    words: tuple[int, ...]
+    value: float
+
+
+def find_best_constant(
+    references: Sequence[Sequence[str]], stem: Stem | None = None
+) -> Constant | None:
+    """Grow the text whose mean best-reference ROUGE-L F1 is highest, word by word (beam search).
+
+    It is fitted to the very references it is scored on, so it shows what a reply can reach
+    without any understanding; a longer search could only find a better one. None without
+    references.
+
+    >>> found = find_best_constant([["the meme mocks me"], ["the meme mocks me too"]])
+    >>> found.text, round(found.value, 3)
+    ('the meme mocks me', 0.944)
+    """
+    tokens = [[rouge_tokens(text, stem) for text in texts] for texts in references if texts]
+    if not any(words for texts in tokens for words in texts):
+        return None
+    counts = Counter(word for texts in tokens for words in texts for word in set(words))
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    held = _number(tokens, {word: place for place, word in enumerate(ranked)})
+    offered = min(_CANDIDATES, len(ranked))
+    top = _Draft((), 0.0)
+    beam = [top]
+    for _ in range(_LONGEST):
+        grown = {draft for old in beam for draft in _grow(old, held, offered)}
+        beam = sorted(grown, key=lambda draft: (-draft.value, draft.words))[:_BEAM]
+        if beam[0].value <= top.value:
+            break
+        top = beam[0]
+    return Constant(_spell([ranked[word] for word in top.words], references, stem), top.value)
+
+
+def _number(tokens: Sequence[Sequence[Sequence[str]]], places: dict[str, int]) -> _References:
+    rows = [words for texts in tokens for words in texts]
+    words = np.full((len(rows), max(map(len, rows))), -1, np.int32)
+    for row, own in zip(words, rows, strict=True):
+        row[: len(own)] = [places[word] for word in own]
+    starts = np.cumsum([0, *(len(texts) for texts in tokens[:-1])], dtype=np.int32)
+    return _References(words, np.array([len(own) for own in rows], np.int32), starts)
+
+
+def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
+    """The best words to put in at each place.
+
+    A word that stands at j of a reference joins what the words before it share with the part
+    before j and what the words after it share with the part behind j.
+    """
+    before = _tables(draft.words, held.words)
+    after = [table[:, ::-1] for table in _tables(draft.words[::-1], held.words[:, ::-1])]
+    rows, columns = np.nonzero((held.words >= 0) & (held.words < offered))
+    found = held.words[rows, columns]
+    whole = before[-1][:, -1:]
+    for place in range(len(draft.words) + 1):
+        joined = before[place][:, :-1] + 1 + after[len(draft.words) - place][:, 1:]
+        common = np.repeat(whole, offered, axis=1)
+        np.maximum.at(common, (rows, found), joined[rows, columns])
+        # 2 PR / (P + R) with P = common / own length and R = common / reference length.
+        f1 = 2 * common / (len(draft.words) + 1 + held.lengths[:, None])
+        values = np.maximum.reduceat(f1, held.starts, axis=0).mean(axis=0)
+        for word in np.argsort(-values, kind="stable")[:_BEAM].tolist():
+            words = (*draft.words[:place], word, *draft.words[place:])
+            yield _Draft(words, float(values[word]))
+
+
+def _tables(words: Sequence[int], references: Ints) -> list[Ints]:
+    """Length of the common subsequence of each opening of both, for all references at once."""
+    table = np.zeros((len(references), references.shape[1] + 1), np.int32)
+    tables = [table]
+    for word in words:
+        grown = table.copy()
+        grown[:, 1:] = np.maximum(table[:, 1:], table[:, :-1] + (references == word))
+        table = np.maximum.accumulate(grown, axis=1)
+        tables.append(table)
+    return tables
+
+
+def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem | None) -> str:
+    """Words as people write them: a stem gets its commonest word back."""
+    if stem is None:
+        return " ".join(words)
+    spelled: dict[str, Counter[str]] = {}
+    for text in (text for texts in references for text in texts):
+        for plain, own in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
+            spelled.setdefault(own, Counter())[plain] += 1
+    return " ".join(spelled[word].most_common(1)[0][0] for word in words)

@@ -1,0 +1,321 @@
+"""Meaning compared by a neural network: BERTScore, and consistency by natural-language inference.
+
+Both load any Hugging Face model from a folder on this machine; nothing is ever downloaded, and no
+code from such a folder is run. The packages (torch, transformers) are imported where they are
+used. Faults that a user can mend are ``ValueError`` with one line; a package that is absent is
+``ModuleNotFoundError``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from memantics.metrics.text import split_sentences
+
+Pair = tuple[str, str]
+Direction = Literal["generated_first", "reference_first"]
+# The layers that correlate best with people, by the authors of BERTScore; others: the last.
+_LAYERS = {
+    ("bert", 12): 9,
+    ("bert", 24): 18,
+    ("roberta", 12): 10,
+    ("roberta", 24): 17,
+    ("distilbert", 6): 5,
+    ("xlm-roberta", 12): 9,
+    ("xlm-roberta", 24): 17,
+    ("deberta", 12): 9,
+    ("deberta", 24): 16,
+}
+_CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class BertScore:
+    """Greedy token matching by cosine: precision, recall and F1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class BertSettings:
+    """Which model and how. ``layer`` None: the authors' for its kind and depth, else the last.
+
+    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``); with it
+    scores are rescaled so that unrelated sentences get about zero.
+    """
+
+    path: Path
+    layer: int | None = None
+    baseline: Path | None = None
+    batch: int = 32
+    device: str = "auto"
+
+
+class BertScorer:
+    """BERTScore with one model."""
+
+    def __init__(self, settings: BertSettings) -> None:
+        check_folder(settings.path)
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+
+        self._torch: Any = torch
+        self._batch = settings.batch
+        self._tokenizer, model = _load(AutoModel, AutoTokenizer, settings.path)
+        if model.config.is_encoder_decoder:
+            model = model.get_encoder()
+        self._device = _choose_device(torch, settings.device)
+        self._model = model.to(self._device).eval()
+        self.layer = _choose_layer(model.config, settings.layer)
+        # Byte-level models know most words only with a space in front.
+        self._lead = " " if model.config.model_type in ("roberta", "gpt2") else ""
+        self._baseline = (
+            read_baseline(settings.baseline, self.layer) if settings.baseline else (0.0, 0.0, 0.0)
+        )
+        rescaled = f"rescaled by {settings.baseline.name}" if settings.baseline else "not rescaled"
+        self.note = f"{describe_folder(settings.path)}, layer {self.layer}, {rescaled}"
+
+    def score(self, pairs: Sequence[Pair]) -> list[BertScore]:
+        """Score each generated text against its reference."""
+        found = []
+        for start in range(0, len(pairs), _CHUNK):
+            part = pairs[start : start + _CHUNK]
+            texts = sorted({text.strip() for pair in part for text in pair} - {""}, key=len)
+            vectors = self._embed(texts)
+            found += [self._match(vectors, own.strip(), other.strip()) for own, other in part]
+        return found
+
+    def _embed(self, texts: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+        """For each text: unit vectors of its tokens, and which of them are words of the text."""
+        torch, held = self._torch, {}
+        for batch in _batches(texts, self._batch):
+            inputs = self._tokenizer(
+                [self._lead + text for text in batch],
+                padding=True,
+                truncation=True,
+                max_length=longest_input(self._tokenizer, self._model.config),
+                return_special_tokens_mask=True,
+                return_tensors="pt",
+            )
+            special = inputs.pop("special_tokens_mask").bool()
+            inputs = inputs.to(self._device)
+            with torch.inference_mode():
+                output = self._model(**inputs, output_hidden_states=True)
+            states = output.hidden_states[self.layer].float()
+            states = torch.nn.functional.normalize(states, dim=-1).cpu()
+            present = inputs["attention_mask"].bool().cpu()
+            for place, text in enumerate(batch):
+                kept = present[place]
+                held[text] = (states[place][kept], ~special[place][kept])
+        return held
+
+    def _match(self, vectors: dict[str, tuple[Any, Any]], own: str, other: str) -> BertScore:
+        """Each word finds its likest token of the other text; [CLS] and the like never count."""
+        if own not in vectors or other not in vectors:
+            return BertScore(0.0, 0.0, 0.0)
+        (first, first_words), (second, second_words) = vectors[own], vectors[other]
+        if not first_words.any() or not second_words.any():
+            return BertScore(0.0, 0.0, 0.0)
+        likeness = first @ second.T
+        precision = float(likeness.max(dim=1).values[first_words].mean())
+        recall = float(likeness.max(dim=0).values[second_words].mean())
+        total = precision + recall
+        raw = (precision, recall, 2 * precision * recall / total if total else 0.0)
+        return BertScore(
+            *((value - base) / (1 - base) for value, base in zip(raw, self._baseline, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NliSettings:
+    """Which model and how.
+
+    ``direction`` says which text is the premise; SelfCheckGPT puts the generated sentence first.
+    ``labels`` are the places of entailment and contradiction; None reads the model's names.
+    ``by_sentence`` averages over the sentences of the generated text.
+    """
+
+    path: Path
+    direction: Direction = "generated_first"
+    labels: tuple[int, int] | None = None
+    by_sentence: bool = True
+    batch: int = 32
+    device: str = "auto"
+
+
+class NliScorer:
+    """One minus the probability of a contradiction, without the neutral class (SelfCheckGPT)."""
+
+    def __init__(self, settings: NliSettings) -> None:
+        check_folder(settings.path)
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        self._torch: Any = torch
+        self._settings = settings
+        self._tokenizer, model = _load(
+            AutoModelForSequenceClassification, AutoTokenizer, settings.path
+        )
+        self._device = _choose_device(torch, settings.device)
+        self._model = model.to(self._device).eval()
+        names = {int(place): str(name) for place, name in model.config.id2label.items()}
+        self.labels = _choose_labels(names, settings.labels)
+        unit = "mean over sentences" if settings.by_sentence else "whole text"
+        self.note = (
+            f"{describe_folder(settings.path)}, {settings.direction.replace('_', ' ')}, {unit}, "
+            f"labels {self.labels[0]}-{self.labels[1]}"
+        )
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """Consistency of each generated text with its reference; an empty text has none."""
+        asked: list[Pair] = []
+        owners: list[int] = []
+        for place, (own, other) in enumerate(pairs):
+            parts = split_sentences(own) if self._settings.by_sentence else [own.strip()]
+            for part in parts if other.strip() else []:
+                if part:
+                    asked.append((part, other))
+                    owners.append(place)
+        values: list[list[float]] = [[] for _ in pairs]
+        for place, risk in zip(owners, self._contradict(asked), strict=True):
+            values[place].append(1 - risk)
+        return [math.fsum(own) / len(own) if own else 0.0 for own in values]
+
+    def _contradict(self, pairs: Sequence[Pair]) -> list[float]:
+        torch = self._torch
+        known = dict.fromkeys(pairs)
+        found: dict[Pair, float] = {}
+        order = sorted(known, key=lambda pair: len(pair[0]) + len(pair[1]))
+        for batch in _batches(order, self._settings.batch):
+            turned = self._settings.direction == "reference_first"
+            inputs = self._tokenizer(
+                [other if turned else own for own, other in batch],
+                [own if turned else other for own, other in batch],
+                padding=True,
+                truncation=True,
+                max_length=longest_input(self._tokenizer, self._model.config),
+                return_tensors="pt",
+            ).to(self._device)
+            with torch.inference_mode():
+                logits = self._model(**inputs).logits[:, list(self.labels)].float()
+            risks = torch.softmax(logits, dim=-1)[:, 1].cpu().tolist()
+            found |= dict(zip(batch, risks, strict=True))
+        return [found[pair] for pair in pairs]
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is no model folder before the heavy packages are loaded."""
+    if not path.is_dir():
+        raise ValueError(f"{path}: no such folder")
+    if not (path / "config.json").is_file():
+        raise ValueError(f"{path}: not a model folder, it has no config.json")
+
+
+def describe_folder(path: Path) -> str:
+    """The folder's name and a hash of its configuration and weights."""
+    digest = hashlib.sha256()
+    weights = [p for ending in ("*.safetensors", "*.bin") for p in path.glob(ending)]
+    for part in sorted({path / "config.json", *weights}):
+        digest.update(part.name.encode() + b"\0")
+        with part.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return f"{path.resolve().name} (sha256 {digest.hexdigest()[:12]})"
+
+
+def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
+    """The row of a layer in a table of baselines: precision, recall, F1."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    for line in lines[1:]:
+        number, _, rest = line.partition(",")
+        if number.strip() == str(layer):
+            try:
+                precision, recall, f1 = (float(value) for value in rest.split(","))
+            except ValueError:
+                break
+            if max(precision, recall, f1) < 1:
+                return precision, recall, f1
+    raise ValueError(f"{path}: no row LAYER,P,R,F for layer {layer}")
+
+
+def longest_input(tokenizer: Any, config: Any) -> int:
+    """How many tokens fit; tokenizers saved without a limit claim an astronomic one."""
+    places = int(getattr(config, "max_position_embeddings", 0) or 0)
+    # RoBERTa keeps the first places for padding.
+    padding = int(getattr(config, "pad_token_id", 0) or 0) + 1
+    room = places - padding if getattr(config, "model_type", "") in _PADDED else places
+    return min(int(tokenizer.model_max_length), room) if room > 0 else 512
+
+
+_PADDED = ("roberta", "xlm-roberta", "camembert")
+
+
+def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
+    from transformers.utils import logging
+
+    loud = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = tokens.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        model, facts = kind.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ValueError(f"{path}: cannot be loaded: {str(error).splitlines()[0]}") from error
+    finally:
+        logging.set_verbosity(loud)
+        logging.enable_progress_bar()
+    # What is not in the folder gets random weights; only the pooler is never used by BERTScore.
+    absent = sorted(name for name in facts["missing_keys"] if "pooler" not in name)
+    if absent:
+        raise ValueError(f"{path}: has no weights for {absent[0]}, so it was not trained for this")
+    return tokenizer, model
+
+
+def _choose_device(torch: Any, wanted: str) -> str:
+    if wanted != "auto":
+        return wanted
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _choose_layer(config: Any, wanted: int | None) -> int:
+    depth = int(getattr(config, "num_hidden_layers", 0) or getattr(config, "encoder_layers", 0))
+    if wanted is None:
+        return _LAYERS.get((str(config.model_type), depth), depth)
+    if not 0 <= wanted <= depth:
+        raise ValueError(f"layer {wanted} is not between 0 and {depth}")
+    return wanted
+
+
+def _choose_labels(names: dict[int, str], wanted: tuple[int, int] | None) -> tuple[int, int]:
+    if wanted is not None:
+        if len(set(wanted)) < 2 or not set(wanted) <= set(names):
+            raise ValueError(f"labels {wanted[0]}-{wanted[1]}: the model has 0 to {max(names)}")
+        return wanted
+    places = []
+    for word in ("entail", "contradict"):
+        fitting = [
+            place
+            for place, name in names.items()
+            if word in name.lower() and not name.lower().startswith(("not", "non"))
+        ]
+        if len(fitting) != 1:
+            listed = ", ".join(f"{place} {name}" for place, name in sorted(names.items()))
+            raise ValueError(f"no single label that reads {word}… among {listed}"[:200])
+        places.append(fitting[0])
+    return places[0], places[1]
+
+
+def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,391 @@
+"""Two runs of one task, item by item: which is better, by how much, how surely, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.records import Outcome
+from memantics.core.rundir import RunFacts
+from memantics.core.task import Task
+from memantics.metrics.comparison import (
+    clustered_mcnemar,
+    cohen_d_z,
+    holm,
+    mcnemar,
+    mean_by_cluster,
+    odds_ratio,
+    paired_bootstrap,
+    paired_t_test,
+)
+from memantics.run.resample import find_main, resample_figure
+from memantics.run.score import read_outcomes
+from memantics.tasks.choices import hits
+
+RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run, with the task that reads its answers."""
+
+    folder: Path
+    facts: RunFacts
+    task: Task
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure on the shared items: the second run's value less the first's.
+
+    ``p`` is of the test that is named, ``t_test`` that of a paired t-test over memes where the
+    figure is a mean; the corrected ones take account of all figures of all pairs (Holm).
+    """
+
+    key: str
+    first: float
+    second: float
+    difference: float
+    low: float | None
+    high: float | None
+    test: str
+    p: float | None
+    effect: str
+    size: float | None
+    items: int
+    memes: int
+    t_test: float | None = None
+    corrected: float | None = None
+    t_test_corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An item that went differently. ``gain`` is positive where the second run is better."""
+
+    item: str
+    first: JsonValue
+    second: JsonValue
+    gold: JsonValue
+    gain: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs side by side; ``shared`` items are those that both runs have a score for."""
+
+    first: str
+    second: str
+    task: str
+    shared: int
+    left_out: Mapping[str, int]
+    differences: tuple[Difference, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+
+Pairs = Sequence[tuple[Outcome, Outcome]]
+
+
+def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
+    """Read a run's outcomes."""
+    return Side(folder, facts, task, tuple(read_outcomes(folder, task)))
+
+
+def compare(
+    sides: Sequence[Side], metrics: Sequence[str] = (), *, against_first: bool = False
+) -> list[Comparison]:
+    """Compare every pair of runs, or each with the first, with p-values corrected over all.
+
+    All runs are scored by the task of the first: figures under two rules cannot be compared.
+    """
+    _check(sides)
+    task = sides[0].task
+    marked = [_mark(task, side) for side in sides]
+    places = list(combinations(range(len(sides)), 2))
+    if against_first:
+        places = [(0, place) for place in range(1, len(sides))]
+    return correct([_compare_two(task, marked[a], marked[b], metrics) for a, b in places])
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A run with the marks of its items, by figure and item; None where the task has none."""
+
+    side: Side
+    marks: Mapping[str, Mapping[str, float | None]] | None
+
+
+def _mark(task: Task, side: Side) -> _Marked:
+    if task.marks is None:
+        return _Marked(side, None)
+    names = [outcome.item.id for outcome in side.outcomes]
+    marks = task.marks(side.outcomes)
+    return _Marked(side, {key: dict(zip(names, own, strict=True)) for key, own in marks.items()})
+
+
+def correct(found: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the p-values of all comparisons together, each kind of test by itself."""
+    rows = [row for one in found for row in one.differences]
+    tests = _correct([row.p for row in rows])
+    t_tests = _correct([row.t_test for row in rows])
+    mended = iter(
+        replace(row, corrected=p, t_test_corrected=t)
+        for row, p, t in zip(rows, tests, t_tests, strict=True)
+    )
+    return [replace(one, differences=tuple(next(mended) for _ in one.differences)) for one in found]
+
+
+def _correct(values: Sequence[float | None]) -> list[float | None]:
+    corrected = iter(holm([value for value in values if value is not None]))
+    return [None if value is None else next(corrected) for value in values]
+
+
+def _check(sides: Sequence[Side]) -> None:
+    if len(sides) < 2:
+        raise InputError("one run cannot be compared", hint="give two or more run directories")
+    tasks = {side.facts.task for side in sides}
+    if len(tasks) > 1:
+        raise InputError(
+            f"these runs are of different tasks: {', '.join(sorted(tasks))}",
+            hint="compare runs of one task",
+        )
+
+
+def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str]) -> Comparison:
+    first, second = one.side, other.side
+    pairs, left_out = _match(first, second)
+    if not pairs:
+        raise InputError(
+            f"{first.folder} and {second.folder} share no scored item",
+            hint="compare runs on the same data and split",
+        )
+    if one.marks is not None and other.marks is not None:
+        differences, changes = _measure_marks(task, pairs, (one.marks, other.marks), metrics)
+    else:
+        differences, changes = _measure(task, pairs, metrics)
+    return Comparison(
+        first=str(first.folder),
+        second=str(second.folder),
+        task=first.facts.task,
+        shared=len(pairs),
+        left_out={reason: count for reason, count in left_out.items() if count},
+        differences=tuple(differences),
+        changes=tuple(changes),
+        notes=tuple(_note(first.facts, second.facts)),
+    )
+
+
+def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], dict[str, int]]:
+    """Pairs of outcomes that both count, and why the others do not."""
+    others = {outcome.item.id: outcome for outcome in second.outcomes}
+    mine = {outcome.item.id for outcome in first.outcomes}
+    left_out = {
+        "only in the first": len(mine - others.keys()),
+        "only in the second": len(others.keys() - mine),
+        "failed or dropped": 0,
+        "gold answers differ": 0,
+    }
+    pairs = []
+    for outcome in first.outcomes:
+        other = others.get(outcome.item.id)
+        if other is None:
+            continue
+        if not (_counts(outcome, first.task) and _counts(other, second.task)):
+            left_out["failed or dropped"] += 1
+        elif outcome.item.gold != other.item.gold:
+            left_out["gold answers differ"] += 1
+        else:
+            pairs.append((outcome, other))
+    return pairs, left_out
+
+
+def _counts(outcome: Outcome, task: Task) -> bool:
+    """Whether the policy for invalid answers leaves an outcome to score."""
+    if outcome.status == "answered":
+        return True
+    return outcome.status != "failed" and task.invalid.then == "wrong"
+
+
+def _note(first: RunFacts, second: RunFacts) -> list[str]:
+    notes = []
+    names = sorted({*first.options, *second.options})
+    other = [name for name in names if first.options.get(name) != second.options.get(name)]
+    if other:
+        notes.append(f"options differ: {', '.join(other)}; all is scored by the first run's")
+    if first.data.get("checksum") != second.data.get("checksum"):
+        notes.append("the runs are on different copies of the data")
+    if first.prompts != second.prompts and not other:
+        notes.append("the prompts differ")
+    return notes
+
+
+def _measure_marks(
+    task: Task,
+    pairs: Pairs,
+    marks: tuple[Mapping[str, Mapping[str, float | None]], ...],
+    metrics: Sequence[str],
+) -> tuple[list[Difference], list[Change]]:
+    """Figures that are means of marks."""
+    names = [outcome.item.id for outcome, _ in pairs]
+    rows = []
+    for key in _choose(metrics, list(marks[0])):
+        first, second = ([own[key][name] for name in names] for own in marks)
+        row = _compare_means(key, pairs, first, second)
+        if row is not None:
+            rows.append(row)
+    before, now = ([own[task.main][name] for name in names] for own in marks)
+    return rows, _list_marks(pairs, before, now)
+
+
+def _measure(
+    task: Task, pairs: Pairs, metrics: Sequence[str]
+) -> tuple[list[Difference], list[Change]]:
+    """Right answers where there are any, and the main figure whatever it is."""
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    right = None
+    if all(isinstance(outcome.item.gold, str | int | float) for outcome in first):
+        right = hits(first), hits(second)
+    main = find_main(task, first), find_main(task, second)
+    same = right is not None and _same(main[0], right[0]) and _same(main[1], right[1])
+    wanted = _choose(metrics, [task.main] if right is None or same else [task.main, RIGHT])
+    rows = []
+    for key in wanted:
+        if right is not None and (same or key == RIGHT):
+            rows.append(_compare_hits(key, pairs, *right))
+        elif main[0] is not None and main[1] is not None:
+            rows.append(_compare_figure(task, pairs, main[0], main[1]))
+    changes = _list_flips(pairs, *right) if right is not None else _list_values(pairs)
+    return rows, changes
+
+
+def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    for name in metrics:
+        if name not in known:
+            raise UnknownName("figure", name, known)
+    return metrics or known
+
+
+def _same(figure: float | None, right: Sequence[bool]) -> bool:
+    return figure is not None and abs(figure - sum(right) / len(right)) < 1e-9
+
+
+def _memes(pairs: Pairs) -> list[str]:
+    return [outcome.item.group for outcome, _ in pairs]
+
+
+def _compare_hits(
+    key: str, pairs: Pairs, first: Sequence[bool], second: Sequence[bool]
+) -> Difference:
+    """Right or wrong: McNemar's test, exact where every meme has one item."""
+    memes = _memes(pairs)
+    lost = sum(a and not b for a, b in zip(first, second, strict=True))
+    won = sum(b and not a for a, b in zip(first, second, strict=True))
+    if len(set(memes)) == len(memes):
+        test, found = "McNemar's exact test", mcnemar(lost, won)
+    else:
+        test, found = "McNemar's test by meme", clustered_mcnemar(first, second, memes)
+    gains = [float(b) - float(a) for a, b in zip(first, second, strict=True)]
+    span = paired_bootstrap(gains, memes)
+    return Difference(
+        key=key,
+        first=sum(first) / len(first),
+        second=sum(second) / len(second),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test=test,
+        p=found.p,
+        effect="odds ratio",
+        size=odds_ratio(lost, won),
+        items=len(pairs),
+        memes=len(set(memes)),
+    )
+
+
+def _compare_means(
+    key: str, pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
+) -> Difference | None:
+    """A mean of marks: bootstrap over memes, and a paired t-test beside it."""
+    kept = [
+        (a, b, meme)
+        for a, b, meme in zip(first, second, _memes(pairs), strict=True)
+        if a is not None and b is not None
+    ]
+    if not kept:
+        return None
+    before, after, memes = [a for a, _, _ in kept], [b for _, b, _ in kept], [m for *_, m in kept]
+    gains = [b - a for a, b, _ in kept]
+    span = paired_bootstrap(gains, memes)
+    student = paired_t_test(mean_by_cluster(before, memes), mean_by_cluster(after, memes))
+    return Difference(
+        key=key,
+        first=sum(before) / len(before),
+        second=sum(after) / len(after),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test="paired bootstrap over memes",
+        p=span.p if span else None,
+        effect="Cohen's d (paired)",
+        size=cohen_d_z(mean_by_cluster(gains, memes)),
+        items=len(kept),
+        memes=len(set(memes)),
+        t_test=student.p if student else None,
+    )
+
+
+def _compare_figure(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
+    """Any other figure (F1, a judge's index): score both runs on resampled memes."""
+    span = resample_figure(task, pairs, (first, second))
+    return Difference(
+        key=task.main,
+        first=first,
+        second=second,
+        difference=second - first,
+        low=span.low if span else None,
+        high=span.high if span else None,
+        test=span.test if span else "",
+        p=span.p if span else None,
+        effect="",
+        size=None,
+        items=len(pairs),
+        memes=len(set(_memes(pairs))),
+    )
+
+
+def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> list[Change]:
+    """Items that only one run got right, gains first."""
+    changes = [
+        Change(a.item.id, a.value, b.value, a.item.gold, float(now) - float(before))
+        for (a, b), before, now in zip(pairs, first, second, strict=True)
+        if before != now
+    ]
+    return sorted(changes, key=lambda change: -(change.gain or 0))
+
+
+def _list_marks(
+    pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
+) -> list[Change]:
+    """Items whose main figure moved, the largest moves first."""
+    changes = [
+        Change(a.item.id, a.value, b.value, a.item.gold, now - before)
+        for (a, b), before, now in zip(pairs, first, second, strict=True)
+        if before is not None and now is not None and abs(now - before) > 1e-12
+    ]
+    return sorted(changes, key=lambda change: -abs(change.gain or 0))
+
+
+def _list_values(pairs: Pairs) -> list[Change]:
+    """Items answered differently, where there is no single right answer."""
+    return [
+        Change(a.item.id, a.value, b.value, a.item.gold, None)
+        for a, b in pairs
+        if a.value != b.value
+    ]

@@ -1,0 +1,139 @@
+"""Tests, effect sizes and corrections against scipy and statsmodels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from memantics.metrics.comparison import (
+    clustered_mcnemar,
+    cohen_d_z,
+    cohen_g,
+    holm,
+    mcnemar,
+    mean_by_cluster,
+    odds_ratio,
+    paired_bootstrap,
+    paired_t_test,
+    student_bound,
+    student_tails,
+)
+
+contingency = pytest.importorskip(
+    "statsmodels.stats.contingency_tables", reason="statsmodels is not installed"
+)
+multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is missing")
+
+
+@given(st.floats(-60, 60), st.integers(1, 3000))
+def test_tails_of_student_equal_scipy(statistic: float, freedom: int) -> None:
+    expected = 2 * stats.t.sf(abs(statistic), freedom)
+    assert student_tails(statistic, freedom) == pytest.approx(expected, rel=1e-8, abs=1e-300)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 9, 49, 1000])
+def test_bound_of_student_equals_scipy(freedom: int) -> None:
+    assert student_bound(freedom) == pytest.approx(stats.t.ppf(0.975, freedom))
+
+
+@given(st.integers(0, 10_000), st.integers(2, 400))
+@settings(deadline=None, max_examples=60)
+def test_paired_t_test_equals_scipy(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    first = rng.random(n)
+    second = first + rng.normal(0.05, 0.2, n)
+    found, expected = paired_t_test(list(first), list(second)), stats.ttest_rel(second, first)
+    assert found is not None
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-8)
+    assert cohen_d_z(list(second - first)) == pytest.approx(expected.statistic / n**0.5)
+
+
+def test_a_constant_difference_has_no_t_test() -> None:
+    assert paired_t_test([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]) is None
+    assert paired_t_test([1.0], [2.0]) is None
+    assert cohen_d_z([0.1, 0.1, 0.1]) is None
+
+
+def test_bootstrap_interval_equals_scipy() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(0.04, 0.2, 300)
+    found = paired_bootstrap(list(values), list(range(300)))
+    assert found is not None
+    expected = stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=10_000, random_state=rng
+    ).confidence_interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.002)
+    assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.01)
+
+
+def test_bootstrap_keeps_its_level_where_memes_have_several_items() -> None:
+    """No difference at all, five like items a meme: about one test in twenty finds one."""
+    rng = np.random.default_rng(11)
+    found = naive = 0
+    for _ in range(300):
+        memes = rng.normal(0, 1, 40)
+        values, groups = np.repeat(memes, 5).tolist(), np.repeat(np.arange(40), 5).tolist()
+        ours = paired_bootstrap(values, groups, draws=400)
+        plain = paired_t_test([0.0] * 200, values)
+        assert ours is not None
+        assert plain is not None
+        found += ours.p < 0.05
+        naive += plain.p < 0.05
+    assert naive > 90
+    assert found <= 27
+
+
+@given(st.integers(0, 600), st.integers(0, 600))
+@settings(deadline=None)
+def test_mcnemar_equals_statsmodels(only_first: int, only_second: int) -> None:
+    expected = contingency.mcnemar([[5, only_first], [only_second, 7]], exact=True).pvalue
+    found = mcnemar(only_first, only_second).p
+    if only_first == only_second:
+        assert found == 1.0
+    else:
+        assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_mcnemar_survives_many_items() -> None:
+    expected = stats.binomtest(4_900, 10_000).pvalue
+    assert mcnemar(4_900, 5_100).p == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.integers(0, 200), st.integers(1, 200))
+@settings(deadline=None)
+def test_clustered_mcnemar_is_the_plain_one_with_one_item_a_meme(b: int, c: int) -> None:
+    first, second = [True] * b + [False] * c, [False] * b + [True] * c
+    found = clustered_mcnemar(first, second, list(range(b + c)))
+    expected = contingency.mcnemar([[0, b], [c, 0]], exact=False, correction=False)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert found.p == pytest.approx(expected.pvalue)
+
+
+def test_clustered_mcnemar_counts_like_items_once() -> None:
+    once = clustered_mcnemar([True, False, False], [False, True, True], [0, 1, 2])
+    many = clustered_mcnemar(
+        [True] * 4 + [False] * 8, [False] * 4 + [True] * 8, [0] * 4 + [1] * 4 + [2] * 4
+    )
+    assert many == once
+    assert clustered_mcnemar([True, False], [True, False], [0, 1]).p == 1.0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+@settings(deadline=None, max_examples=50)
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    expected = multitest.multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(list(expected))
+
+
+def test_nothing_compared_is_nothing_found() -> None:
+    assert mcnemar(0, 0).p == 1.0
+    assert odds_ratio(0, 3) is None
+    assert cohen_g(0, 0) is None
+    assert paired_bootstrap([0.1, 0.2], ["a", "a"]) is None
+    assert paired_bootstrap([], []) is None
+    assert mean_by_cluster([], []) == []
+    assert holm([]) == []
