@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +20,7 @@ from memantics.core.card import Card, TaskCard, read_card, read_policy
 from memantics.core.data import DataKind, Found, Source
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.core.home import home
+from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import find_registered, read_registry
 from memantics.core.rundir import RunFacts
@@ -46,6 +47,7 @@ __all__ = [
     "find_tasks",
     "list_choices",
     "make_choice",
+    "open_baselines",
     "open_layout_check",
     "open_model",
     "open_task_of_run",
@@ -66,6 +68,8 @@ class Loader(Protocol):
 
 LayoutTags = Callable[[Path, Path], Mapping[str, str]]
 Looking = Callable[[Task, Callable[[bool], LayoutTags]], Task]
+Listener = tuple[str, Callable[[str], str]]
+Hearing = Callable[[Task, Callable[[], Listener]], Task]
 TaskMaker = Callable[[str, Mapping[str, str], str, Source | None, InvalidPolicy], Task]
 
 
@@ -85,16 +89,22 @@ class Benchmark:
         """Import one module of the folder, wherever it lies."""
         if self.folder.parent == PACKAGE / "benchmarks":
             return importlib.import_module(f"memantics.benchmarks.{self.folder.name}.{part}")
-        name = f"memantics_benchmark_{self.folder.name}.{part}"
+        path = self.folder / f"{part}.py"
+        if not path.is_file():
+            raise DataError(path, "is missing", hint="see docs/add-a-benchmark.md")
+        return importlib.import_module(f"{self._open_package()}.{part}")
+
+    def _open_package(self) -> str:
+        """Make a folder outside of Memantics a package: its modules may import each other."""
+        place = str(self.folder.resolve())
+        # Two folders of one name are two packages.
+        mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        name = f"memantics_benchmark_{self.card.name}_{mark}"
         if name not in sys.modules:
-            path = self.folder / f"{part}.py"
-            spec = importlib.util.spec_from_file_location(name, path)
-            if spec is None or spec.loader is None or not path.is_file():
-                raise DataError(path, "is missing", hint="see docs/add-a-benchmark.md")
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
-        return sys.modules[name]
+            package = ModuleType(name)
+            package.__path__ = [place]
+            sys.modules[name] = package
+        return name
 
     def open(self, source: Source) -> object:
         """Read a release."""
@@ -138,7 +148,11 @@ class TaskRef:
         task = maker(self.card.name, options, split, source, read_policy(self.card, invalid))
         # A task that also looks at layouts says how; benchmarks cannot import ``vision``.
         look = cast("Looking | None", getattr(module, "look", None))
-        return task if look is None or source is None else look(task, open_layout_check)
+        # Likewise for what a caption sounds like: they cannot import ``phonetics``.
+        hear = cast("Hearing | None", getattr(module, "hear", None))
+        if source is not None and look is not None:
+            task = look(task, open_layout_check)
+        return task if hear is None or source is None else hear(task, open_listener)
 
     def pick_split(self, source: Source) -> str:
         """The split where the user names none: the card's first, or what the benchmark says."""
@@ -154,6 +168,14 @@ def open_layout_check(captions: bool) -> LayoutTags:
 
     check = LayoutCheck(_open_line_finder() if captions else None)
     return lambda source, edited: check.compare(source, edited).tag()
+
+
+@cache
+def open_listener() -> Listener:
+    """The name of the language model behind it, and a function from captions to reading hints."""
+    from memantics.phonetics import hint, read_aloud
+
+    return read_aloud("好").model, lambda caption: hint(read_aloud(caption))
 
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
@@ -179,7 +201,13 @@ def find_benchmarks() -> dict[str, Benchmark]:
     roots += [Path(p) for p in os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep) if p]
     found: dict[str, Benchmark] = {}
     for root in roots:
-        for path in sorted(root.glob("*/card.toml")):
+        paths = sorted(root.glob("*/card.toml"))
+        if not paths:
+            raise InputError(
+                f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
+                hint="name the folder in which the benchmarks' folders lie",
+            )
+        for path in paths:
             card = read_card(path)
             if card.name in found:
                 raise DataError(path, f"a benchmark {card.name!r} exists already")
@@ -310,6 +338,11 @@ def _survey_sample(folder: Path, source: Source) -> Found:
     """What a sample holds; looked at once, since it ships with the package."""
     benchmark = Benchmark(folder, read_card(folder / "card.toml"))
     return benchmark.survey(benchmark.open(source))
+
+
+def open_baselines(card: TaskCard) -> tuple[Model, ...]:
+    """The trivial models whose figures stand beside every run of a task."""
+    return tuple(open_model(name, ModelSettings()) for name in card.baselines)
 
 
 def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:

@@ -17,7 +17,12 @@ from memantics.wiring import STARTER_IMAGES, find_benchmarks
 from tests.background import serve_in_background
 from tests.places import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
+]
 CLONES = {
     "semantic-memes": "mquest",
     "PunMemeCN": "punmemecn",
@@ -43,17 +48,23 @@ def desk(tmp_path: Path) -> Path:
         folder = tmp_path / "path" / "to" / clone
         shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
         (folder / "images").symlink_to(STARTER_IMAGES)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
     shown = list(commands(page))
+    variables = {"MEMANTICS_HOME": str(desk / "home"), "COLUMNS": "80"}
     with serve_in_background() as server:
         for command in shown:
             words = shlex.split(command)
             if words[0] == "make":
                 assert_target(words[1])
+                continue
+            if words[0] == "export":
+                name, _, value = words[1].partition("=")
+                variables[name] = value
                 continue
             assert words[0] == "memantics", command
             line = command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1)
@@ -61,7 +72,7 @@ def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
                 line.replace(SERVER, server.url),
                 shell=True,
                 cwd=desk,
-                env=os.environ | {"MEMANTICS_HOME": str(desk / "home"), "COLUMNS": "80"},
+                env=os.environ | variables,
                 capture_output=True,
                 text=True,
                 encoding="utf-8",

@@ -81,7 +81,8 @@ class Brief:
         own = STYLES[self.options["prompt"]]
         hint = self.options["hint"]
         pinyin = own.pinyin if hint == "prompt" else hint == "pinyin"
-        return Style(own.caption, pinyin, own.shots, own.reasons)
+        # Readings say the caption anyway, so it is shown with them.
+        return Style(own.caption or hint == "readings", pinyin, own.shots, own.reasons)
 
     @property
     def excludes(self) -> bool:

@@ -50,7 +50,10 @@ class Wording:
     def tell(self, context: Mapping[str, str]) -> str:
         """What is known of a meme besides its image."""
         known = {name: context[name] for name in ("caption", "pinyin") if name in context}
-        return self.say("_".join(["facts", *known]), **known) if known else ""
+        told = [self.say("_".join(["facts", *known]), **known)] if known else []
+        if "readings" in context:
+            told.append(self.say("facts_readings", readings=context["readings"]))
+        return "\n".join(told)
 
     def explain(self, meme: Meme) -> str:
         """The reasons that a worked example gives, from what the annotators wrote of the meme."""
