@@ -1,0 +1,137 @@
+"""What reading aloud costs and how well it hears: `python -m perf.phonetics [--harm]`.
+
+Costs are measured in a fresh process per language model. Quality needs the official data beside
+the checkout; the harm stress test also scikit-learn and ToxiCN MM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from memantics.core.errors import MemanticsError
+from memantics.phonetics import Settings, StressScores, disguise, stress
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+MODELS = ("trigram", "frequencies", "dictionary")
+_COST = """
+import json, resource, sys, time
+wall, cpu = time.perf_counter(), time.process_time()
+from memantics.phonetics import Settings, read_aloud
+settings = Settings(model=sys.argv[1])
+try:
+    read_aloud("年年有鱼", settings=settings)
+except Exception as error:
+    print(json.dumps({"skipped": str(error)}))
+    sys.exit()
+first = time.perf_counter() - wall, time.process_time() - cpu
+captions = ["鸭力山大", "好事成霜", "一路顺疯", "今天天气不错", "明天早上八点开会"] * 20
+before = time.process_time()
+for caption in captions:
+    read_aloud(caption, settings=settings)
+each = (time.process_time() - before) / len(captions)
+before = time.process_time()
+read_aloud("天上下着小雨我没有带伞" * 900, settings=settings)
+long = time.process_time() - before
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"first": first, "each": each, "long": long, "peak": peak}))
+"""
+
+
+def measure_costs(model: str) -> str:
+    """One line of costs, from a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COST, model], capture_output=True, text=True, check=True
+    )
+    figures = json.loads(done.stdout.splitlines()[-1])
+    if "skipped" in figures:
+        return f"{model:<12} not measured: {figures['skipped']}"
+    wall, cpu = figures["first"]
+    return (
+        f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), {1000 * figures['each']:.1f} ms"
+        f" CPU each, 9,900 characters {1000 * figures['long']:.0f} ms, peak"
+        f" {figures['peak']:.0f} MB"
+    )
+
+
+def measure_quality(model: str) -> str:
+    """The figures of issue 7 on the official captions."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memantics.phonetics", str(SHARED / "punmemecn"), "--model", model],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout or done.stderr
+
+
+def _is_short_chinese(text: str) -> bool:
+    han = sum("\u4e00" <= character <= "\u9fff" for character in text)
+    return 4 <= han <= 20 and han >= 0.8 * len(text)
+
+
+def measure_harm(count: int = 300) -> StressScores:
+    """Recall of a character n-gram judge on harmful captions, disguised by sound, read aloud."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    rows = json.loads((SHARED / "toxicn_mm" / "train_data_discription_2.0.json").read_bytes())
+    random.Random(0).shuffle(rows)
+    cut = len(rows) * 3 // 4
+    pipeline = make_pipeline(
+        TfidfVectorizer(analyzer="char", ngram_range=(1, 3), min_df=2, sublinear_tf=True),
+        LogisticRegression(C=10, class_weight="balanced", max_iter=1000),
+    )
+    pipeline.fit([r["text"] for r in rows[:cut]], [r["label"] for r in rows[:cut]])
+
+    def chance(text: str) -> float:
+        return float(pipeline.predict_proba([text])[0, 1])
+
+    held = [r for r in rows[cut:] if _is_short_chinese(r["text"].strip())]
+    harmful = [r["text"].strip() for r in held if r["label"] == 1][:count]
+    harmless = [r["text"].strip() for r in held if r["label"] == 0][:count]
+    pairs = [(text, disguise(text, _find_triggers(text, chance))) for text in harmful]
+    return stress(lambda text: chance(text) >= 0.5, pairs, harmless, Settings())
+
+
+def _find_triggers(text: str, chance: Callable[[str], float]) -> list[str]:
+    """The two words without which the judge is least alarmed: what a pun would hide."""
+    import jieba
+
+    jieba.setLogLevel("ERROR")
+    words = [word for word in dict.fromkeys(jieba.cut(text)) if word.strip()]
+    return sorted(words, key=lambda word: chance(text.replace(word, "")))[:2]
+
+
+def main() -> None:
+    """Print costs, and quality where the data are."""
+    parser = argparse.ArgumentParser(prog="python -m perf.phonetics")
+    parser.add_argument("--harm", action="store_true", help="also the stress test on ToxiCN MM")
+    given, _ = parser.parse_known_args()
+    for model in MODELS:
+        print(measure_costs(model))
+    if (SHARED / "punmemecn").is_dir():
+        for model in MODELS:
+            print("\n" + measure_quality(model).rstrip())
+    if given.harm:
+        try:
+            scores = measure_harm()
+        except (MemanticsError, ImportError, OSError) as error:
+            print(f"\nstress test not run: {error}")
+            return
+        print(
+            f"\nharmful captions {scores.count}: recall plain {scores.recall_plain:.1%},"
+            f" disguised {scores.recall_disguised:.1%} (drop {scores.drop:.1%}),"
+            f" read aloud {scores.recall_read:.1%} (drop {scores.drop_with_readings:.1%});"
+            f" false alarms {scores.alarms_plain:.1%}, read aloud {scores.alarms_read:.1%}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""Language models for Chinese words: how common a word is after the words before it.
+
+Three, from best to plainest: a trigram model as input methods use it (kenlm, with the model file
+of Debian's ``libime-data-language-model``), word frequencies with character transitions from pip
+packages (wordfreq, Pinyin2Hanzi), and the word list of jieba alone. All scores are log10.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from memantics.core.errors import InputError, MissingExtra
+from memantics.core.home import home
+from memantics.phonetics.lexicon import MAX_WORD, Floats
+from memantics.phonetics.reading import ModelName
+
+MODEL_FILE = "zh_CN.lm"
+MODEL_VARIABLE = "MEMANTICS_ZH_LM"
+_DEBIAN = Path("/usr/lib")
+UNKNOWN = -7.0
+_RAREST = 4e-8
+_BOUND_LOW, _BOUND_HIGH = -1.5, 3.0
+_SHARE = 0.35
+
+
+class State(Protocol):
+    """What a model remembers of the words before; only the model looks inside."""
+
+
+class LanguageModel(Protocol):
+    """How common words are, alone and after others. ``words`` is its vocabulary."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in outputs."""
+        ...
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The vocabulary."""
+        ...
+
+    @property
+    def common(self) -> Floats:
+        """log10 probability of each word by itself."""
+        ...
+
+    def begin(self) -> State:
+        """The state at the start of a sentence."""
+        ...
+
+    def step(self, state: State, word: str) -> tuple[float, State]:
+        """The score of a word in a state, and the state after it."""
+        ...
+
+    def end(self, state: State) -> float:
+        """The score of ending here."""
+        ...
+
+    def weigh(self, word: str) -> float:
+        """log10 probability of a word by itself."""
+        ...
+
+
+# One pass in C over a vocabulary of some hundred thousand words.
+_WORD = rf"[〇\u4e00-\u9fff]{{1,{MAX_WORD}}}"
+_VOCABULARY = re.compile(rf"(?<=\0){_WORD}(?=\0)")
+_ENTRY = re.compile(rf"^({_WORD}) (\d+) ", re.MULTILINE)
+_is_word = re.compile(_WORD).fullmatch
+
+
+class TrigramModel:
+    """A word trigram model in kenlm's binary form, with its vocabulary inside."""
+
+    name = "trigram"
+
+    def __init__(self, path: Path) -> None:
+        try:
+            kenlm = import_module("kenlm")
+        except ImportError as error:
+            raise MissingExtra("trigram language models", "trigram") from error
+        try:
+            self._model = kenlm.Model(str(path))
+            data = path.read_bytes()
+        except (OSError, RuntimeError) as error:
+            raise InputError(
+                f"language model {path} cannot be read",
+                hint="give a kenlm binary file, such as zh_CN.lm of libime-data-language-model",
+            ) from error
+        start = data.rfind(b"<unk>\0")
+        tail = data[start:].decode("utf-8", errors="replace") if start >= 0 else ""
+        self.words: Sequence[str] = _VOCABULARY.findall(tail)
+        if not self.words:
+            raise InputError(
+                f"language model {path} has no Chinese vocabulary inside",
+                hint="build it with kenlm's build_binary and keep the vocabulary",
+            )
+        self._state = kenlm.State
+        self._score = self._model.BaseScore
+        self._null, self._begin = kenlm.State(), kenlm.State()
+        self._model.NullContextWrite(self._null)
+        self._model.BeginSentenceWrite(self._begin)
+        out = kenlm.State()
+        scores = [self._score(self._null, word, out) for word in self.words]
+        self.common: Floats = np.array(scores, dtype=np.float32)
+        self._weights: Mapping[str, float] = dict(zip(self.words, scores, strict=True))
+
+    def begin(self) -> State:
+        """The state at the start of a sentence."""
+        state: State = self._begin
+        return state
+
+    def step(self, state: State, word: str) -> tuple[float, State]:
+        """The score of a word in a state, and the state after it."""
+        out = self._state()
+        return self._score(state, word, out), out
+
+    def end(self, state: State) -> float:
+        """The score of ending here."""
+        score: float = self._score(state, "</s>", self._state())
+        return score
+
+    def weigh(self, word: str) -> float:
+        """log10 probability of a word by itself."""
+        return self._weights.get(word, UNKNOWN)
+
+
+class FrequencyModel:
+    """Word frequencies; where character transitions are known, they join the words."""
+
+    def __init__(
+        self, name: str, frequencies: Mapping[str, float], transitions: Transitions | None = None
+    ) -> None:
+        self.name = name
+        self._weights = {word: math.log10(share) for word, share in frequencies.items()}
+        self._transitions = transitions
+        self.words: Sequence[str] = list(self._weights)
+        self.common: Floats = np.fromiter(
+            self._weights.values(), dtype=np.float32, count=len(self.words)
+        )
+
+    def begin(self) -> State:
+        """The state at the start of a sentence: no character before."""
+        return ""
+
+    def step(self, state: State, word: str) -> tuple[float, State]:
+        """The word's own score, and how well its first character follows the last one."""
+        score = self._weights.get(word, UNKNOWN)
+        if self._transitions and isinstance(state, str) and state:
+            score += self._transitions.join(state, word[0])
+        return score, word[-1]
+
+    def end(self, state: State) -> float:  # noqa: ARG002 -- the protocol has it
+        """Every ending is the same to it."""
+        return 0.0
+
+    def weigh(self, word: str) -> float:
+        """log10 probability of a word by itself."""
+        return self._weights.get(word, UNKNOWN)
+
+
+def _load_frequencies() -> FrequencyModel:
+    try:
+        wordfreq = import_module("wordfreq")
+        import_module("Pinyin2Hanzi")
+    except ImportError as error:
+        raise MissingExtra("word frequencies and transitions", "phonetics") from error
+    table: Mapping[str, float] = wordfreq.get_frequency_dict("zh", wordlist="large")
+    frequencies = {
+        word: share for word, share in table.items() if share >= _RAREST and _is_word(word)
+    }
+    return FrequencyModel("frequencies", frequencies, _load_transitions(frequencies))
+
+
+class Transitions:
+    """How much more often one character follows another than chance has it, log10 and damped."""
+
+    def __init__(
+        self, rows: Mapping[str, Mapping[str, float]], single: Mapping[str, float]
+    ) -> None:
+        self._rows, self._single = rows, single
+        self._known: dict[str, float] = {}  # at most one entry per pair of the rows
+
+    def join(self, first: str, second: str) -> float:
+        """The bonus for a pair; the same small malus for every unknown one.
+
+        >>> table = Transitions({"合": {"理": 0.5}}, {"理": 0.005})
+        >>> round(table.join("合", "理"), 2), table.join("合", "鱼")
+        (0.7, -0.35)
+        """
+        pair = first + second
+        known = self._known.get(pair)
+        if known is None:
+            share = self._rows.get(first, {}).get(second, 0.0)
+            if share <= 0 or second not in self._single:
+                return -_SHARE
+            ratio = math.log10(share / self._single[second])
+            known = self._known[pair] = _SHARE * min(max(ratio, _BOUND_LOW), _BOUND_HIGH)
+        return known
+
+
+def _load_transitions(frequencies: Mapping[str, float]) -> Transitions:
+    import orjson
+
+    single: dict[str, float] = {}
+    for word, share in frequencies.items():
+        for character in word:
+            single[character] = single.get(character, 0.0) + share
+    total = sum(single.values())
+    file = resources.files("Pinyin2Hanzi") / "data" / "hmm_transition.json"
+    rows: Mapping[str, Mapping[str, float]] = orjson.loads(file.read_bytes())["data"]
+    return Transitions(rows, {c: share / total for c, share in single.items()})
+
+
+def _load_dictionary() -> FrequencyModel:
+    # Found without importing jieba, which takes longer than reading its list.
+    spec = find_spec("jieba")
+    if spec is None or spec.origin is None:
+        raise InputError("jieba is not installed", hint="pip install jieba")
+    text = (Path(spec.origin).parent / "dict.txt").read_text(encoding="utf-8")
+    counts = {word: int(count) for word, count in _ENTRY.findall(text)}
+    total = sum(counts.values())
+    return FrequencyModel("dictionary", {w: n / total for w, n in counts.items()})
+
+
+def find_model_file() -> Path | None:
+    """The trigram model: ``$MEMANTICS_ZH_LM``, our home folder, then where Debian puts it."""
+    given = os.environ.get(MODEL_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    ours = home() / "models" / MODEL_FILE
+    if ours.is_file():
+        return ours
+    return next(iter(sorted(_DEBIAN.glob(f"*/libime/{MODEL_FILE}"))), None)
+
+
+@cache
+def load_model(name: ModelName = "auto", file: Path | None = None) -> LanguageModel:
+    """Load a model once per process.
+
+    >>> load_model("dictionary").name
+    'dictionary'
+    """
+    if name in ("auto", "trigram"):
+        path = file or find_model_file()
+        try:
+            if path is not None:
+                return TrigramModel(path)
+        except MissingExtra:
+            if name == "trigram" or file is not None:
+                raise
+        if name == "trigram":
+            raise InputError(
+                "no trigram language model was found",
+                hint=f"apt install libime-data-language-model, or set {MODEL_VARIABLE} to a"
+                f" {MODEL_FILE}",
+            )
+    if name in ("auto", "frequencies"):
+        try:
+            return _load_frequencies()
+        except MissingExtra:
+            if name == "frequencies":
+                raise
+    return _load_dictionary()

@@ -1,0 +1,177 @@
+"""Mandarin syllables: their parts, and how far apart two of them sound.
+
+Distances are in one unit for all parts: 0 is the same toneless syllable, about 0.4 a merger that
+many speakers have (n/l, zh/z, in/ing, …), about 1 one clearly different part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+_INITIALS = (
+    *("zh", "ch", "sh", "b", "p", "m", "f", "d", "t", "n", "l", "g", "k", "h"),
+    *("j", "q", "x", "r", "z", "c", "s"),
+)
+# Spelling without an initial consonant, and shortened spellings, in full.
+_WHOLE = {
+    "yi": "i",
+    "ya": "ia",
+    "yo": "io",
+    "ye": "ie",
+    "yao": "iao",
+    "you": "iou",
+    "yan": "ian",
+    "yang": "iang",
+    "yin": "in",
+    "ying": "ing",
+    "yong": "iong",
+    "yu": "v",
+    "yue": "ve",
+    "yuan": "van",
+    "yun": "vn",
+    "wu": "u",
+    "wa": "ua",
+    "wo": "uo",
+    "wai": "uai",
+    "wei": "uei",
+    "wan": "uan",
+    "wen": "uen",
+    "wang": "uang",
+    "weng": "ueng",
+}
+_FULL = {"ui": "uei", "un": "uen", "iu": "iou"}
+_BUZZ = frozenset(("zh", "ch", "sh", "r", "z", "c", "s"))
+
+# Pairs of initials that dialects or quick speech merge, and near ones.
+_INITIAL_PAIRS = {
+    **dict.fromkeys(("z zh", "c ch", "s sh"), 0.35),
+    **dict.fromkeys(("l n", "f h"), 0.45),
+    **dict.fromkeys(("l r",), 0.7),
+    **dict.fromkeys(("b p", "d t", "g k", "j q", "ch zh", "c z"), 0.8),
+    **dict.fromkeys(("j zh", "ch q", "sh x", "j z", "c q", "s x", "h k", "g h"), 0.8),
+}
+_CODA_PAIRS = {" n": 0.8, " ng": 0.9, "n ng": 0.35, "i u": 0.9, " i": 0.7, " u": 0.7, " r": 0.4}
+_VOWEL_PAIRS = {"a e": 0.6, "e o": 0.5, "a o": 0.6, "e i": 0.6, "i v": 0.5, "i z": 0.5, "e z": 0.7}
+_OTHER = 1.5
+_VOWEL, _CODA, _MEDIAL = 0.9, 0.9, 0.6
+
+# Initials with the finals they take, as spelled; what is not here nobody says.
+_SPELLED = {
+    "": "a ai an ang ao e ei en eng er o ou wa wai wan wang wei wen weng wo wu ya yan yang yao ye"
+    " yi yin ying yo yong you yu yuan yue yun",
+    "b": "a ai an ang ao ei en eng i ian iao ie in ing o u",
+    "p": "a ai an ang ao ei en eng i ian iao ie in ing o ou u",
+    "m": "a ai an ang ao e ei en eng i ian iao ie in ing iu o ou u",
+    "f": "a an ang ei en eng o ou u",
+    "d": "a ai an ang ao e ei en eng i ia ian iao ie ing iu ong ou u uan ui un uo",
+    "t": "a ai an ang ao e ei eng i ian iao ie ing ong ou u uan ui un uo",
+    "n": "a ai an ang ao e ei en eng i ia ian iang iao ie in ing iu ong ou u uan uo v ve",
+    "l": "a ai an ang ao e ei eng i ia ian iang iao ie in ing iu o ong ou u uan un uo v ve",
+    "g": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
+    "k": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
+    "h": "a ai an ang ao e ei en eng ong ou u ua uai uan uang ui un uo",
+    "j": "i ia ian iang iao ie in ing iong iu u uan ue un",
+    "q": "i ia ian iang iao ie in ing iong iu u uan ue un",
+    "x": "i ia ian iang iao ie in ing iong iu u uan ue un",
+    "zh": "a ai an ang ao e ei en eng i ong ou u ua uai uan uang ui un uo",
+    "ch": "a ai an ang ao e en eng i ong ou u ua uai uan uang ui un uo",
+    "sh": "a ai an ang ao e ei en eng i ou u ua uai uan uang ui un uo",
+    "r": "an ang ao e en eng i ong ou u ua uan ui un uo",
+    "z": "a ai an ang ao e ei en eng i ong ou u uan ui un uo",
+    "c": "a ai an ang ao e en eng i ong ou u uan ui un uo",
+    "s": "a ai an ang ao e en eng i ong ou u uan ui un uo",
+}
+KNOWN_SYLLABLES = frozenset(
+    initial + final for initial, finals in _SPELLED.items() for final in finals.split()
+)
+"""All toneless syllables of Mandarin, ü as v."""
+
+MERGED = 0.5
+"""Parts at most this far apart count as merged, not as different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Syllable:
+    """A toneless syllable in its parts: ``zhuang`` is zh + u + a + ng."""
+
+    initial: str
+    medial: str
+    vowel: str
+    coda: str
+
+
+@lru_cache(maxsize=2048)
+def parse_syllable(text: str) -> Syllable:
+    """Split a toneless syllable written in pinyin (ü as v).
+
+    >>> parse_syllable("zhuang")
+    Syllable(initial='zh', medial='u', vowel='a', coda='ng')
+    >>> parse_syllable("yu") == parse_syllable("v"), parse_syllable("shi").vowel
+    (True, 'z')
+    """
+    initial = "" if text in _WHOLE else next((i for i in _INITIALS if text.startswith(i)), "")
+    final = _WHOLE.get(text, text[len(initial) :])
+    final = _FULL.get(final, final)
+    if initial in ("j", "q", "x") and final.startswith("u"):
+        final = "v" + final[1:]
+    if initial in _BUZZ and final == "i":
+        return Syllable(initial, "", "z", "")
+    coda = next((c for c in ("ng", "n", "r") if final.endswith(c)), "")
+    body = final[: len(final) - len(coda)]
+    if len(body) > 1 and body[-1] in "iuo" and body[-2] in "aeo":
+        body, coda = body[:-1], "u" if body[-1] == "o" else body[-1]
+    if body == "o" and coda == "ng":
+        return Syllable(initial, "u", "e", "ng")
+    if body == "io" and coda == "ng":
+        return Syllable(initial, "v", "e", "ng")
+    medial, vowel = (body[0], body[1:]) if len(body) > 1 else ("", body)
+    return Syllable(initial, medial, vowel, coda)
+
+
+def _pair(table: dict[str, float], first: str, second: str, other: float) -> float:
+    if first == second:
+        return 0.0
+    return table.get(" ".join(sorted((first, second))), other)
+
+
+@lru_cache(maxsize=1 << 18)
+def measure_distance(first: str, second: str) -> float:
+    """How far two toneless syllables are apart.
+
+    >>> measure_distance("zheng", "zhen"), measure_distance("li", "ni"), measure_distance("a", "a")
+    (0.35, 0.45, 0.0)
+    >>> measure_distance("zheng", "ma") > 2
+    True
+    """
+    if first == second:
+        return 0.0
+    a, b = parse_syllable(first), parse_syllable(second)
+    initial = _pair(_INITIAL_PAIRS, a.initial, b.initial, _OTHER)
+    medial = _MEDIAL if a.medial != b.medial else 0.0
+    if {a.initial, b.initial} == {"f", "h"} and {a.medial, b.medial} == {"", "u"}:
+        medial = 0.0  # "hua" and "fa" are one merger, not two differences
+    vowel = _pair(_VOWEL_PAIRS, a.vowel, b.vowel, _VOWEL)
+    coda = _pair(_CODA_PAIRS, a.coda, b.coda, _CODA)
+    return round(initial + medial + vowel + coda, 3)
+
+
+def describe_difference(first: str, second: str) -> str:
+    """Name the parts that differ, in words.
+
+    >>> describe_difference("zheng", "zhen"), describe_difference("hua", "fa")
+    ('eng/en merged', 'hua/fa merged')
+    >>> describe_difference("gui", "guai"), describe_difference("si", "si")
+    ('ui/uai near', '')
+    """
+    if first == second:
+        return ""
+    a, b = parse_syllable(first), parse_syllable(second)
+    head_a, head_b = first[: len(a.initial)], second[: len(b.initial)]
+    tail_a, tail_b = first[len(a.initial) :], second[len(b.initial) :]
+    word = "merged" if measure_distance(first, second) <= MERGED else "near"
+    if head_a == head_b:
+        return f"{tail_a}/{tail_b} {word}"
+    if tail_a == tail_b:
+        return f"{head_a or 'no initial'}/{head_b or 'no initial'} {word}"
+    return f"{first}/{second} {word}"

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memantics.core.errors import DataError
+from memantics.phonetics import evaluate, format_figures
+from memantics.phonetics.evaluation import assign_fold, fit_weights, main, read_samples
+from memantics.phonetics.lattice import Lattice
+from memantics.phonetics.ranking import RANK_FEATURES
+from tests.phonetics.captions import PLAIN, PUNS
+from tests.places import SHARED_DATA, needs_shared_data
+
+
+def write_release(folder: Path) -> Path:
+    """A release of ours in the official layout."""
+    rows: dict[str, dict[str, object]] = {}
+    for i, (caption, intended) in enumerate(PUNS):
+        rows[f"CN{i:05}.png"] = {
+            "meme_type": "pun",
+            "caption_1": caption,
+            "caption_2": intended,
+            "meme_explanation": "一张图片\n含义",
+        }
+        for kind, text in (("image", PLAIN[i % len(PLAIN)]), ("text", intended)):
+            rows[f"CN{i:05}.similar_{kind}.png"] = {"meme_type": "non-pun", "caption_1": text}
+    folder.joinpath("_Meta.json").write_text(json.dumps(rows), encoding="utf-8")
+    return folder
+
+
+def test_figures_of_a_release(tmp_path: Path) -> None:
+    figures = evaluate(write_release(tmp_path), "dictionary")
+    assert (figures.captions, figures.homophones) == (60, 20)
+    assert figures.first >= 0.8
+    assert figures.first <= figures.first_five <= figures.found
+    assert figures.quiet <= 0.2
+    text = format_figures(figures)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_groups_stay_together(tmp_path: Path) -> None:
+    samples = read_samples(write_release(tmp_path))
+    assert {s.group for s in samples if s.name.startswith("CN00003")} == {"CN00003"}
+    assert len({assign_fold(s.group) for s in samples}) > 1
+
+
+def test_weights_can_be_fitted_again(tmp_path: Path, lattice: Lattice) -> None:
+    weights = fit_weights(read_samples(write_release(tmp_path))[:30], lattice)
+    assert set(weights) == {"rank", "confidence"}
+    fitted = weights["rank"]["weights"]
+    assert isinstance(fitted, dict)
+    assert set(fitted) == set(RANK_FEATURES)
+
+
+def test_wrong_folders_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DataError, match=r"no _Meta\.json in it"):
+        read_samples(tmp_path)
+    (tmp_path / "_Meta.json").write_text('{"CN00001.png": {"caption_1": 3}}')
+    with pytest.raises(DataError, match=r"row CN00001\.png"):
+        read_samples(tmp_path)
+    assert main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@needs_shared_data
+def test_official_captions_with_core_data_alone(tmp_path: Path) -> None:
+    """A fifth of the groups keeps it quick; the documented command measures all of them."""
+    rows = json.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())
+    some = {name: row for name, row in rows.items() if int(name[2:7]) % 5 == 0}
+    (tmp_path / "_Meta.json").write_text(json.dumps(some), encoding="utf-8")
+    figures = evaluate(tmp_path, "dictionary")
+    assert figures.homophones > 60
+    assert figures.first >= 0.5
+    assert figures.first_five >= 0.68
+    assert figures.quiet <= 0.2
+    assert figures.detector.f1 >= 0.7

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memantics.core.errors import InputError
+from memantics.phonetics import Readings, Settings, explain, hint, read_aloud, read_many
+from memantics.phonetics.lattice import Lattice
+from memantics.phonetics.mandarin import analyze_caption
+from tests.phonetics.captions import PLAIN, PUNS
+
+PLAINEST = Settings(model="dictionary")
+
+
+def check(readings: Readings) -> None:
+    """What holds for the readings of any text."""
+    assert 0.0 <= readings.confidence <= 1.0
+    assert len(readings.readings) <= 5
+    assert len({r.text for r in readings.readings}) == len(readings.readings)
+    for reading in readings.readings:
+        assert reading.changes
+        assert reading.distance >= 0
+        assert reading.syllables_matched <= reading.syllables
+        for change in reading.changes:
+            assert readings.caption[change.start : change.end] == change.written
+            assert change.heard in reading.text
+    json.dumps(readings.to_json())
+    assert all("\n" not in line for line in explain(readings))
+
+
+def test_known_puns_are_understood(lattice: Lattice) -> None:
+    readings = list(read_many([caption for caption, _ in PUNS], settings=PLAINEST))
+    first = [r.readings[0].text for r in readings]
+    right = [a == b for a, (_, b) in zip(first, PUNS, strict=True)]
+    assert sum(right) >= 18, first
+    assert sum(r.meant is not None for r in readings) >= 15
+    for each in readings:
+        check(each)
+
+
+def test_plain_captions_stay_quiet() -> None:
+    loud = [c for c in PLAIN if read_aloud(c, settings=PLAINEST).meant]
+    assert len(loud) <= 2, loud
+
+
+@pytest.mark.parametrize("model", ["trigram", "frequencies"])
+def test_other_models_understand_them_too(model: str, request: pytest.FixtureRequest) -> None:
+    lattice: Lattice = request.getfixturevalue(model)
+    found = [analyze_caption(c, lattice).candidates[0].path.text == t for c, t in PUNS]
+    assert sum(found) >= 18
+
+
+def test_the_changed_span_is_named() -> None:
+    readings = read_aloud("一路顺疯！", settings=PLAINEST)
+    assert readings.readings[0].text == "一路顺风！"
+    (change,) = readings.readings[0].changes
+    assert (change.start, change.end, change.written, change.heard) == (3, 4, "疯", "风")
+    assert change.distance == 0
+    assert change.written_sound == change.heard_sound == "fēng"
+
+
+def test_mergers_are_named() -> None:
+    readings = read_aloud("很高星认识你", settings=PLAINEST)
+    assert readings.readings[0].text == "很高兴认识你"
+    assert readings.readings[0].changes[0].tones_differ == 1
+    line = explain(read_aloud("恭喜花财", settings=PLAINEST))[1]
+    assert "hua/fa merged" in line
+
+
+def test_what_is_pictured_supports_the_literal_reading() -> None:
+    without = read_aloud("年年有鱼", settings=PLAINEST)
+    seen = read_aloud("年年有鱼", description="two red fish and a coin", settings=PLAINEST)
+    assert seen.evidence == ("fish",)
+    assert seen.confidence >= without.confidence
+    assert any("'fish'" in line for line in explain(seen))
+
+
+def test_quoting_the_caption_is_no_evidence() -> None:
+    seen = read_aloud("年年有鱼", description="写着“年年有鱼”的红纸", settings=PLAINEST)
+    assert seen.evidence == ()
+
+
+def test_double_meanings_are_reported_apart() -> None:
+    readings = read_aloud("你真是添油加醋", description="厨师拿着一瓶醋", settings=PLAINEST)
+    assert readings.meant is None
+    assert [d.word for d in readings.double_meanings] == ["醋"]
+    assert readings.double_meanings[0].inside == "添油加醋"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "🎉🎉", "。。。", "\x00\x01", "\u202eabc\u202c", "שלום", "مرحبا", "漢字寫作", "ｱｲｳ"],
+)
+def test_odd_texts_are_answered(text: str) -> None:
+    check(read_aloud(text, settings=PLAINEST))
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    readings = read_aloud("天上下着小雨" * 2000, settings=PLAINEST)
+    check(readings)
+    assert len(readings.caption) == PLAINEST.max_characters
+    assert any("of 12000 characters" in note for note in readings.notes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=40) | st.text(alphabet="我你鱼真蒸了吗5AB ，!\u200b馬", max_size=25))
+def test_any_text_is_answered(text: str) -> None:
+    chinese = Settings(model="dictionary", language="zh")
+    check(read_aloud(text, settings=chinese))
+
+
+def test_the_hint_names_readings_without_a_verdict() -> None:
+    readings = read_aloud("前途无亮", settings=PLAINEST)
+    assert hint(readings, limit=1) == "前途无量 (qián tú wú liàng)"
+    assert hint(read_aloud("🎉", settings=PLAINEST)) == ""
+
+
+def test_bad_settings_and_captions_are_refused() -> None:
+    with pytest.raises(InputError, match="limit 0 is out of range"):
+        Settings(limit=0)
+    with pytest.raises(InputError, match="a caption is text, not int"):
+        read_aloud(5, settings=PLAINEST)  # type: ignore[arg-type]
+
+
+def test_reading_is_deterministic() -> None:
+    first = read_aloud("咳不容缓", settings=PLAINEST)
+    assert first == read_aloud("咳不容缓", settings=PLAINEST)
