@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Z95 = 1.959963984540054
+_MOST_WEIGHTS = 4_000_000
 
 
 def wilson(hits: float, n: float, z: float = Z95) -> tuple[float, float] | None:
@@ -77,12 +79,8 @@ def bootstrap(
     clusters = len(sums)
     if clusters < 2:
         return None
-    rng = np.random.default_rng(seed)
-    chunk = max(1, 4_000_000 // clusters)
     values: list[Floats] = []
-    for start in range(0, draws, chunk):
-        size = min(chunk, draws - start)
-        weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size)
+    for weights in _draw_weights(clusters, draws, seed):
         with np.errstate(divide="ignore", invalid="ignore"):
             values.append(statistic(weights @ sums))
     drawn = np.concatenate(values)
@@ -91,6 +89,29 @@ def bootstrap(
         return None
     low, high = np.percentile(drawn, [2.5, 97.5])
     return float(low), float(high)
+
+
+def _draw_weights(clusters: int, draws: int, seed: int) -> Iterable[Floats]:
+    """How often each cluster is drawn, draw by draw, in pieces of bounded size.
+
+    All figures of a run are over the same clusters, and drawing takes most of the time of an
+    interval: weights that fit into one piece are kept for the next figure.
+    """
+    chunk = max(1, _MOST_WEIGHTS // clusters)
+    if draws <= chunk:
+        return (_draw_once(clusters, draws, seed),)
+    rng = np.random.default_rng(seed)
+    sizes = (min(chunk, draws - start) for start in range(0, draws, chunk))
+    return (_draw(rng, clusters, size) for size in sizes)
+
+
+@lru_cache(maxsize=2)
+def _draw_once(clusters: int, draws: int, seed: int) -> Floats:
+    return _draw(np.random.default_rng(seed), clusters, draws)
+
+
+def _draw(rng: np.random.Generator, clusters: int, draws: int) -> Floats:
+    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
 
 
 def sum_by_cluster(rows: Floats, clusters: Sequence[Hashable]) -> Floats:

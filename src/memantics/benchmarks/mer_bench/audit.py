@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from memantics.benchmarks.mer_bench.load import TARGETS, Release, Row
-from memantics.core.finding import Finding, Maker
+from memantics.core.finding import Finding
 from memantics.core.records import Score
 from memantics.metrics.interval import wilson
 from memantics.metrics.reappraisal import components
 
 RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
-MAKERS = (Maker("published judgements", "gemini-3-pro-preview", "the paper"),)
 
 
 def findings(release: Release) -> tuple[Finding, ...]:

@@ -1,0 +1,129 @@
+"""What only MemeIntent's own data can show: how far one sentence for all memes goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from memantics.benchmarks.memeintent.load import PREFIX, Release
+from memantics.core.finding import Finding, Maker
+from memantics.core.published import read_published
+from memantics.core.records import Score
+from memantics.metrics.constant import find_best_constant
+from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
+from memantics.metrics.text import best, rouge_l, strip_prefix
+
+SHOWN = {"intent": {"role": "text", "captions": "data"}}
+PLAIN = "the meme makes fun of something"
+
+
+def pictures(release: Release) -> Iterator[str]:
+    """The images of a complete copy."""
+    return (row.file for row in release.rows)
+
+
+def makers(release: Release) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+    """The image descriptions, by which the captioning task is scored, are a model's."""
+    return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
+
+
+def findings(release: Release) -> tuple[Finding, ...]:
+    """ROUGE-L of constant texts with the shared opening and without, and empty background."""
+    return (
+        _judge_constant(release, keep=True),
+        _judge_constant(release, keep=False),
+        _judge_background(release),
+    )
+
+
+def _judge_constant(release: Release, *, keep: bool) -> Finding:
+    """Fit a text to one half of the memes, score it on the other, both ways round."""
+    references = [
+        [own if keep else strip_prefix(own, PREFIX) for own in row.intents] for row in release.rows
+    ]
+    halves = [[i for i in range(len(references)) if i % 2 == odd] for odd in (0, 1)]
+    values = [0.0] * len(references)
+    texts = []
+    for own, other in (halves, halves[::-1]):
+        found = find_best_constant([references[i] for i in other])
+        if found is not None:
+            texts.append(found.text)
+            for i in own:
+                values[i] = _rouge(found.text, references[i])
+    plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
+    plains = [_rouge(plain, own) for own in references]
+    groups = [row.id for row in release.rows]
+    figure = _mean(values, groups)
+    published = _published() if release.source.kind == "release" else []
+    beaten = sum(own <= (figure.value or 0) for own in published)
+    top = max(published, default=None)
+    beats = top is not None and (figure.value or 0) > top
+    how = "with “the meme” kept" if keep else "with “the meme” taken off"
+    return Finding(
+        # In place of the general finding, whose text is fitted to the memes it is scored on.
+        key="shortcut.majority" if keep else "shortcut.majority_stripped",
+        title=f"One sentence for every meme, {how}",
+        measured=f"mean ROUGE-L F1 (best reference) of one constant text, {how}; the text is "
+        "fitted to one half of the memes and scored on the other, both ways round",
+        figure=figure,
+        expected=top,
+        reference="best published system that is legible" if published else "",
+        verdict="broken" if beats else "worth knowing" if beaten or not published else "sound",
+        meaning=f"A text that looks at no meme reaches {figure.value or 0:.3f}"
+        + (f"; {beaten} of {len(published)} published figures are not above it" * bool(published))
+        + (", the best included." if beats else "."),
+        advice="Take the shared opening off before scoring, show the constant text beside every "
+        "score, and rank systems by something else than ROUGE-L."
+        if keep
+        else "Show the constant text beside every score.",
+        task="memeintent/intent",
+        rows=(
+            _mean(values, groups, "text", "fitted on other memes"),
+            _mean(plains, groups, "text", f"“{plain}”"),
+        ),
+        details=tuple(f"the text: {text}" for text in dict.fromkeys(texts)),
+    )
+
+
+def _judge_background(release: Release) -> Finding:
+    empty = [not row.background for row in release.rows]
+    groups = [row.id for row in release.rows]
+    low, high = clustered_wilson(empty, groups) or (None, None)
+    count = sum(empty)
+    share = count / len(empty)
+    return Finding(
+        key="memeintent.background",
+        title="Memes without background knowledge",
+        measured="share of memes whose background holds a bullet and no words",
+        figure=Score("share", share, len(empty), low, high),
+        expected=0.0,
+        reference="background for every meme",
+        verdict="worth knowing" if count else "sound",
+        meaning=f"In {count} of {len(empty)} memes the setting with human background gives a "
+        "model nothing more than the one without."
+        if count
+        else "Every meme has background knowledge.",
+        advice="Compare settings on the memes that have background." if count else "Nothing.",
+        task="memeintent/intent",
+    )
+
+
+def _rouge(text: str, references: Sequence[str]) -> float:
+    return best(rouge_l(text, own).f1 for own in references) or 0.0
+
+
+def _mean(values: Sequence[float], groups: Sequence[str], by: str = "", label: str = "") -> Score:
+    rows = np.column_stack([np.asarray(values, float), np.ones(len(values))])
+    span = bootstrap(sum_by_cluster(rows, groups), lambda sums: sums[:, 0] / sums[:, 1])
+    low, high = span or (None, None)
+    mean = float(np.mean(values)) if values else None
+    return Score("rouge_l", mean, len(values), low, high, by, label)
+
+
+def _published() -> list[float]:
+    rows = read_published(Path(__file__).parent / "expected" / "published.json")
+    return [
+        row.figures["rouge_l"] for row in rows if row.task == "intent" and "rouge_l" in row.figures
+    ]

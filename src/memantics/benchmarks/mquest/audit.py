@@ -1,0 +1,148 @@
+"""What only M-QUEST's own data can show: where its questions come from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memantics.benchmarks.mquest.dimension import DIMENSIONS, EXTRA_DIMENSIONS
+from memantics.benchmarks.mquest.load import Release
+from memantics.core.finding import Finding, Maker
+from memantics.core.records import Score
+from memantics.metrics.interval import clustered_wilson
+
+GENERATED = "huggingface_api"
+_INNER_CAPITAL = re.compile("[a-z][A-Z]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question, as far as an audit cares."""
+
+    meme: str
+    dimension: str
+    text: str
+    grounded: bool
+    named: bool
+
+
+def pictures(release: Release) -> Iterator[str]:
+    """The images of a complete copy."""
+    return (f"{meme}.png" for meme in release.memes)
+
+
+def makers(release: Release) -> tuple[Maker, ...]:
+    """The questions say that a model wrote them; only the paper says which."""
+    written = any(release.read_question(own).generator == GENERATED for own in release.files[:100])
+    maker = Maker("questions", "Qwen3-VL-8B-Instruct", ("qa",), "the paper; the files name none")
+    return (maker,) if written else ()
+
+
+def findings(release: Release) -> tuple[Finding, ...]:
+    """Ungrounded questions, class names in questions, and questions asked of many memes."""
+    asked = list(_read(release))
+    if not asked:
+        return ()
+    return (_judge_grounds(asked), _judge_names(asked), _judge_repeats(asked))
+
+
+def _read(release: Release) -> Iterator[_Asked]:
+    for file in release.files:
+        own = release.read_question(file)
+        # A class name with an inner capital cannot stand in a question by chance.
+        named = bool(_INNER_CAPITAL.search(file.declared)) and file.declared in own.question
+        yield _Asked(own.meme, own.dimension, own.question, bool(own.related), named)
+
+
+def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
+    bare = [not own.grounded for own in asked]
+    count = sum(bare)
+    rows = [
+        _share(part, lambda own: not own.grounded, "dimension", name)
+        for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
+        if (part := [own for own in asked if own.dimension == name])
+    ]
+    share = count / len(bare)
+    return Finding(
+        key="mquest.ungrounded",
+        title="Questions without grounds in the knowledge base",
+        measured="share of questions that name no individual of their meme's knowledge base",
+        figure=_share(asked, lambda own: not own.grounded),
+        expected=0.0,
+        reference="every question made from the knowledge base",
+        verdict="broken" if share >= 0.2 else "worth knowing" if count else "sound",
+        meaning=f"{count:,} of {len(asked):,} questions were written from the image and the name "
+        "of a dimension alone."
+        if count
+        else "Every question rests on individuals of its meme's knowledge base.",
+        advice="Score grounded questions apart, and do not call the whole set built from knowledge."
+        if count
+        else "Nothing.",
+        task="mquest/qa",
+        rows=tuple(rows),
+    )
+
+
+def _judge_names(asked: Sequence[_Asked]) -> Finding:
+    bare = [own for own in asked if not own.grounded]
+    grounded = [own for own in asked if own.grounded]
+    counted = bare or asked
+    figure = _share(counted, lambda own: own.named)
+    count = sum(own.named for own in counted)
+    example = Counter(own.text for own in counted if own.named).most_common(1)
+    return Finding(
+        key="mquest.class_names",
+        title="Class names inside questions",
+        measured="share of ungrounded questions that hold the name of an ontology class as it is "
+        "written in code",
+        figure=figure,
+        expected=0.0,
+        reference="questions in plain words",
+        verdict="broken" if (figure.value or 0) >= 0.1 else "worth knowing" if count else "sound",
+        meaning=f"{count:,} of {len(counted):,} such questions ask about a class name, not about "
+        "the meme."
+        if count
+        else "No question holds a class name.",
+        advice="Leave these questions out, or reword them." if count else "Nothing.",
+        task="mquest/qa",
+        rows=tuple(
+            _share(part, lambda own: own.named, "questions", name)
+            for name, part in (("ungrounded", bare), ("grounded", grounded))
+            if part
+        ),
+        details=tuple(f"asked {n} times: {text}" for text, n in example),
+    )
+
+
+def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
+    memes: dict[str, set[str]] = {}
+    for own in asked:
+        memes.setdefault(own.text, set()).add(own.meme)
+    figure = _share(asked, lambda own: len(memes[own.text]) > 1)
+    text, most = max(memes.items(), key=lambda pair: (len(pair[1]), pair[0]))
+    many = (figure.value or 0) >= 0.2
+    return Finding(
+        key="mquest.repeated",
+        title="Questions asked of several memes",
+        measured="share of questions whose exact wording is asked of another meme, too",
+        figure=figure,
+        verdict="worth knowing" if many else "sound",
+        meaning="Much of the set asks one and the same thing of many memes: what differs is in "
+        "the options."
+        if many
+        else "Most questions are about one meme.",
+        advice="Count how many different questions a score rests on." if many else "Nothing.",
+        task="mquest/qa",
+        details=(f"asked of {len(most)} memes: {text}",) if len(most) > 1 else (),
+    )
+
+
+def _share(
+    asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
+) -> Score:
+    hits = [test(own) for own in asked]
+    low, high = clustered_wilson(hits, [own.meme for own in asked]) or (None, None)
+    value = sum(hits) / len(hits) if hits else None
+    return Score("share", value, len(hits), low, high, by, label)

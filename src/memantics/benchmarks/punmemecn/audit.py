@@ -1,0 +1,209 @@
+"""What only PunMemeCN's own data can show: how far captions and constant answers go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memantics.benchmarks.punmemecn.load import Meme, Release
+from memantics.core.finding import Finding, FindingVerdict, Maker
+from memantics.core.published import read_published
+from memantics.core.records import Score
+from memantics.metrics.classification import (
+    balanced_accuracy,
+    binary_intervals,
+    count_binary,
+    f1,
+    macro_f1,
+)
+from memantics.metrics.interval import clustered_wilson
+
+FOLDER = Path(__file__).parent
+SHOWN = {"detection": {"prompt": "2"}, "sentiment": {"prompt": "2"}, "chat": {"prompt": "2"}}
+
+
+def pictures(release: Release) -> Iterator[str]:
+    """The images of a complete copy."""
+    return (meme.file for meme in release.memes)
+
+
+def makers(release: Release) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+    """Chats were written, and their distractors checked, by a model that is evaluated too."""
+    return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
+
+
+def findings(release: Release) -> tuple[Finding, ...]:
+    """Always "pun", the best that captions allow, readings printed elsewhere, annotators."""
+    return (
+        _judge_always_pun(release),
+        _judge_captions(release.memes),
+        _judge_readings(release.memes),
+        _judge_votes(release.memes),
+    )
+
+
+def _judge_always_pun(release: Release) -> Finding:
+    memes = release.memes
+    gold = [meme.is_pun for meme in memes]
+    groups = [meme.group for meme in memes]
+    always = [True] * len(gold)
+    counts, spans = count_binary(gold, always, True), binary_intervals(gold, always, True, groups)
+    value = f1(counts)
+    words = f"One word for every meme has an F1 of {value or 0:.3f}."
+    verdict: FindingVerdict = "worth knowing"
+    if release.folder != FOLDER / "sample":
+        published, alone = _published(), _published("1")
+        below, bare = (sum(own <= (value or 0) for own in rows) for rows in (published, alone))
+        words += (
+            f" {below} of {len(published)} published figures are not above it, {bare} of "
+            f"{len(alone)} of those with the image alone."
+        )
+        # The general rule, on the rows that see no more than the image.
+        verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
+    return Finding(
+        key="shortcut.positive",
+        title="Always answering “pun”",
+        measured="F1 of the class pun, the paper's figure, for the one answer “pun” to every meme "
+        "of this copy",
+        figure=Score("f1", value, len(gold), *(spans.f1 or (None, None))),
+        expected=2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold)),
+        reference="a fair coin",
+        verdict=verdict,
+        meaning=words,
+        advice="Read balanced accuracy or macro-F1, where the same answer gets what it deserves.",
+        task="punmemecn/detection",
+        rows=(
+            _row(
+                "balanced_accuracy",
+                balanced_accuracy(counts),
+                len(gold),
+                spans.balanced_accuracy,
+                "balanced accuracy",
+            ),
+            _row("macro_f1", macro_f1(counts), len(gold), spans.macro_f1, "macro-F1"),
+        ),
+    )
+
+
+def _published(prompt: str | None = None) -> list[float]:
+    rows = read_published(FOLDER / "expected" / "published.json")
+    return [
+        row.figures["f1"]
+        for row in rows
+        if row.task == "detection"
+        and "f1" in row.figures
+        and (prompt is None or row.options.get("prompt") == prompt)
+    ]
+
+
+def _judge_captions(memes: Sequence[Meme]) -> Finding:
+    """The best F1 of any rule that sees nothing but the caption."""
+    puns = Counter(meme.caption for meme in memes if meme.is_pun)
+    plain = Counter(meme.caption for meme in memes if not meme.is_pun)
+    both = puns.keys() & plain.keys()
+    says = {text: _take(puns[text], plain[text]) for text in puns | plain}
+    gold = [meme.is_pun for meme in memes]
+    said = [says[meme.caption] for meme in memes]
+    groups = [meme.group for meme in memes]
+    counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
+    return Finding(
+        key="punmemecn.captions",
+        title="Captions that are both pun and no pun",
+        measured="F1 of the best rule that may look at nothing but the printed caption, fitted to "
+        "these very memes",
+        figure=Score("f1", f1(counts), len(gold), *(spans.f1 or (None, None))),
+        expected=1.0,
+        reference="captions that settle it",
+        verdict="worth knowing" if both else "sound",
+        meaning=f"{len(both)} captions stand on a pun and on a look-alike: there only the image "
+        "decides. All other memes could be told from their captions."
+        if both
+        else "No caption stands on both: captions alone could tell all puns.",
+        advice="Score the memes that share a caption apart: they are the ones that need the image."
+        if both
+        else "Add look-alikes with the same caption.",
+        task="punmemecn/detection",
+    )
+
+
+def _take(puns: int, plain: int) -> bool:
+    """Whether to call a caption a pun: in doubt yes, since misses cost F1 more."""
+    return puns >= plain and puns > 0
+
+
+def _judge_readings(memes: Sequence[Meme]) -> Finding:
+    readings = {meme.group: meme.reading for meme in memes if meme.is_pun}
+    alike = [meme for meme in memes if meme.role == "similar_text" and readings.get(meme.group)]
+    hits = [meme.caption == readings[meme.group] for meme in alike]
+    low, high = clustered_wilson(hits, [meme.group for meme in alike]) or (None, None)
+    count = sum(hits)
+    return Finding(
+        key="punmemecn.readings",
+        title="Look-alikes that print the pun's hidden reading",
+        measured="share of look-alikes in text whose caption is, word for word, what the pun of "
+        "their group is meant to be heard as",
+        figure=Score("share", count / len(hits) if hits else None, len(hits), low, high),
+        expected=0.0,
+        reference="readings that stand nowhere",
+        verdict="worth knowing" if count else "sound",
+        meaning=f"{count} of {len(hits)} give the solution of a pun away to whoever sees both."
+        if count
+        else "No look-alike gives a reading away.",
+        advice="Split by group, never by meme, in training and in few-shot prompts."
+        if count
+        else "Nothing.",
+        task="punmemecn/detection",
+    )
+
+
+def _judge_votes(memes: Sequence[Meme]) -> Finding:
+    """How much better annotators look when they vote on the label they are scored by."""
+    puns = [meme for meme in memes if meme.is_pun and len(meme.votes) == 3]
+    own = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
+    left = [
+        (vote == others[0], meme.group)
+        for meme in puns
+        for place, vote in enumerate(meme.votes)
+        if len(set(others := meme.votes[:place] + meme.votes[place + 1 :])) == 1
+    ]
+    rows = tuple(
+        _vote_row(pairs, label)
+        for pairs, label in (
+            (own, "against the final label, own vote included"),
+            (left, "against the two others, where they agree"),
+        )
+        if pairs
+    )
+    figure = rows[0] if rows else Score("share", None, 0)
+    gap = (rows[0].value or 0) - (rows[1].value or 0) if len(rows) > 1 else 0.0
+    return Finding(
+        key="punmemecn.humans",
+        title="Annotators scored by a label they voted on",
+        measured="share of annotators' sentiment labels that equal the final label",
+        figure=Score("share", figure.value, figure.n, figure.low, figure.high),
+        expected=rows[1].value if len(rows) > 1 else None,
+        reference="each annotator against the other two",
+        verdict="worth knowing" if gap > 0.02 else "sound",
+        meaning="The human figure counts each annotator's own vote."
+        if gap > 0.02
+        else "Each annotator's own vote makes no difference here.",
+        advice="Compare models with the leave-one-out figure, on the same items."
+        if gap > 0.02
+        else "Nothing.",
+        task="punmemecn/sentiment",
+        rows=rows,
+    )
+
+
+def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
+    hits = [hit for hit, _ in pairs]
+    low, high = clustered_wilson(hits, [group for _, group in pairs]) or (None, None)
+    return Score("share", sum(hits) / len(hits), len(hits), low, high, "annotators", label)
+
+
+def _row(
+    key: str, value: float | None, n: int, span: tuple[float, float] | None, label: str
+) -> Score:
+    low, high = span or (None, None)
+    return Score(key, value, n, low, high, "figure", label)

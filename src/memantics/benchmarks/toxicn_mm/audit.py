@@ -1,0 +1,128 @@
+"""What only ToxiCN MM's own data can show: what file numbers and label versions give away."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from memantics.benchmarks.toxicn_mm.load import Meme, Release
+from memantics.core.finding import Finding
+from memantics.core.records import Score
+from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
+from memantics.metrics.classification import macro_f1 as macro
+from memantics.metrics.interval import clustered_wilson
+
+SHOWN = {name: {"input": "captions"} for name in ("detection", "type", "target")}
+NEIGHBOURS = 20
+
+
+def pictures(release: Release) -> Iterator[str]:
+    """The images of a complete copy."""
+    names = {meme.id for part in release.parts.values() for meme in part}
+    return (f"{name}.jpg" for name in sorted(names))
+
+
+def findings(release: Release) -> tuple[Finding, ...]:
+    """Labels from file numbers, and labels that changed between versions."""
+    found: list[Finding] = []
+    memes = [meme for meme in release.memes(release.versions[0]) if meme.id.isdecimal()]
+    if len(memes) > 10 * NEIGHBOURS:
+        found.append(_judge_numbers(memes))
+    if len(release.versions) == 2:
+        found.append(_judge_versions(release))
+    return tuple(found)
+
+
+def _judge_numbers(memes: Sequence[Meme]) -> Finding:
+    """Guess each label from the labels of the nearest file numbers, its own left out."""
+    ordered = sorted(memes, key=lambda meme: int(meme.id))
+    base = sum(meme.harmful for meme in ordered) / len(ordered)
+    gold = [meme.harmful for meme in ordered]
+    said = [share >= base for share in _average_neighbours(ordered)]
+    groups = [meme.id for meme in ordered]
+    counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
+    low, high = spans.macro_f1 or (None, None)
+    value = macro(counts)
+    tenth = max(1, len(ordered) // 10)
+    rates = [_rate(ordered[start : start + tenth]) for start in range(0, 10 * tenth, tenth)]
+    leak = low is not None and low > 0.5
+    return Finding(
+        key="toxicn_mm.numbers",
+        title="Labels from file numbers",
+        measured=f"macro-F1 of guessing harmful from the {NEIGHBOURS} nearest file numbers, "
+        "no content seen",
+        figure=Score("macro_f1", value, len(gold), low, high),
+        expected=0.5,
+        reference="numbers that say nothing",
+        verdict="broken" if leak and (value or 0) >= 0.6 else "worth knowing" if leak else "sound",
+        meaning="Memes were numbered as they were collected, and sources differ in harm: the "
+        f"harmful share runs from {min(rates):.2f} to {max(rates):.2f} over tenths of the numbers."
+        if leak
+        else "File numbers do not tell the label.",
+        advice="Keep file names and order away from every model, and split over blocks of numbers."
+        if leak
+        else "Nothing.",
+        task="toxicn_mm/detection",
+        rows=(
+            _row(
+                "balanced_accuracy",
+                balanced_accuracy(counts),
+                len(gold),
+                spans.balanced_accuracy,
+                "balanced accuracy",
+            ),
+            *(
+                Score("share", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
+                for place, rate in enumerate(rates, 1)
+            ),
+        ),
+    )
+
+
+def _average_neighbours(ordered: Sequence[Meme]) -> Iterator[float]:
+    numbers = [int(meme.id) for meme in ordered]
+    for place, number in enumerate(numbers):
+        start = bisect_left(numbers, number) - NEIGHBOURS
+        window = [
+            (abs(numbers[i] - number), i)
+            for i in range(max(0, start), min(len(numbers), place + NEIGHBOURS + 1))
+            if i != place
+        ]
+        near = sorted(window)[:NEIGHBOURS]
+        yield sum(ordered[i].harmful for _, i in near) / len(near)
+
+
+def _rate(memes: Sequence[Meme]) -> float:
+    return sum(meme.harmful for meme in memes) / len(memes) if memes else 0.0
+
+
+def _judge_versions(release: Release) -> Finding:
+    first = {meme.id: meme for meme in release.memes("v1")}
+    pairs = [(first[meme.id], meme) for meme in release.memes("v2") if meme.id in first]
+    label = [one.harmful != two.harmful for one, two in pairs]
+    kind = [one.type != two.type for one, two in pairs]
+    groups = [one.id for one, _ in pairs]
+    low, high = clustered_wilson(kind, groups) or (None, None)
+    changed = sum(kind)
+    return Finding(
+        key="toxicn_mm.versions",
+        title="Labels that changed between versions",
+        measured="share of memes whose type of harm differs between label version 1 and 2.0",
+        figure=Score("share", changed / len(pairs) if pairs else None, len(pairs), low, high),
+        expected=0.0,
+        reference="one set of labels",
+        verdict="worth knowing" if changed else "sound",
+        meaning=f"{changed} types and {sum(label)} labels of {len(pairs):,} were changed: a figure "
+        "means little without its label version."
+        if changed
+        else "Both versions agree.",
+        advice="Name the label version with every figure." if changed else "Nothing.",
+        task="toxicn_mm/type",
+    )
+
+
+def _row(
+    key: str, value: float | None, n: int, span: tuple[float, float] | None, label: str
+) -> Score:
+    low, high = span or (None, None)
+    return Score(key, value, n, low, high, "figure", label)

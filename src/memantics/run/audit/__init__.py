@@ -1,0 +1,1 @@
+"""Audits: what a benchmark measures besides what it means to measure."""

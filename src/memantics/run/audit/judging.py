@@ -1,0 +1,177 @@
+"""Is a judge of one mind? The same edit again, presented otherwise, and with images swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memantics.core.finding import Finding, FindingVerdict
+from memantics.core.records import Item, Outcome, Score
+from memantics.run.audit.asking import keep_both
+from memantics.run.audit.rows import mean, place, share
+from memantics.run.audit.subject import Exam
+
+_LEAST = 0.05
+TITLES: Mapping[str, str] = {
+    "again": "The same judgement twice",
+    "placement": "Images before or after the text",
+    "rationale": "Reasons before or after the ratings",
+    "unseen": "Judging without the images",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Two judgements of one edit: same labels, all ratings within a point, mean distance."""
+
+    same: bool
+    close: bool
+    distance: float
+
+
+def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Likeness:
+    """How alike two judgements are, over the rated fields (all fields where none are named)."""
+    first, second = _read(one, rated), _read(other, rated)
+    numbers = [
+        abs(own - second.numbers[name])
+        for name, own in first.numbers.items()
+        if name in second.numbers
+    ]
+    same = bool(first.labels or numbers) and first.labels == second.labels
+    return Likeness(
+        same=same,
+        close=same and all(number <= 1 for number in numbers),
+        distance=sum(numbers) / len(numbers) if numbers else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    labels: Mapping[str, str]
+    numbers: Mapping[str, float]
+
+
+def _read(outcome: Outcome, rated: frozenset[str]) -> _Reading:
+    """The fields of a judgement; truth values count as labels."""
+    value = outcome.value if outcome.status == "answered" else None
+    if not isinstance(value, dict):
+        return _Reading({"invalid": outcome.status}, {})
+    kept = {name: own for name, own in value.items() if not rated or name in rated}
+    return _Reading(
+        {name: str(own) for name, own in kept.items() if isinstance(own, bool | str)},
+        {
+            name: float(own)
+            for name, own in kept.items()
+            if isinstance(own, int | float) and not isinstance(own, bool)
+        },
+    )
+
+
+def swap_images(item: Item) -> Item:
+    """The item with its two images exchanged."""
+    return replace(item, images=item.images[::-1])
+
+
+def judge_consistency(
+    exam: Exam,
+    model: str,
+    way: str,
+    pair: tuple[Sequence[Outcome], Sequence[Outcome]],
+    rated: frozenset[str],
+) -> Finding:
+    """Hold two presentations of the same edits against each other."""
+    first, second = keep_both(*pair)
+    found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
+    groups = [own.item.group for own in first]
+    figure = share([own.close for own in found], groups)
+    value = figure.value or 0.0
+    # Agreement is what a judge should show, but not where it could not see anything.
+    unseen = way == "unseen"
+    ranks: tuple[FindingVerdict, ...] = ("sound", "worth knowing", "broken")
+    place = 0 if value >= 0.9 else 1 if value >= 0.7 else 2
+    if unseen:
+        place = 0 if value < 0.3 else 1 if value < 0.6 else 2
+    verdict = ranks[place]
+    distances = [own.distance for own in found]
+    return Finding(
+        key=f"judge.{way}",
+        title=TITLES[way],
+        measured="share of judgements with the same labels and every rating within one point of "
+        "the first presentation",
+        figure=figure,
+        expected=None if unseen else 1.0,
+        reference="" if unseen else "a judge of one mind",
+        verdict=verdict,
+        meaning=_meaning(unseen, value, verdict),
+        advice=_advice(unseen, verdict),
+        task=exam.name,
+        model=model,
+        rows=(
+            share([own.same for own in found], groups, "fields", "labels the same"),
+            mean(distances, groups, "fields", "mean distance of ratings", "distance"),
+            *_mains(exam, first, second),
+        ),
+    )
+
+
+def judge_swap(
+    exam: Exam, model: str, pair: tuple[Sequence[Outcome], Sequence[Outcome]]
+) -> Finding:
+    """With source and edit exchanged a judge that looks must call the edit a failure."""
+    first, second = keep_both(*pair)
+    before, after = (exam.score(own) for own in (first, second))
+    whole = before.value or 0.0
+    # Nothing can be lost where nothing was given.
+    kept = (after.value or 0.0) / whole if whole >= _LEAST else None
+    verdict: FindingVerdict = "sound"
+    if kept is None:
+        verdict = "worth knowing"
+    elif kept >= 0.2:
+        verdict = "broken" if kept >= 0.5 else "worth knowing"
+    return Finding(
+        key="judge.swapped",
+        title="Source and edit exchanged",
+        measured=f"{exam.task.main.replace('_', ' ')} that the judge gives when each edit is "
+        "shown as the source and the source as the edit",
+        figure=Score(exam.task.main, after.value, after.n, after.low, after.high),
+        expected=0.0,
+        reference="the source does not express the target",
+        verdict=verdict,
+        meaning="The judge gives next to nothing in either order, so the exchange tells nothing."
+        if kept is None
+        else f"The judge keeps {kept:.0%} of its figure ({before.value or 0:.3f}) when it "
+        "rates the sources as if they were the edits.",
+        advice={
+            "sound": "Nothing.",
+            "worth knowing": "Look at single judgements before trusting this judge.",
+            "broken": "Do not trust this judge: it rates what it is told, not what it sees. Try "
+            "references=off or another judge.",
+        }[verdict],
+        task=exam.name,
+        model=model,
+        rows=_mains(exam, first, second),
+    )
+
+
+def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:
+    names = ("first presentation", "second presentation")
+    return tuple(
+        place(exam.score(own), "figure", name)
+        for name, own in zip(names, (first, second), strict=True)
+    )
+
+
+def _meaning(unseen: bool, value: float, verdict: FindingVerdict) -> str:
+    if unseen:
+        return f"Without seeing anything the judge says the same in {value:.0%} of the cases" + (
+            "." if verdict == "sound" else ": it rates the text it is told, not the image."
+        )
+    return f"The judge stands by its judgement in {value:.0%} of the cases."
+
+
+def _advice(unseen: bool, verdict: FindingVerdict) -> str:
+    if verdict == "sound":
+        return "Nothing."
+    if unseen:
+        return "Ask with references=off, and check the judge against people."
+    return "Judge several times and average, and give the spread beside the figure."

@@ -1,0 +1,116 @@
+"""Self-preference: is a system scored on data that it, or its family, wrote?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from memantics.core.finding import Finding, Maker
+from memantics.core.published import PublishedRow
+from memantics.core.records import Score
+from memantics.run.audit.subject import Exam
+
+Kinship = Literal["same", "family"]
+
+
+def find_kinship(model: str, maker: str) -> Kinship | None:
+    """Whether a model's name is that of a maker, or of its family.
+
+    >>> find_kinship("openai/Qwen/Qwen3-VL-8B-Instruct", "Qwen3-VL-8B-Instruct")
+    'same'
+    >>> find_kinship("Qwen2.5-VL-7B", "Qwen3-VL-8B-Instruct"), find_kinship("Pixtral-12B", "GPT-4o")
+    ('family', None)
+    """
+    own, other = _words(model), _words(maker)
+    if not own or not other:
+        return None
+    if own == other or own[: len(other)] == other or other[: len(own)] == own:
+        return "same"
+    return "family" if _family(own) == _family(other) else None
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+[0-9.]*|[0-9.]+[a-z]*", name.rsplit("/", 1)[-1].casefold())
+
+
+def _family(words: Sequence[str]) -> str:
+    return re.sub(r"[0-9.]+$", "", words[0])
+
+
+def judge_published(
+    exam: Exam, rows: Sequence[PublishedRow], makers: Sequence[Maker]
+) -> Iterator[Finding]:
+    """Published systems that were scored on what their own family wrote."""
+    main = exam.task.main
+    own = [row for row in rows if row.task == exam.card.name and main in row.figures]
+    for maker in _of_task(exam, makers):
+        kin = [row for row in own if find_kinship(row.system, maker.model)]
+        others = [row for row in own if row not in kin]
+        if not own or not kin or not others:
+            continue
+        best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
+        ahead = best > rival
+        yield Finding(
+            key="makers.published",
+            title=f"Published systems related to the maker of the {maker.what}",
+            measured=f"best published {main.replace('_', ' ')} of a system of the family of "
+            f"{maker.model}, which wrote the {maker.what} ({maker.source})",
+            figure=Score(main, best, len(kin)),
+            expected=rival,
+            reference="best published system of another family",
+            verdict="worth knowing",
+            meaning=f"{len(kin)} of {len(own)} published rows are of that family. "
+            + (
+                "The best row is one of them: whether it understands better or only knows its "
+                "own style, the table cannot tell."
+                if ahead
+                else "The best row is of another family, so the table as a whole does not rest "
+                "on it."
+            ),
+            advice="Mark these rows, and compare on items that no evaluated family wrote.",
+            task=exam.name,
+            details=tuple(
+                f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
+            ),
+        )
+
+
+def judge_models(
+    exam: Exam, makers: Sequence[Maker], figures: Sequence[tuple[str, Score]]
+) -> Iterator[Finding]:
+    """Models that were asked here, held against those of other families."""
+    makers = _of_task(exam, makers)
+    for model, figure in figures if makers else ():
+        related = [(m, kin) for m in makers if (kin := find_kinship(model, m.model)) is not None]
+        strangers = [
+            score.value
+            for name, score in figures
+            if score.value is not None and not any(find_kinship(name, m.model) for m in makers)
+        ]
+        rival = max(strangers, default=None)
+        words = ", ".join(f"{m.what} by {m.model}" for m, _ in related)
+        yield Finding(
+            key="makers.model",
+            title="Whether the model wrote parts of the data",
+            measured=f"{exam.task.main.replace('_', ' ')} of the model, with the makers of the "
+            "data beside it",
+            figure=figure,
+            expected=rival if related else None,
+            reference="best model of another family asked here" if rival is not None else "",
+            verdict="worth knowing" if related else "sound",
+            meaning=f"The model is of the family that made {words}: its score may rest on its "
+            "own style."
+            if related
+            else "The model is of none of the families that made these data, as far as its name "
+            "tells.",
+            advice="Ask a model of another family too, and give both figures."
+            if related
+            else "Nothing.",
+            task=exam.name,
+            model=model,
+        )
+
+
+def _of_task(exam: Exam, makers: Sequence[Maker]) -> list[Maker]:
+    return [maker for maker in makers if exam.card.name in maker.tasks]

@@ -1,0 +1,208 @@
+"""How far words alone go: a small learner that sees the texts of other memes, and no image.
+
+Naive Bayes over word and character pieces, in five folds that keep a meme's items together. It
+knows nothing of the world, so what it finds lies in how the data were written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import pairwise
+
+from memantics.core.finding import Finding, Gap
+from memantics.core.records import Item, Option, Outcome
+from memantics.run.audit.options import fold, has_own_texts, list_options
+from memantics.run.audit.shortcuts import Chance, Reader, judge_shortcut
+from memantics.run.audit.subject import Exam, choice_field, find_all_text, split_pieces
+
+FOLDS = 5
+FEWEST = 40
+_ALPHA = 0.5
+
+Features = Counter[str]
+
+
+def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list[Gap]]:
+    """What a learner reaches from options alone, and from all text there is."""
+    items = exam.texts
+    if not items or choice_field(items[0]) is None:
+        return [], []
+    if reason := _find_obstacle(exam):
+        return [], [Gap(exam.name, "text-only answers", reason)]
+    if exam.lettered:
+        options, whole = "What the options alone tell", "What question and options tell"
+        return [
+            _score(exam, "shortcut.options_only", options, _options_alone, chance),
+            _score(exam, "shortcut.text_only", whole, _with_question, chance),
+        ], []
+    figure = exam.score(_classify(exam))
+    title = "What the meme's text alone tells"
+    return [judge_shortcut(exam, "shortcut.text_only", title, figure, chance, "text")], []
+
+
+def _find_obstacle(exam: Exam) -> str:
+    """Why nothing can be learnt from the words of these items, or nothing."""
+    items = exam.texts
+    memes = len({item.group for item in items})
+    if memes < FEWEST:
+        return f"{memes} memes are too few to learn from; it takes {FEWEST}"
+    if not exam.lettered:
+        shown = any(map(find_all_text, items))
+        return "" if shown else "its prompts show no text of a meme"
+    if not has_own_texts(items):
+        return "its options are images"
+    if _come_from_a_pool(items):
+        # Folds keep a meme out, so it would be known from other items as a distractor only.
+        return "keys are distractors elsewhere, so none can be learnt"
+    return ""
+
+
+def _score(
+    exam: Exam,
+    key: str,
+    title: str,
+    describe: Callable[[Item, Option], Features],
+    chance: Chance,
+) -> Finding:
+    outcomes = choose_options(exam.texts, describe)
+    figure = exam.score(outcomes)
+    return judge_shortcut(exam, key, title, figure, chance, "options")
+
+
+def choose_options(
+    items: Sequence[Item], describe: Callable[[Item, Option], Features]
+) -> list[Outcome]:
+    """Pick the option that looks most like a key, in each fold by what the others taught."""
+    held = [(item, [(o, describe(item, o)) for o in list_options(item)]) for item in items]
+    folds = [assign_fold(item.group) for item in items]
+    chosen: dict[str, Outcome] = {}
+    for fold_number in range(FOLDS):
+        learner = Learner()
+        for (item, options), own in zip(held, folds, strict=True):
+            if own != fold_number:
+                for option, features in options:
+                    learner.add(features, option.key == item.gold)
+        for (item, options), own in zip(held, folds, strict=True):
+            if own == fold_number:
+                best = max(options, key=lambda pair: learner.odds(pair[1], True, False))
+                chosen[item.id] = Outcome(item, "answered", best[0].key)
+    return [chosen[item.id] for item in items]
+
+
+def _come_from_a_pool(items: Sequence[Item]) -> bool:
+    """Whether most keys serve as distractors elsewhere."""
+    wrong = {fold(o.text) for item in items for o in list_options(item) if o.key != item.gold}
+    right = [fold(o.text) for item in items for o in list_options(item) if o.key == item.gold]
+    return 2 * sum(text in wrong for text in right) > len(right)
+
+
+def _classify(exam: Exam) -> list[Outcome]:
+    """Name the class of every item from its texts; every item offers the same classes."""
+    items, reader = exam.texts, Reader(exam.task)
+    keys = {
+        str(reader.read(items[0], option.key).value): option.key
+        for option in list_options(items[0])
+    }
+    held = [Counter(_pieces(find_all_text(item))) for item in items]
+    folds = [assign_fold(item.group) for item in items]
+    outcomes: dict[str, Outcome] = {}
+    for number in range(FOLDS):
+        learner = Learner()
+        for item, features, own in zip(items, held, folds, strict=True):
+            if own != number:
+                learner.add(features, str(item.gold))
+        for item, features, own in zip(items, held, folds, strict=True):
+            if own == number:
+                name = str(learner.classify(features))
+                outcomes[item.id] = reader.read(item, keys.get(name, name))
+    return [outcomes[item.id] for item in items]
+
+
+class Learner:
+    """Multinomial naive Bayes over any classes.
+
+    >>> learner = Learner()
+    >>> learner.add(Counter(["cat"]), "a")
+    >>> learner.add(Counter(["dog"]), "b")
+    >>> learner.classify(Counter(["dog"]))
+    'b'
+    """
+
+    def __init__(self) -> None:
+        self._features: dict[Hashable, Features] = {}
+        self._totals: Counter[Hashable] = Counter()
+        self._items: Counter[Hashable] = Counter()
+        self._known: set[str] = set()
+        self._logs: dict[Hashable, tuple[dict[str, float], float]] = {}
+
+    def add(self, features: Features, name: Hashable) -> None:
+        """Learn one example."""
+        self._logs.clear()
+        self._features.setdefault(name, Counter()).update(features)
+        self._totals[name] += features.total()
+        self._items[name] += 1
+        self._known.update(features)
+
+    def odds(self, features: Features, one: Hashable, other: Hashable) -> float:
+        """By how much the features speak for one class against another, without priors."""
+        return self._likelihood(features, one) - self._likelihood(features, other)
+
+    def classify(self, features: Features) -> Hashable:
+        """The likeliest class."""
+        return max(
+            sorted(self._items, key=str),
+            key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
+        )
+
+    def _likelihood(self, features: Features, name: Hashable) -> float:
+        if name not in self._logs:
+            self._logs[name] = self._weigh(name)
+        logs, unseen = self._logs[name]
+        return sum(
+            count * logs.get(piece, unseen)
+            for piece, count in features.items()
+            if piece in self._known
+        )
+
+    def _weigh(self, name: Hashable) -> tuple[dict[str, float], float]:
+        """The logarithms of a class, worked out when it is first asked about."""
+        whole = self._totals[name] + _ALPHA * max(1, len(self._known))
+        own = self._features.get(name, Counter())
+        logs = {piece: math.log((count + _ALPHA) / whole) for piece, count in own.items()}
+        return logs, math.log(_ALPHA / whole)
+
+
+def assign_fold(group: str) -> int:
+    """The fold of a meme: the same in every audit."""
+    return hashlib.sha256(group.encode()).digest()[0] % FOLDS
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Words or characters, and pairs of neighbours."""
+    words = split_pieces(text)
+    yield from words
+    yield from map(" ".join, pairwise(words))
+
+
+def _options_alone(item: Item, option: Option) -> Features:
+    return Counter([*_pieces(fold(option.text)), f"#length {_rank(item, option)}"])
+
+
+def _with_question(item: Item, option: Option) -> Features:
+    """The option, how it goes with the opening of the question, and what both share."""
+    asked = list(_pieces(item.form.question))
+    words = set(asked)
+    own = list(_pieces(fold(option.text)))
+    opening = " ".join(asked[:3])
+    shared = sum(piece in words for piece in own) / max(1, len(own))
+    features = _options_alone(item, option)
+    features.update(f"{opening}|{piece}" for piece in own)
+    features[f"#shared {round(4 * shared)}"] += 1
+    return features
+
+
+def _rank(item: Item, option: Option) -> int:
+    return sum(len(other.text) > len(option.text) for other in list_options(item))

@@ -1,0 +1,49 @@
+"""Rows of findings: shares and means with intervals that keep a meme's items together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memantics.core.records import Score
+from memantics.metrics.comparison import paired_bootstrap
+from memantics.metrics.interval import clustered_wilson
+
+
+def share(
+    hits: Sequence[bool],
+    groups: Sequence[str],
+    by: str = "",
+    label: str = "",
+    key: str = "share",
+) -> Score:
+    """A share of items.
+
+    >>> share([True, False], ["a", "b"]).value
+    0.5
+    """
+    low, high = clustered_wilson(hits, groups) or (None, None)
+    value = sum(hits) / len(hits) if hits else None
+    return Score(key, value, len(hits), low, high, by, label)
+
+
+def mean(
+    values: Sequence[float], groups: Sequence[str], by: str = "", label: str = "", key: str = "mean"
+) -> Score:
+    """A mean over items.
+
+    >>> mean([1.0, 3.0], ["a", "a"]).value
+    2.0
+    """
+    found = paired_bootstrap(values, groups)
+    low, high = (found.low, found.high) if found else (None, None)
+    value = sum(values) / len(values) if values else None
+    return Score(key, value, len(values), low, high, by, label)
+
+
+def place(score: Score, by: str, label: str) -> Score:
+    """A figure as a row of a breakdown.
+
+    >>> place(Score("f1", 0.5, 9, note="x"), "run", "blind").label
+    'blind'
+    """
+    return Score(score.key, score.value, score.n, score.low, score.high, by, label)

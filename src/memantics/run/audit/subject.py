@@ -1,0 +1,287 @@
+"""What is audited: the tasks of a benchmark on one copy of its data, with images and without."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
+
+from memantics.core.card import Card, TaskCard
+from memantics.core.data import Source, inside
+from memantics.core.errors import DataError
+from memantics.core.finding import Finding, Gap, Maker
+from memantics.core.published import PublishedRow
+from memantics.core.records import Field, Item, Outcome, Score
+from memantics.core.task import Task
+from memantics.run.facts import DataFacts
+from memantics.run.score import keep_scored
+
+_WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
+MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a benchmark's ``audit.py`` offers (see :mod:`memantics.core.finding`)."""
+
+    findings: Callable[[object], tuple[Finding, ...]] = lambda _: ()
+    pictures: Callable[[object], Iterable[str]] = lambda _: ()
+    shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    makers: Callable[[object], tuple[Maker, ...]] = lambda _: ()
+    rated: frozenset[str] = frozenset()
+
+
+def read_hooks(module: object | None) -> Hooks:
+    """The hooks of a module; what it does not have does nothing.
+
+    >>> read_hooks(None).makers(None)
+    ()
+    """
+    plain = Hooks()
+    return Hooks(
+        findings=cast(
+            "Callable[[object], tuple[Finding, ...]]", getattr(module, "findings", plain.findings)
+        ),
+        pictures=cast(
+            "Callable[[object], Iterable[str]]", getattr(module, "pictures", plain.pictures)
+        ),
+        shown=cast("Mapping[str, Mapping[str, str]]", getattr(module, "SHOWN", plain.shown)),
+        makers=cast(
+            "Callable[[object], tuple[Maker, ...]]", getattr(module, "makers", plain.makers)
+        ),
+        rated=cast("frozenset[str]", getattr(module, "RATED", plain.rated)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A benchmark on one copy of its data. ``split`` and ``options`` are the user's wishes."""
+
+    card: Card
+    source: Source
+    data: DataFacts
+    release: object
+    complete: bool
+    make: MakeTask
+    hooks: Hooks = Hooks()
+    published: tuple[PublishedRow, ...] = ()
+    split: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def comparable(self) -> tuple[PublishedRow, ...]:
+        """The published rows that are about these data: none where they are our sample."""
+        return self.published if self.data.kind == "release" else ()
+
+    @property
+    def makers(self) -> tuple[Maker, ...]:
+        """The models that wrote parts of these data."""
+        return self.hooks.makers(self.release) if self.data.kind == "release" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """One task of it. ``items`` have no images; ``seen`` are those whose images are here.
+
+    ``full`` is the task on the real images, which ``seen`` come from; ``sighted`` says whether it
+    shows images at all. ``texts`` are the items again, with all the text that the task can show.
+    ``splits`` holds the items of the parts called train and test, where the task has both.
+    ``lettered`` says that options differ from item to item, so that their order is free.
+    """
+
+    card: TaskCard
+    task: Task
+    full: Task
+    sighted: bool
+    split: str
+    items: tuple[Item, ...]
+    texts: tuple[Item, ...]
+    seen: tuple[Item, ...]
+    splits: Mapping[str, tuple[Item, ...]]
+    published: tuple[float, ...]
+    lettered: bool
+
+    @property
+    def name(self) -> str:
+        """``BENCHMARK/TASK``."""
+        return self.task.name
+
+    def score(self, outcomes: Sequence[Outcome]) -> Score:
+        """The main figure of outcomes, as the task's policy for invalid answers has it."""
+        scores = self.task.score(keep_scored(outcomes, self.task.invalid))
+        return next(own for own in scores if own.key == self.task.main and not own.by)
+
+
+def open_exams(subject: Subject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
+    """The tasks that can be audited, and why the others cannot."""
+    exams: list[Exam] = []
+    gaps: list[Gap] = []
+    with TemporaryDirectory(prefix="memantics-audit-") as folder:
+        source = subject.source
+        if not subject.complete:
+            source = replace(source, images=_stand_in(subject, Path(folder)))
+        for card in cards:
+            try:
+                exams.append(_open_exam(subject, card, source))
+            except DataError as error:
+                gaps.append(Gap(f"{subject.card.name}/{card.name}", "all", error.what, error.hint))
+    return exams, gaps
+
+
+def _stand_in(subject: Subject, folder: Path) -> Path | None:
+    """A folder in which every image of the release has an empty file of its name.
+
+    Readers leave out memes without an image. Checks that look at no image want them all the
+    same, exactly as the task asks about them; the empty files are never opened.
+    """
+    names = list(subject.hooks.pictures(subject.release))
+    for name in names:
+        inside(folder, name).touch()
+    return folder if names else subject.source.images
+
+
+def _open_exam(subject: Subject, card: TaskCard, source: Source) -> Exam:
+    options = _keep_known(card, subject.options)
+    split, task, items = _find_split(subject, card, options, source)
+    shown = _keep_known(card, subject.hooks.shown.get(card.name, {})) | options
+    texts = items if shown == options else _read(subject.make(card, shown, split, source))
+    splits = {
+        name: _read(subject.make(card, shown, name, source))
+        for name in ("train", "test")
+        if {"train", "test"} <= set(card.splits) and _has(subject, card, name, source)
+    }
+    present = {"images": "present"} if "images" in {own.name for own in card.option} else {}
+    full = subject.make(card, present | options, split, subject.source)
+    return Exam(
+        card=card,
+        task=task,
+        full=full,
+        sighted=any(item.images for item in items),
+        split=split,
+        items=tuple(map(strip_images, items)),
+        texts=tuple(map(strip_images, texts)),
+        seen=_find_seen(full),
+        splits={name: tuple(map(strip_images, own)) for name, own in splits.items()},
+        published=tuple(
+            row.figures[card.main]
+            for row in subject.comparable
+            if row.task == card.name and card.main in row.figures
+        ),
+        lettered=_is_lettered(items),
+    )
+
+
+def _keep_known(card: TaskCard, options: Mapping[str, str]) -> dict[str, str]:
+    known = {option.name for option in card.option}
+    return {name: value for name, value in options.items() if name in known}
+
+
+def _find_split(
+    subject: Subject, card: TaskCard, options: Mapping[str, str], source: Source
+) -> tuple[str, Task, tuple[Item, ...]]:
+    """The split that was asked for, else the first of which this copy has anything."""
+    wanted = [subject.split] if subject.split in card.splits else list(card.splits)
+    fault: DataError | None = None
+    for split in wanted:
+        task = subject.make(card, options, split or card.splits[0], source)
+        if task.needs:
+            raise DataError(
+                task.name,
+                "its prompts hold another task's answers",
+                hint="audit it with options that need none",
+            )
+        try:
+            if items := _read(task):
+                return split or card.splits[0], task, items
+        except DataError as error:
+            fault = fault or error
+    raise fault or DataError(card.name, "has no items in this copy", hint="add a fuller copy")
+
+
+def _has(subject: Subject, card: TaskCard, split: str, source: Source) -> bool:
+    try:
+        return any(True for _ in subject.make(card, {}, split, source).items())
+    except DataError:
+        return False
+
+
+def _read(task: Task) -> tuple[Item, ...]:
+    return tuple(task.items())
+
+
+def _find_seen(task: Task) -> tuple[Item, ...]:
+    """The items whose images are in this copy, with them."""
+    try:
+        return tuple(item for item in task.items() if item.images)
+    except DataError:
+        return ()
+
+
+def strip_images(item: Item) -> Item:
+    """The item without any image: what is left to a model that sees nothing."""
+    fields = tuple(
+        replace(own, options=tuple(replace(option, image=None) for option in own.options))
+        for own in item.form.fields
+    )
+    return replace(item, images=(), form=replace(item.form, fields=fields))
+
+
+def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
+    """Some of the items, spread over the memes, and always the same ones.
+
+    >>> from memantics.core.records import Form
+    >>> items = [Item(str(n), str(n // 2), "", Form("", ())) for n in range(20)]
+    >>> len(draw_items(items, 5)), len(draw_items(items, None))
+    (5, 20)
+    """
+    if limit is None or limit >= len(items):
+        return tuple(items)
+    ordered = sorted(items, key=lambda item: hashlib.sha256(item.group.encode()).digest())
+    kept = {item.id for item in ordered[:limit]}
+    return tuple(item for item in items if item.id in kept)
+
+
+def choice_field(item: Item) -> Field | None:
+    """The only field of an item that is answered by the key of an option, else None."""
+    form = item.form
+    if form.reply == "key" and len(form.fields) == 1 and form.fields[0].options:
+        return form.fields[0]
+    return None
+
+
+def is_judge(item: Item) -> bool:
+    """Whether a model is asked for ratings: what it says is about the data, not about itself."""
+    return item.form.reply == "json" and any(own.kind == "integer" for own in item.form.fields)
+
+
+def _is_lettered(items: Iterable[Item]) -> bool:
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    for item in items:
+        own = choice_field(item)
+        if own is None or item.gold not in {option.key for option in own.options}:
+            return False
+        seen.add(tuple(sorted((option.text, str(option.image)) for option in own.options)))
+    return len(seen) > 1
+
+
+def find_text(item: Item) -> str:
+    """The meme's own text: what its context names first."""
+    return next(iter(item.form.context.values()), "").strip()
+
+
+def find_all_text(item: Item) -> str:
+    """All texts about the meme, without question and options."""
+    return " ".join(item.form.context.values()).strip()
+
+
+def split_pieces(text: str) -> list[str]:
+    """Words of alphabets, single characters of other scripts.
+
+    >>> split_pieces("Two cats 双关")
+    ['two', 'cats', '双', '关']
+    """
+    return _WORDS.findall(text.casefold())

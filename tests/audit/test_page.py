@@ -1,0 +1,80 @@
+"""The audit page in a browser: complete on its own, quiet, and never fooled by data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from memantics.cli.audit_page import Sheet, render_page, write_page
+from memantics.core.finding import Finding, Gap
+from memantics.core.records import Score
+from tests.audit.toys import BENCHMARK, DATA
+from tests.browser import launch, watch
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def make_sheet() -> Sheet:
+    broken = Finding(
+        key="a",
+        title=f"Evil {EVIL}",
+        measured=f"share of {EVIL}",
+        figure=Score("share", 0.4, 1234, 0.3, 0.5),
+        verdict="broken",
+        meaning=f"It says {EVIL}",
+        advice="Mend it.",
+        expected=0.25,
+        reference=EVIL,
+        task="toy/qa",
+        model=f"openai/{EVIL}",
+        rows=tuple(Score("share", n / 10, n, by="part", label=f"{EVIL} {n}") for n in range(9)),
+        details=(EVIL, "x" * 400),
+    )
+    sound = Finding(
+        key="b",
+        title="Nothing",
+        measured="a thing",
+        figure=Score("distance", 3.5, 9),
+        verdict="sound",
+        meaning="All is well.",
+        advice="Nothing.",
+    )
+    return Sheet(BENCHMARK, DATA, [broken, sound], [Gap("toy/qa", EVIL, EVIL, EVIL)], ("m",))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launch() as own:
+        yield own
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_page_is_quiet_and_fits(browser: Browser, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "audit.html"
+    write_page(make_sheet(), path)
+    with watch(browser, width=width) as watched:
+        watched.page.goto(path.as_uri())
+        watched.assert_quiet()
+        assert watched.page.locator("h1").inner_text() == "Audit of Toy"
+        assert watched.page.locator("script").count() == 0
+        assert watched.page.locator("img").count() == 0
+        assert watched.page.get_by_text("0.300–0.500").first.is_visible()
+        assert watched.page.locator("svg .reference").count() == 1
+        wide = watched.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width
+
+
+def test_verdicts_are_words_and_not_only_colours() -> None:
+    page = render_page(make_sheet())
+    assert "1 broken" in page
+    assert "0 worth knowing" in page
+    assert "What to do." in page
+
+
+def test_an_audit_without_findings_says_so() -> None:
+    page = render_page(Sheet(BENCHMARK, DATA, [], [], ()))
+    assert "Nothing could be measured" in page
+    assert "No model was asked." in page

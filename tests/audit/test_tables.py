@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from memantics.core.published import PublishedRow, read_published
+from memantics.run.audit.tables import check_tables, is_checkable, violations
+from memantics.wiring import find_benchmarks
+
+ROWS = [
+    (name, row)
+    for name, benchmark in find_benchmarks().items()
+    for row in read_published(benchmark.folder / "expected" / "published.json")
+]
+
+
+def row(**figures: float) -> PublishedRow:
+    return PublishedRow(
+        task="qa", system="x", figures=figures, digits=4, source="Table 1", feasible=None
+    )
+
+
+def test_every_published_row_is_marked_as_arithmetic_says() -> None:
+    assert ROWS
+    for name, own in ROWS:
+        if own.feasible is not None and is_checkable(own):
+            assert own.feasible == (not violations(own)), (name, own.system)
+
+
+def test_an_impossible_macro_f1_is_named() -> None:
+    rows = [
+        row(macro_f1=0.3646, macro_precision=0.3566, macro_recall=0.3623),
+        row(macro_f1=0.30, macro_precision=0.35, macro_recall=0.36),
+    ]
+    (own,), gaps = check_tables(rows)
+    assert not gaps
+    assert (own.verdict, own.figure.value, own.figure.n) == ("broken", 0.5, 2)
+    assert len(own.details) == 1
+    assert "0.3646" in own.details[0]
+
+
+@pytest.mark.parametrize("rows", [[], [row(rouge_l=0.2)]])
+def test_nothing_to_check_is_said(rows: list[PublishedRow]) -> None:
+    findings, gaps = check_tables(rows)
+    assert not findings
+    assert len(gaps) == 1
