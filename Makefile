@@ -3,6 +3,8 @@ VENV   ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
 BIN    := $(VENV)/bin
+# Pinned here too: the newest build may bring gigabytes of GPU libraries along.
+TORCH  ?= torch==2.13.0
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check perf docs system lock clean
@@ -28,15 +30,21 @@ perf: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
 
-# Browser tests need Chromium. On Debian as root it is installed; elsewhere they skip and say so.
+# Browser tests need Chromium, and the best Chinese readings a language model that Debian ships.
+# On Debian as root both are installed; elsewhere those tests skip and say so.
 system:
-	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "installing chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; fi
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		missing=""; command -v chromium >/dev/null || missing="chromium"; \
+		ls /usr/lib/*/libime/zh_CN.lm >/dev/null 2>&1 || missing="$$missing libime-data-language-model"; \
+		if [ -n "$$missing" ]; then echo "installing $$missing"; \
+			apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; fi; fi
 
 # The pinned versions of everything, from a clean environment.
 lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev,inspect]'
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check \
+		'.[dev,inspect,text,local,phonetics,trigram]'
 	build/lock/bin/python -m pip freeze --exclude memantics > constraints.txt
 	rm -rf build/lock
 
@@ -51,7 +59,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing Memantics and its development tools into $(VENV)"
-	@$(PIP) --editable '.[dev,inspect]'
+	@$(PIP) $(TORCH)
+	@$(PIP) --editable '.[dev,inspect,text,local,phonetics]'
+	@$(PIP) --editable '.[trigram]' || echo "kenlm could not be built: tests of the trigram model skip"
 	@touch $@ $(VENV)/.core
 
 clean:

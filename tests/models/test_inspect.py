@@ -49,7 +49,7 @@ def answer(outputs: Any, request: Request) -> Reply:
 
 
 def output(text: str, **changes: Any) -> Any:
-    from inspect_ai.model import ModelOutput, ModelUsage  # noqa: PLC0415 - an extra
+    from inspect_ai.model import ModelOutput, ModelUsage
 
     made = ModelOutput.from_content("mock-1", text, **changes)
     made.usage = ModelUsage(input_tokens=7, output_tokens=3, input_tokens_cache_read=5)

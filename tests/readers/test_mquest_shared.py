@@ -112,7 +112,7 @@ def test_raw_figures() -> None:
 
 
 def test_refined_graphs_agree_with_rdflib() -> None:
-    import rdflib  # noqa: PLC0415 - slow to import, and only this test needs it
+    import rdflib
 
     paths = release().refined
     chosen = paths[:3] + paths[-3:]

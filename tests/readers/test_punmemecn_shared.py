@@ -93,7 +93,7 @@ def test_conversations(figures: dict[str, Any], meta: dict[str, Any]) -> None:
 
 
 def test_distinct_words_of_the_chats(figures: dict[str, Any], meta: dict[str, Any]) -> None:
-    import jieba  # noqa: PLC0415 - loaded before, quietly, by the code under test
+    import jieba
 
     words: list[str] = []
     pairs: list[tuple[str, str]] = []

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.leakage import count_near_duplicates
 from memantics.benchmarks.toxicn_mm.load import NAMES, TARGETS, Release, open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics
 from memantics.benchmarks.toxicn_mm.survey import survey
@@ -22,6 +21,7 @@ from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.statistic import compare, read_expected
+from memantics.metrics.duplicates import find_near_duplicates
 
 FOLDER = Path(open_release.__code__.co_filename).parent
 Rows = dict[str, list[Any]]
@@ -340,7 +340,8 @@ def test_near_duplicates_equal_comparing_every_pair(
         return bool(union) and len(set(a) & set(b)) >= threshold * len(union) - 1e-9
 
     slow = sum(any(near(text, other) for other in others) for text in texts)
-    assert count_near_duplicates(texts, others, threshold) == slow
+    found = find_near_duplicates(texts, others, threshold)
+    assert sum(place is not None for place in found) == slow
 
 
 def test_every_figure_is_declared_and_every_declaration_answered(tmp_path: Path) -> None:

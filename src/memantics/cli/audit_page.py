@@ -85,12 +85,12 @@ def render_page(sheet: Sheet) -> str:
     template = (files("memantics.cli") / "templates" / "audit.html").read_text(encoding="utf-8")
     blocks = [_make_block(place, own) for place, own in enumerate(sheet.findings, 1)]
     return (
-        report_page._environment()
+        report_page.make_environment()
         .from_string(template)
         .render(
             sheet=sheet,
             blocks=blocks,
-            policy=report_page._make_policy(style, ""),
+            policy=report_page.make_policy(style, ""),
             style=Markup(style),  # noqa: S704 - our own file
             badges=_BADGES,
             starter_note=STARTER_NOTE if sheet.data.kind == "starter" else "",

@@ -22,7 +22,12 @@ app = typer.Typer(help="Register, check and describe official releases.", no_arg
 
 Name = Annotated[str, typer.Argument(help="A benchmark, such as mquest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-VERDICT_STYLES = {"reproduced": "green", "differs": "yellow", "not recomputable": "dim", "no reference": "dim"}
+VERDICT_STYLES = {
+    "reproduced": "green",
+    "differs": "yellow",
+    "not recomputable": "dim",
+    "no reference": "dim",
+}
 
 
 @app.command("add")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
-from memantics.cli import flags
-from memantics.cli.progress import Watcher
+from memantics.cli import flags, suite
 from memantics.cli.screen import console, plain, print_json
-from memantics.core.cache import Cache
-from memantics.core.errors import InputError, UnknownName
-from memantics.core.home import home
-from memantics.core.model import Model
+from memantics.core.errors import InputError
 from memantics.core.rundir import Scores, read_facts
 from memantics.report import (
     ReportSettings,
@@ -25,16 +21,19 @@ from memantics.report import (
     render_markdown,
     table,
 )
-from memantics.run.ask import AskSettings
-from memantics.run.evaluate import Job, Question, evaluate, plan
+from memantics.run.grid import Setting, check_settings, read_settings
+from memantics.run.plan import Choice, Desk, plan_suite
 from memantics.run.score import score_run
 from memantics.wiring import (
     ModelSettings,
-    TaskRef,
+    Wish,
+    find_published,
     find_tasks,
+    list_choices,
+    make_choice,
+    open_baselines,
     open_model,
     open_task_of_run,
-    pose_task,
 )
 
 RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
@@ -43,10 +42,13 @@ RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 def run(
     names: flags.Tasks,
     model: flags.Models,
+    captioner: flags.Captioner = None,
     data: flags.Data = None,
     split: flags.Split = None,
     limit: flags.Limit = None,
-    option: flags.Options = None,
+    sample: flags.Sample = None,
+    seed: flags.Seed = None,
+    option: flags.Grid = None,
     invalid: flags.Invalid = None,
     out: flags.Out = Path("runs"),
     base_url: flags.BaseUrl = None,
@@ -55,60 +57,40 @@ def run(
     timeout: flags.Timeout = 300.0,
     price: flags.Price = None,
     no_cache: flags.NoCache = False,
+    dry_run: flags.DryRun = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Ask models the questions of benchmarks, and score the answers.
 
     Running the same command again goes on where it stopped.
     """
-    settings = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    options = read_pairs("--set", option)
-    refs = find_tasks(names)
-    check_options(options, refs)
-    models = [open_model(name, settings) for name in dict.fromkeys(model)]
-    questions = [pose_task(ref, options, (data, split, limit), invalid) for ref in refs]
-    prices = _read_price(price)
-    cache = None if no_cache else Cache(home() / "cache.sqlite")
-    try:
-        results = asyncio.run(_run_all(questions, models, (out, prices), cache, concurrency))
-    except KeyboardInterrupt:
-        typer.echo(
-            "interrupted: what was answered is kept; run the same command to go on", err=True
-        )
-        raise typer.Exit(130) from None
-    finally:
-        if cache is not None:
-            cache.close()
-    _show(results, as_json)
-    failed = sum(scores.counts["failed"] for _, scores in results)
-    if failed:
-        typer.echo(f"{failed} items failed; run the same command to ask them again", err=True)
-        raise typer.Exit(1)
-
-
-async def _run_all(
-    questions: Sequence[Question],
-    models: Sequence[Model],
-    place: tuple[Path, tuple[float, float] | None],
-    cache: Cache | None,
-    concurrency: int,
-) -> list[tuple[Job, Scores]]:
-    results: list[tuple[Job, Scores]] = []
-    try:
-        for question in questions:
-            baselines = [open_model(name, ModelSettings()) for name in question.cards[1].baselines]
-            for model in models:
-                job = plan(question, model, baselines, place[0], place[1])
-                with Watcher(
-                    f"{job.facts.task}  {job.facts.model}", job.total, place[1]
-                ) as watcher:
-                    settings = AskSettings(concurrency=concurrency)
-                    _, scores = await evaluate(job, cache, settings, watcher.show)
-                results.append((job, scores))
-    finally:
-        for model in models:
-            await model.close()
-    return results
+    check_sample(limit, sample, seed)
+    wish = Wish(data, split, limit, sample, seed or 0, invalid)
+    asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
+    settings, prices = read_settings("--set", option), _read_price(price)
+    choices = list_choices(names, wish)
+    check_options(settings, choices)
+    models = {
+        name: open_model(name, asking)
+        for name in (*dict.fromkeys(model), *([captioner] if captioner else []))
+    }
+    desk = Desk(
+        out=out,
+        find=lambda name: make_choice(find_tasks([name])[0], wish),
+        open_baselines=open_baselines,
+        settings=settings,
+        prices=prices,
+        captioner=models[captioner] if captioner else None,
+    )
+    plan = plan_suite(choices, [models[name] for name in dict.fromkeys(model)], desk)
+    for skipped in plan.skipped:
+        typer.echo(f"skipped {skipped.task}: {skipped.error}", err=True)
+    if dry_run:
+        suite.show_estimates(plan, prices, use_cache=not no_cache, as_json=as_json)
+        return
+    results = suite.conduct(plan, concurrency, prices, use_cache=not no_cache)
+    suite.show_results(plan, results, as_json=as_json)
+    suite.finish(results)
 
 
 def score(
@@ -119,8 +101,8 @@ def score(
     for folder in folders:
         facts = read_facts(folder)
         ref, task = open_task_of_run(facts, invalid)
-        baselines = [open_model(name, ModelSettings()) for name in ref.card.baselines]
-        results.append((folder, asyncio.run(score_run(folder, task, baselines))))
+        trivial = open_baselines(ref.card)
+        results.append((folder, asyncio.run(score_run(folder, task, trivial))))
     if as_json:
         print_json([{"folder": folder, "scores": scores} for folder, scores in results])
         return
@@ -134,24 +116,33 @@ def report(
     images: flags.Pictures = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
+    runs = load_runs(folders)
+    published = find_published(run.task for run in runs)
     if form != "html":
-        text = RENDERERS[form](load_runs(folders))
+        text = RENDERERS[form](runs, published)
         if out is None:
             typer.echo(text, nl=False)
         else:
             out.write_text(text, encoding="utf-8")
         return
     path = out or Path("report.html")
-    build_report(folders, path, ReportSettings(images=images))
+    build_report(folders, path, ReportSettings(images=images, published=published))
     console().print(plain(f"report: {path}"))
 
 
-def check_options(options: Mapping[str, str], refs: Sequence[TaskRef]) -> None:
-    """Refuse an option that none of the tasks has."""
-    known = {option.name for ref in refs for option in ref.card.option}
-    for name in options:
-        if name not in known:
-            raise UnknownName("option", name, known)
+def check_options(settings: Sequence[Setting], choices: Sequence[Choice]) -> None:
+    """Refuse options and values that the tasks do not have."""
+    asked = {choice.name: choice.card for choice in choices}
+    known = {ref.name: ref.card for ref in find_tasks(["suite"])} if settings else {}
+    check_settings(settings, asked, known)
+
+
+def check_sample(limit: int | None, sample: int | None, seed: int | None) -> None:
+    """Refuse what contradicts itself."""
+    if limit is not None and sample is not None:
+        raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
+    if seed is not None and sample is None:
+        raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
 
 
 def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
@@ -183,18 +174,3 @@ def _read_price(text: str | None) -> tuple[float, float] | None:
     if not (0 <= first < float("inf") and 0 <= second < float("inf")):
         raise InputError(f"--price {text!r} must not be negative", hint="such as --price 0.15,0.60")
     return first, second
-
-
-def _show(results: Sequence[tuple[Job, Scores]], as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [
-                {"folder": job.folder, "facts": job.facts, "scores": scores}
-                for job, scores in results
-            ]
-        )
-        return
-    out = console()
-    out.print(table(load_runs([job.folder for job, _ in results])))
-    for job, _ in results:
-        out.print(plain(f"{job.folder}"))

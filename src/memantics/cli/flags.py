@@ -19,9 +19,32 @@ Data = Annotated[
 ]
 Split = Annotated[str | None, typer.Option(help="A named part of the data.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Ask only the first N items.")]
+Sample = Annotated[
+    int | None,
+    typer.Option(min=1, help="Ask a random sample of N items; memes are kept whole."),
+]
+Seed = Annotated[int | None, typer.Option(help="The seed of the sample. Default: 0.")]
 Options = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="OPTION=VALUE", help="Choose an option of a task."),
+]
+Grid = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="[TASK:]OPTION=VALUE[,VALUE…]",
+        help="Choose an option of a task; several values make a run of each combination.",
+    ),
+]
+Captioner = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Who describes images for tasks that need it. Default: the model."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say how many calls and tokens it would take; send nothing."),
 ]
 Invalid = Annotated[
     str | None,

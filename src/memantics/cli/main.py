@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from memantics import __version__
-from memantics.cli import data, evaluation, models
+from memantics.cli import audit, comparison, data, evaluation, humans, inspection, models, pun
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
 app = typer.Typer(
@@ -24,6 +24,11 @@ app.add_typer(models.app, name="models")
 app.command("run")(evaluation.run)
 app.command("score")(evaluation.score)
 app.command("report")(evaluation.report)
+app.command("compare")(comparison.compare)
+app.command("audit")(audit.audit_benchmark)
+app.command("export-inspect")(inspection.export)
+app.command("humans")(humans.export_humans)
+app.command("pun")(pun.read_puns)
 
 
 def _version(value: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.padding import Padding
 
 from memantics.cli.screen import console, plain, print_json
 from memantics.core.errors import InputError
@@ -72,8 +73,13 @@ def _lines(captions: list[str]) -> list[str]:
 
 
 def _show(readings: Readings) -> None:
-    head, *rest = explain(readings, alternatives=len(readings.readings))
+    """The verdict, then what supports it; other readings only where one is meant."""
+    head, *rest = explain(readings, alternatives=0)
     out = console()
     out.print(plain(head, "bold" if readings.meant else ""))
     for line in rest:
-        out.print(plain(f"  {line}", "dim" if line.startswith(("or: ", "note: ")) else ""))
+        if readings.meant or not line.startswith("span: "):
+            out.print(Padding(plain(line), (0, 0, 0, 2)))
+    if readings.meant and len(readings.readings) > 1:
+        others = ", ".join(reading.text for reading in readings.readings[1:])
+        out.print(Padding(plain(f"or: {others}", "dim"), (0, 0, 0, 2)))

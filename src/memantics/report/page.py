@@ -120,11 +120,11 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     paths = images.values if images else ()
     style, script = (_read_asset(name) for name in ("page.css", "page.js"))
     return (
-        _environment()
+        make_environment()
         .get_template("page.html")
         .render(
             title=settings.title,
-            policy=_make_policy(style, script),
+            policy=make_policy(style, script),
             style=Markup(style),  # noqa: S704 - our own file
             script=Markup(script),  # noqa: S704 - our own file
             sections=[make_section(board) for board in boards],
@@ -146,7 +146,7 @@ def _read_asset(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _make_policy(style: str, script: str) -> str:
+def make_policy(style: str, script: str) -> str:
     """Only our style and our script, by hash; images only from the page itself."""
     parts = {
         "default-src": "'none'",
@@ -166,7 +166,8 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _environment() -> Environment:
+def make_environment() -> Environment:
+    """Templates that escape everything from data and refuse names they do not know."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

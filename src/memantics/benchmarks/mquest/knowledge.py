@@ -147,7 +147,7 @@ def read_refined(path: Path) -> list[Individual]:
     The official code looked in one fixed namespace and found nothing in four files of five, so
     a file without any individual is an error here.
     """
-    import pyoxigraph  # noqa: PLC0415 - heavy, and only graphs need it
+    import pyoxigraph
 
     nodes: dict[tuple[str, str], _Node] = {}
     latest: dict[str, _Node] = {}
@@ -196,7 +196,7 @@ def read_refined(path: Path) -> list[Individual]:
 
 
 def _triples(path: Path) -> Iterator[Quad]:
-    import pyoxigraph  # noqa: PLC0415 - as above
+    import pyoxigraph
 
     try:
         yield from pyoxigraph.parse(path=path, format=pyoxigraph.RdfFormat.TURTLE)

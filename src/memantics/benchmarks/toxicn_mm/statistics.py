@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.leakage import count_near_duplicates
 from memantics.benchmarks.toxicn_mm.load import (
     MODALITIES,
     SPLITS,
@@ -18,6 +17,7 @@ from memantics.benchmarks.toxicn_mm.load import (
     Meme,
     Release,
 )
+from memantics.metrics.duplicates import find_near_duplicates
 
 HARMS = tuple(name for name in TYPES if name != "none")
 PARTS = (*SPLITS, "total")
@@ -226,7 +226,8 @@ def _leakage(release: Release) -> dict[str, JsonValue]:
     }
     if train and test:
         texts = {meme.text for meme in train}
-        near = count_near_duplicates([meme.text for meme in test], texts, 0.8)
+        twins = find_near_duplicates([meme.text for meme in test], sorted(texts), 0.8)
+        near = sum(twin is not None for twin in twins)
         found["leakage.text.exact"] = sum(meme.text in texts for meme in test)
         found["leakage.text.near.share"] = round(100 * near / len(test), 1)
     return found

@@ -1,0 +1,118 @@
+"""A task as Inspect's registry holds it: names and plain values, from which all is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, cast
+
+from pydantic import TypeAdapter
+
+from memantics.core.data import DataKind
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.records import Item
+from memantics.core.task import Need, Task
+from memantics.run.evaluate import Question
+from memantics.wiring import TaskRef, Wish, find_tasks, pose_task
+
+_ITEM = TypeAdapter(Item)
+_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Which task, on which data, with which options."""
+
+    task: str
+    data: str | None = None
+    split: str | None = None
+    invalid: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def plain(self) -> dict[str, object]:
+        """The arguments from which it can be made again."""
+        return {
+            "task": self.task,
+            "data": self.data,
+            "split": self.split,
+            "invalid": self.invalid,
+            "options": dict(self.options),
+        }
+
+
+def read_setup(
+    task: str,
+    data: str | None,
+    split: str | None,
+    invalid: str | None,
+    options: Mapping[str, object],
+) -> Setup:
+    """Read what a user gave after ``-T``; Inspect has made numbers and booleans of some words.
+
+    >>> read_setup("mquest/qa", None, None, None, {"order": "answer_first"}).options
+    (('order', 'answer_first'),)
+    """
+    if data not in (None, "starter", "release"):
+        raise UnknownName("data", str(data), ("starter", "release"))
+    ref = _find(task)
+    known = {option.name: option.choices for option in ref.card.option}
+    read: dict[str, str] = {}
+    for name, value in options.items():
+        if name not in known:
+            raise UnknownName("option", name, [*known, "data", "split", "invalid"])
+        read[name] = read_value(name, value, known[name])
+    return Setup(task, data, split, invalid, tuple(sorted(read.items())))
+
+
+def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """An option's value as it was written.
+
+    >>> read_value("hint", False, ("off", "pinyin")), read_value("prompt", 2, ("1", "2"))
+    ('off', '2')
+    """
+    if isinstance(value, bool):
+        words = _YES if value else _NO
+        return next((word for word in words if word in choices), words[0])
+    if isinstance(value, list | dict):
+        raise InputError(
+            f"option {name} takes one value", hint="run the task once for each: inspect eval-set"
+        )
+    return str(value)
+
+
+def _find(task: str) -> TaskRef:
+    return find_tasks([task])[0]
+
+
+@cache
+def pose_setup(setup: Setup) -> Question:
+    """The task on its data; read once."""
+    kind = cast("DataKind | None", setup.data)
+    wish = Wish(kind, setup.split, invalid=setup.invalid)
+    return pose_task(_find(setup.task), dict(setup.options), wish)
+
+
+@cache
+def open_scoring(setup: Setup) -> Task:
+    """The task without its data: it can parse and score."""
+    ref = _find(setup.task)
+    split = setup.split or ref.card.splits[0]
+    return ref.make(dict(setup.options), split, None, setup.invalid)
+
+
+def find_need(setup: Setup, need: Need) -> Setup:
+    """The task whose answers another one needs: same data, same split where it has that one."""
+    card = _find(need.task).card
+    split = setup.split if setup.split in card.splits else None
+    return Setup(need.task, setup.data, split, None, tuple(sorted(need.options.items())))
+
+
+def unpack_item(packed: object) -> Item:
+    """An item from a sample's metadata."""
+    return _ITEM.validate_python(packed)
+
+
+Role = Literal["captioner"]
+CAPTIONER: Role = "captioner"

@@ -1,0 +1,133 @@
+"""Asking: the task's own request, again while the answer is invalid, as its policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import JSONSchema
+from pydantic import JsonValue
+
+from memantics.core.records import Item, Request, Status
+from memantics.core.task import Need, Task, Unparsed
+from memantics.inspect_tasks.setup import CAPTIONER, Setup, find_need, pose_setup, unpack_item
+from memantics.models.wire import split_thought
+from memantics.report.inspection import pack_item, show_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an output says."""
+
+    status: Status
+    value: JsonValue = None
+    reason: str = ""
+
+
+def judge_output(task: Task, item: Item, output: ModelOutput) -> Judged:
+    """Parse an output; a parser that stumbles over a strange answer found none."""
+    if output.stop_reason == "content_filter":
+        return Judged("refused", None, output.error or output.completion or "content filter")
+    _, text = split_thought(output.completion)
+    try:
+        return Judged("answered", task.parse(text, item.form))
+    except Unparsed as error:
+        reason = str(error)
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        reason = f"the parser failed: {type(error).__name__}: {error}"
+    return Judged("unparsed", None, reason or "no valid answer")
+
+
+def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:
+    """A request's sampling and schema in Inspect's words; what it leaves open is not there."""
+    sampling = request.sampling
+    schema = request.schema and ResponseSchema(
+        name="answer", json_schema=JSONSchema.model_validate(dict(request.schema)), strict=True
+    )
+    found = {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed if sampling.seed is None else sampling.seed + attempt,
+        "response_schema": schema or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@solver
+def ask(
+    task: str,
+    data: str | None = None,
+    split: str | None = None,
+    invalid: str | None = None,
+    options: dict[str, str] | None = None,
+) -> Solver:
+    """Ask an item as the task does."""
+    setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        own = pose_setup(setup).task
+        item = unpack_item(state.metadata["item"])
+        if own.needs:
+            own, item = await feed_item(setup, own, item)
+            state.metadata["item"] = pack_item(item)
+        complaint: str | None = None
+        for attempt in range(own.invalid.attempts):
+            request = own.ask(item, complaint)
+            if attempt or own.needs:
+                state.messages = show_messages(request.messages)
+            config = read_config(request, attempt)
+            if not own.needs:
+                # These are the task's configuration, which the user's command overrides.
+                config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
+            state = await generate(state, tool_calls="none", **config)
+            state.metadata["attempts"] = attempt + 1
+            judged = judge_output(own, item, state.output)
+            if judged.status == "answered":
+                break
+            complaint = judged.reason
+        return state
+
+    return solve
+
+
+async def feed_item(setup: Setup, task: Task, item: Item) -> tuple[Task, Item]:
+    """The task and the item with the answers about the item's meme that they need."""
+    fed: dict[str, Mapping[str, str]] = {}
+    for need in task.needs:
+        answer = await ask_need(setup, need, item.group)
+        fed[need.name] = {} if answer is None else {item.group: answer}
+    if task.feed is None:
+        return task, item
+    ready = task.feed(fed)
+    return ready, next(own for own in ready.items() if own.id == item.id)
+
+
+async def ask_need(setup: Setup, need: Need, meme: str) -> str | None:
+    """What the model (or the one in the role ``captioner``) answers to the task before."""
+    first = find_need(setup, need)
+    task = pose_setup(first).task
+    item = next((own for own in task.items() if own.group == meme), None)
+    if item is None:
+        return None
+    if task.needs:
+        task, item = await feed_item(first, task, item)
+    model: Model = get_model(role=CAPTIONER) if need.captioner else get_model()
+    complaint: str | None = None
+    for attempt in range(task.invalid.attempts):
+        request = task.ask(item, complaint)
+        config = GenerateConfig(**read_config(request, attempt))
+        output = await model.generate(show_messages(request.messages), config=config)
+        judged = judge_output(task, item, output)
+        if judged.status == "answered":
+            return judged.value if isinstance(judged.value, str) else None
+        complaint = judged.reason
+    return None
+
+
+def narrow_config(request: Request) -> GenerateConfig:
+    """What holds for all requests of a task: temperature and length."""
+    plain = replace(request, schema=None, sampling=replace(request.sampling, seed=None))
+    return GenerateConfig(**read_config(plain))

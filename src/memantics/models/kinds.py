@@ -1,0 +1,167 @@
+"""The kinds of models: names to objects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.model import Model
+from memantics.models.baseline import open_baseline
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What a user says about a model besides its name. ``params`` go to the server as they are."""
+
+    base_url: str | None = None
+    concurrency: int = 32
+    timeout: float = 120.0
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """One kind of model: how it is named and what answers."""
+
+    kind: str
+    example: str
+    what: str
+    open: Callable[[str, ModelSettings], Model]
+
+
+def open_model(name: str, settings: ModelSettings) -> Model:
+    """The model called ``KIND/NAME``."""
+    kinds = {kind.kind: kind for kind in MODEL_KINDS}
+    head, slash, rest = name.partition("/")
+    if head not in kinds:
+        raise UnknownName("kind of model", head, kinds)
+    if not slash or not rest:
+        raise InputError(f"model {name!r} lacks its name", hint=f"such as {kinds[head].example}")
+    return kinds[head].open(name, settings)
+
+
+def _open_openai(name: str, settings: ModelSettings) -> Model:
+    from memantics.models.openai import OpenAIModel, OpenAISettings
+    from memantics.models.wire import WireSettings
+
+    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
+    if not base_url:
+        raise InputError(
+            f"model {name!r} needs the address of its server",
+            hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
+        )
+    return OpenAIModel(
+        name.removeprefix("openai/"),
+        base_url,
+        os.environ.get("OPENAI_API_KEY", ""),
+        OpenAISettings(
+            wire=WireSettings(**_wire(settings.params)),
+            connections=settings.concurrency,
+            timeout=settings.timeout,
+        ),
+    )
+
+
+def _wire(params: Mapping[str, str]) -> dict[str, Any]:
+    """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
+    closed = {
+        "token_field": ("max_tokens", "max_completion_tokens"),
+        "structured": ("strict", "object", "off"),
+        "image_detail": ("auto", "low", "high"),
+    }
+    named: dict[str, Any] = {}
+    extra: dict[str, JsonValue] = {}
+    for name, value in params.items():
+        if name in closed:
+            if value not in closed[name]:
+                raise UnknownName(f"value of --param {name}:", value, closed[name])
+            named[name] = value
+        elif name == "reasoning_effort":
+            named[name] = value
+        else:
+            extra[name] = _json_or_text(value)
+    return named | {"extra": extra}
+
+
+def _json_or_text(value: str) -> JsonValue:
+    try:
+        parsed: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return parsed
+
+
+def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    from memantics.models.embedded import EmbeddedReader
+
+    if name != EmbeddedReader.name:
+        raise UnknownName("model", name, [EmbeddedReader.name])
+    return EmbeddedReader()
+
+
+def _open_baseline(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    return open_baseline(name)
+
+
+def _open_recorded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    from memantics.models.recorded import RecordedModel
+
+    return RecordedModel(Path(name.removeprefix("recorded/")))
+
+
+def _open_fake(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    from memantics.models.fake import open_fake
+
+    return open_fake(name)
+
+
+def _open_inspect(name: str, settings: ModelSettings) -> Model:
+    from memantics.models.inspect import InspectModel, InspectSettings
+
+    return InspectModel(
+        name,
+        InspectSettings(
+            base_url=settings.base_url,
+            timeout=int(settings.timeout),
+            connections=settings.concurrency,
+        ),
+    )
+
+
+def _open_local(name: str, settings: ModelSettings) -> Model:
+    from memantics.models.local import LocalModel, read_settings
+
+    return LocalModel(name, read_settings(settings.params))
+
+
+MODEL_KINDS = (
+    ModelKind("openai", "openai/NAME", "any OpenAI-compatible server (--base-url)", _open_openai),
+    ModelKind(
+        "local",
+        "local/PATH",
+        "an open model in a folder here, through transformers (extra: local)",
+        _open_local,
+    ),
+    ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open_embedded),
+    ModelKind(
+        "baseline",
+        "baseline/longest",
+        "trivial: constant, longest, majority, positive, random",
+        _open_baseline,
+    ),
+    ModelKind("recorded", "recorded/FILE", "answers of an earlier run, replayed", _open_recorded),
+    ModelKind(
+        "inspect",
+        "inspect/PROVIDER/NAME",
+        "any provider of Inspect (extra: inspect)",
+        _open_inspect,
+    ),
+    ModelKind("fake", "fake/NAME", "scripted models, for tests", _open_fake),
+)

@@ -1,0 +1,246 @@
+"""A loaded model: prompts in, replies out, one batch at a time."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import importlib
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memantics.core.errors import ModelError, Rejected, Unavailable
+from memantics.core.records import Reply, Request
+from memantics.models.local.decoding import Draw, RowLimits, RowSampler, cut_row
+from memantics.models.local.dialogue import Dialogue, Prompt, open_processor
+from memantics.models.local.settings import MAX_TOKENS, LocalSettings
+from memantics.models.wire import split_thought
+
+
+class OutOfMemory(Exception):
+    """The batch does not fit; a smaller one may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A request made ready for the model."""
+
+    prompt: Prompt
+    limit: int
+    draw: Draw
+
+
+def resolve_device(wanted: str) -> str:
+    """The device that ``auto`` means here; one that is not there is refused."""
+    torch: Any = importlib.import_module("torch")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if wanted == "auto":
+        return "cuda" if gpus else "mps" if torch.backends.mps.is_available() else "cpu"
+    number = int(wanted.partition(":")[2] or 0)
+    if (wanted.startswith("cuda") and number >= gpus) or (wanted == "spread" and not gpus):
+        raise Unavailable(
+            f"device {wanted} is not there: PyTorch sees {gpus} GPUs",
+            hint="use --param device=cpu, or install a PyTorch that fits the driver",
+        )
+    return wanted
+
+
+def resolve_dtype(wanted: str, device: str) -> str:
+    """The number format that ``auto`` means: the checkpoint's own, but on a CPU float32.
+
+    >>> resolve_dtype("auto", "cpu"), resolve_dtype("auto", "cuda"), resolve_dtype("float16", "cpu")
+    ('float32', 'auto', 'float16')
+    """
+    return "float32" if wanted == "auto" and device == "cpu" else wanted
+
+
+class Runtime:
+    """The model and its dialogue. Not for several threads at once."""
+
+    def __init__(self, folder: Path, settings: LocalSettings) -> None:
+        self._torch: Any = importlib.import_module("torch")
+        self._settings = settings
+        device = resolve_device(settings.device)
+        try:
+            self._load(folder, device)
+        except ModelError:
+            raise
+        except Exception as error:  # whatever a checkpoint makes transformers stumble over
+            if is_memory_error(error):
+                raise Unavailable(
+                    f"{folder} does not fit into the memory of {device}",
+                    hint="use --param dtype=bfloat16, device=spread, or a smaller model",
+                ) from None
+            raise Unavailable(
+                f"{folder} cannot be loaded: {shorten(error)}", hint=_advise(error)
+            ) from error
+
+    def _load(self, folder: Path, device: str) -> None:
+        transformers: Any = importlib.import_module("transformers")
+        logs: Any = importlib.import_module("transformers.utils.logging")
+        logs.set_verbosity_error()
+        logs.disable_progress_bar()
+        trust = self._settings.trust_remote_code
+        arguments: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust}
+        config = transformers.AutoConfig.from_pretrained(str(folder), **arguments)
+        sees = _sees(config)
+        if sees:
+            processor = open_processor(folder, config, trust)
+        else:
+            processor = transformers.AutoTokenizer.from_pretrained(str(folder), **arguments)
+        self.dialogue = Dialogue(processor, sees, self._settings)
+        kind = transformers.AutoModelForCausalLM
+        if sees:
+            kind = transformers.AutoModelForImageTextToText
+        if self._settings.attn != "auto":
+            arguments["attn_implementation"] = self._settings.attn
+        self._model = kind.from_pretrained(
+            str(folder),
+            dtype=resolve_dtype(self._settings.dtype, device),
+            device_map="auto" if device == "spread" else {"": device},
+            use_safetensors=True,
+            **arguments,
+        ).eval()
+        self.architecture = type(self._model).__name__
+        self._generation, self._ends = self._settle(self._model.generation_config)
+        text = config.get_text_config()
+        self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
+
+    def _settle(self, own: Any) -> tuple[Any, frozenset[int]]:
+        """How ``generate`` runs: greedy, since drawing is ours; and the tokens that end a row."""
+        tokenizer = self.dialogue.tokenizer
+        ends = own.eos_token_id if isinstance(own.eos_token_id, list) else [own.eos_token_id]
+        known = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
+        made = copy.deepcopy(own)
+        made.update(
+            do_sample=False,
+            num_beams=1,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+            max_length=None,
+            eos_token_id=sorted(known) or None,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        if self._settings.repetition_penalty is not None:
+            made.repetition_penalty = self._settings.repetition_penalty
+        return made, known
+
+    def prepare(self, request: Request) -> Turn:
+        """Render a request and decode its images; what is wrong with it shows here."""
+        sampling, settings = request.sampling, self._settings
+        wanted = settings.temperature if settings.temperature is not None else sampling.temperature
+        seed = sampling.seed if sampling.seed is not None else secrets.randbits(62)
+        return Turn(
+            self.dialogue.render(request),
+            settings.max_tokens or sampling.max_tokens or MAX_TOKENS,
+            Draw(wanted or 0.0, seed % (1 << 63)),
+        )
+
+    def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+        """Answer a batch, which is all with images or all without."""
+        try:
+            return self._generate(turns, stop)
+        except Exception as error:
+            if not is_memory_error(error):
+                raise
+        # Outside the handler: while it runs, the traceback keeps the tensors alive.
+        self._free()
+        raise OutOfMemory
+
+    def _generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+        inputs = self.dialogue.encode([turn.prompt for turn in turns])
+        counts = [int(count) for count in inputs["attention_mask"].sum(-1).tolist()]
+        if self._longest and max(counts) > self._longest:
+            raise Rejected(
+                f"the prompt has {max(counts):,} tokens, the model reads {self._longest:,}",
+                hint="use fewer or smaller images (--param max_pixels=500000)",
+            )
+        device, limits = self._model.device, [turn.limit for turn in turns]
+        length = inputs["input_ids"].shape[1]
+        made = copy.copy(self._generation)
+        made.max_new_tokens = max(limits)
+        settings = self._settings
+        draws = [turn.draw for turn in turns]
+        with self._torch.inference_mode():
+            found = self._model.generate(
+                **self._move(inputs, device),
+                generation_config=made,
+                logits_processor=[RowSampler(draws, device, settings.top_k, settings.top_p)],
+                stopping_criteria=[RowLimits(length, limits, stop, device)],
+            )
+        return [
+            self._reply(row, limit, count)
+            for row, limit, count in zip(found[:, length:].tolist(), limits, counts, strict=True)
+        ]
+
+    def _move(self, inputs: Any, device: Any) -> dict[str, Any]:
+        """Onto the model's device; pixels in the model's number format, counts as they are."""
+        dtype = self._model.dtype
+        return {
+            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
+            for name, value in inputs.items()
+        }
+
+    def _reply(self, row: list[int], limit: int, count: int) -> Reply:
+        tokens, finish, taken = cut_row(row, limit, self._ends)
+        reasoning, text = split_thought(self.dialogue.decode(tokens))
+        return Reply(
+            text,
+            reasoning=reasoning,
+            finish=finish,
+            tokens_in=count,
+            tokens_out=taken,
+            served_by=self.architecture,
+        )
+
+    def _free(self) -> None:
+        gc.collect()
+        if self._torch.cuda.is_available():
+            self._torch.cuda.empty_cache()
+
+
+def _sees(config: Any) -> bool:
+    """Whether a model takes images; one that is neither kind is refused."""
+    auto: Any = importlib.import_module("transformers.models.auto.modeling_auto")
+    remote = getattr(config, "auto_map", None) or {}
+    if type(config) in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
+        return True
+    if "AutoModelForImageTextToText" in remote:
+        return True
+    if type(config) in auto.MODEL_FOR_CAUSAL_LM_MAPPING or "AutoModelForCausalLM" in remote:
+        return False
+    raise Unavailable(
+        f"a {config.model_type} model does not answer questions",
+        hint="use a causal language model or an image-text-to-text model",
+    )
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Whether a device or this machine ran out of memory.
+
+    >>> is_memory_error(MemoryError()), is_memory_error(ValueError("no"))
+    (True, False)
+    """
+    words = str(error).lower()
+    named = type(error).__name__ in ("OutOfMemoryError", "MemoryError")
+    return named or (isinstance(error, RuntimeError) and "out of memory" in words)
+
+
+def shorten(error: BaseException) -> str:
+    """The first line of an error, for people."""
+    line = next((part.strip() for part in str(error).splitlines() if part.strip()), "")
+    return line[:300] or type(error).__name__
+
+
+def _advise(error: BaseException) -> str:
+    words = str(error)
+    if "trust_remote_code" in words:
+        return "it brings its own code; if you trust it: --param trust_remote_code=true"
+    if isinstance(error, ImportError):
+        return "install the package it names"
+    if "does not recognize this architecture" in words or isinstance(error, KeyError):
+        return "a newer transformers may know it: pip install --upgrade transformers"
+    return "download the folder again, or try another checkpoint"

@@ -1,0 +1,28 @@
+"""The examples of the page on puns come out as it says, with the least that may be installed."""
+
+from __future__ import annotations
+
+import re
+
+from memantics.phonetics import Settings, read_aloud
+from tests.places import ROOT
+
+PAGE = (ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")
+
+
+def test_the_ten_examples_are_heard() -> None:
+    section = PAGE.partition("## Ten to check")[2].partition("##")[0]
+    rows = re.findall(r"^\| (\S+) \| (\S+) \|$", section, flags=re.MULTILINE)
+    pairs = [row for row in rows if row[0] != "written"]
+    assert len(pairs) == 10
+    for written, heard in pairs:
+        meant = read_aloud(written, settings=Settings(model="dictionary")).meant
+        assert meant is not None, written
+        assert meant.text == heard
+
+
+def test_the_python_example_runs() -> None:
+    [code] = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(code, "docs", "exec"), names)  # our own page
+    assert "readings" in names
