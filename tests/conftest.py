@@ -18,9 +18,19 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never read or write the registry and caches of whoever runs the tests."""
-    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+def own_home(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never read or write the registry and caches of whoever runs the tests.
+
+    What the embedded reader read in an image is the same in every test, and slow: it is shared.
+    """
+    readings = tmp_path_factory.getbasetemp() / "ocr"
+    readings.mkdir(exist_ok=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "ocr").symlink_to(readings)
+    monkeypatch.setenv("MEMANTICS_HOME", str(home))
 
 
 @pytest.fixture(autouse=True)

@@ -47,3 +47,21 @@ ENGLISH_PLAIN = (
     *("my cat is watching you", "time flies", "the food is ready", "please be quiet"),
     *("when you see the price", "that was easy", "you shall not pass"),
 )
+# Two spans change, one of them to a merged sound only. The first half was looked at while features
+# of the order were chosen; the second was read before and after, and nothing was chosen by it.
+TWO_SPANS_TUNE = (
+    ("今天蒸冷鸭", "今天真冷呀"),
+    ("鲤在哪梨", "你在哪里"),
+    ("鹿力学席", "努力学习"),
+    ("山班池到了", "上班迟到了"),
+    ("宾冷的锌", "冰冷的心"),
+    ("猪大家花财", "祝大家发财"),
+)
+TWO_SPANS_CHECK = (
+    ("鲤真梅", "你真美"),
+    ("蒸好痴", "真好吃"),
+    ("虾班飞家", "下班回家"),
+    ("我的篮朋油", "我的男朋友"),
+    ("森体健糠", "身体健康"),
+    ("葱满希旺", "充满希望"),
+)

@@ -27,6 +27,12 @@ def test_frequencies_join_characters() -> None:
     assert after == pytest.approx(-0.65)
     assert state == "吗"
     assert model.weigh("不在里面") < model.weigh("合理")
+    assert model.join("理", "吗") == pytest.approx(1.0)
+    assert model.join("吗", "理") == pytest.approx(-1.0)
+
+
+def test_without_transitions_no_joint_is_judged() -> None:
+    assert FrequencyModel("x", {"合理": 0.01}).join("合", "理") == 0.0
 
 
 def test_a_named_model_that_is_missing_says_what_to_install(

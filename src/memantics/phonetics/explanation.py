@@ -10,9 +10,9 @@ def explain(readings: Readings, *, alternatives: int = 2) -> tuple[str, ...]:
 
     The first line is the verdict; every line stands for itself and holds no line break.
     """
-    lines = [_head(readings)]
+    lines, english = [_head(readings)], readings.language == "en"
     if readings.readings:
-        lines.append(_details(readings.readings[0]))
+        lines.append(_details(readings.readings[0], "sounds" if english else "syllables"))
         lines += [f"span: {_span(change)}" for change in readings.readings[0].changes]
         others = [f"{r.text} ({r.sound})" for r in readings.readings[1 : 1 + alternatives]]
         if others:
@@ -49,11 +49,10 @@ def _head(readings: Readings) -> str:
     return f"{said}: probably just what it says; nearest other reading {first.text}, {percent} sure"
 
 
-def _details(reading: Reading) -> str:
-    unit = "syllables" if reading.changes and reading.syllables else "sounds"
+def _details(reading: Reading, unit: str) -> str:
     notes = [note for change in reading.changes for note in change.notes]
     tones = sum(change.tones_differ for change in reading.changes)
-    parts = [f"{reading.syllables_matched} of {reading.syllables} {unit} sound the same"]
+    parts = [f"{reading.syllables_matched} of {reading.syllables} {unit} match"]
     parts += dict.fromkeys(notes)
     if tones:
         parts.append(f"{tones} tone{'s' if tones > 1 else ''} differ{'s' if tones == 1 else ''}")

@@ -30,6 +30,7 @@ _DEBIAN = Path("/usr/lib")
 UNKNOWN = -7.0
 _RAREST = 4e-8
 _BOUND_LOW, _BOUND_HIGH = -1.5, 3.0
+_UNSEEN = -1.0
 _SHARE = 0.35
 
 
@@ -69,6 +70,10 @@ class LanguageModel(Protocol):
 
     def weigh(self, word: str) -> float:
         """log10 probability of a word by itself."""
+        ...
+
+    def join(self, first: str, second: str) -> float:
+        """How much more often than chance a character follows another; 0 where unknowable."""
         ...
 
 
@@ -114,6 +119,7 @@ class TrigramModel:
         scores = [self._score(self._null, word, out) for word in self.words]
         self.common: Floats = np.array(scores, dtype=np.float32)
         self._weights: Mapping[str, float] = dict(zip(self.words, scores, strict=True))
+        self._transitions = _find_transitions(self.words, self.common)
 
     def begin(self) -> State:
         """The state at the start of a sentence."""
@@ -133,6 +139,11 @@ class TrigramModel:
     def weigh(self, word: str) -> float:
         """log10 probability of a word by itself."""
         return self._weights.get(word, UNKNOWN)
+
+    def join(self, first: str, second: str) -> float:
+        """How well two characters follow each other, where Pinyin2Hanzi is installed."""
+        # Most pairs of words this model has never seen: it then judges each word alone.
+        return self._transitions.rate(first, second) if self._transitions else 0.0
 
 
 class FrequencyModel:
@@ -157,7 +168,7 @@ class FrequencyModel:
         """The word's own score, and how well its first character follows the last one."""
         score = self._weights.get(word, UNKNOWN)
         if self._transitions and isinstance(state, str) and state:
-            score += self._transitions.join(state, word[0])
+            score += _SHARE * self._transitions.rate(state, word[0])
         return score, word[-1]
 
     def end(self, state: State) -> float:  # noqa: ARG002 -- the protocol has it
@@ -167,6 +178,10 @@ class FrequencyModel:
     def weigh(self, word: str) -> float:
         """log10 probability of a word by itself."""
         return self._weights.get(word, UNKNOWN)
+
+    def join(self, first: str, second: str) -> float:
+        """How well two characters follow each other; 0 without transitions."""
+        return self._transitions.rate(first, second) if self._transitions else 0.0
 
 
 def _load_frequencies() -> FrequencyModel:
@@ -179,11 +194,13 @@ def _load_frequencies() -> FrequencyModel:
     frequencies = {
         word: share for word, share in table.items() if share >= _RAREST and _is_word(word)
     }
-    return FrequencyModel("frequencies", frequencies, _load_transitions(frequencies))
+    weights = np.log10(np.fromiter(frequencies.values(), dtype=np.float32, count=len(frequencies)))
+    transitions = _find_transitions(list(frequencies), weights)
+    return FrequencyModel("frequencies", frequencies, transitions)
 
 
 class Transitions:
-    """How much more often one character follows another than chance has it, log10 and damped."""
+    """How much more often one character follows another than chance has it, log10."""
 
     def __init__(
         self, rows: Mapping[str, Mapping[str, float]], single: Mapping[str, float]
@@ -191,35 +208,38 @@ class Transitions:
         self._rows, self._single = rows, single
         self._known: dict[str, float] = {}  # at most one entry per pair of the rows
 
-    def join(self, first: str, second: str) -> float:
-        """The bonus for a pair; the same small malus for every unknown one.
+    def rate(self, first: str, second: str) -> float:
+        """The ratio of a pair, bounded; the same malus for every unknown one.
 
         >>> table = Transitions({"合": {"理": 0.5}}, {"理": 0.005})
-        >>> round(table.join("合", "理"), 2), table.join("合", "鱼")
-        (0.7, -0.35)
+        >>> table.rate("合", "理"), table.rate("合", "鱼")
+        (2.0, -1.0)
         """
         pair = first + second
         known = self._known.get(pair)
         if known is None:
             share = self._rows.get(first, {}).get(second, 0.0)
             if share <= 0 or second not in self._single:
-                return -_SHARE
+                return _UNSEEN
             ratio = math.log10(share / self._single[second])
-            known = self._known[pair] = _SHARE * min(max(ratio, _BOUND_LOW), _BOUND_HIGH)
+            known = self._known[pair] = min(max(ratio, _BOUND_LOW), _BOUND_HIGH)
         return known
 
 
-def _load_transitions(frequencies: Mapping[str, float]) -> Transitions:
+def _find_transitions(words: Sequence[str], common: Floats) -> Transitions | None:
+    """The transitions of Pinyin2Hanzi against how common characters are in these words."""
     import orjson
 
-    single: dict[str, float] = {}
-    for word, share in frequencies.items():
-        for character in word:
-            single[character] = single.get(character, 0.0) + share
-    total = sum(single.values())
+    if find_spec("Pinyin2Hanzi") is None:
+        return None
+    codes = np.frombuffer("".join(words).encode("utf-32-le"), dtype=np.uint32)
+    lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+    sums = np.bincount(codes, weights=np.repeat(10.0 ** common.astype(np.float64), lengths))
+    shares = sums / sums.sum()
+    single = {chr(code): float(shares[code]) for code in np.flatnonzero(shares).tolist()}
     file = resources.files("Pinyin2Hanzi") / "data" / "hmm_transition.json"
     rows: Mapping[str, Mapping[str, float]] = orjson.loads(file.read_bytes())["data"]
-    return Transitions(rows, {c: share / total for c, share in single.items()})
+    return Transitions(rows, single)
 
 
 def _load_dictionary() -> FrequencyModel:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 import orjson
 
 from memantics.phonetics.caption import Script, Slot
+from memantics.phonetics.language import UNKNOWN
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import RARE_READING
 from memantics.phonetics.pronunciation import Sound, list_sounds, phrase_sounds
@@ -27,7 +29,7 @@ _EVERYDAY = -3.6
 
 RANK_FEATURES = (
     *("gain", "total", "changes", "tones", "distance", "runs", "pairs", "drawn", "undrawn"),
-    *("particles", "everyday", "anchored", "pieces", "foreign", "dangling"),
+    *("particles", "everyday", "anchored", "pieces", "foreign", "dangling", "joint"),
 )
 CAPTION_FEATURES = (
     *("gain", "total", "changes", "tones", "distance", "runs", "pairs", "drawn", "undrawn"),
@@ -165,8 +167,23 @@ def describe_path(
             sum(d.heard in DANGLING and _ends_clause(d.slot, script) for d in differences)
         ),
         "foreign": float(sum(not d.written for d in differences) + loans),
+        "joint": _find_weakest_joint(path, lattice),
     }
     return differences, features
+
+
+def _find_weakest_joint(path: Path, lattice: Lattice) -> float:
+    """How badly the worst two neighbouring words of a path go together: -1 unheard of, 0 fine.
+
+    A pun that is only half undone still has a joint that nobody says.
+    """
+    model = lattice.model
+    rates = [
+        model.join(a.word[-1], b.word[0])
+        for a, b in pairwise(path.pieces)
+        if model.weigh(a.word) > UNKNOWN and model.weigh(b.word) > UNKNOWN
+    ]
+    return max(-1.0, min(0.0, *rates)) if rates else 0.0
 
 
 def _ends_clause(slot: int, script: Script) -> bool:
