@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 
 demo: $(VENV)/.core
 	@rm -rf demo/runs
-	@$(BIN)/memantics run mquest punmemecn --data starter --out demo/runs \
+	@$(BIN)/memantics run suite --data starter --out demo/runs \
 		--model embedded/reader --model baseline/longest --model baseline/positive
 	@$(BIN)/memantics report demo/runs/* --out demo/report.html
 	@echo "Open demo/report.html in a browser."
@@ -26,6 +26,7 @@ check: $(VENV)/.dev
 
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf
+	$(BIN)/python -m perf.suite
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from memantics.wiring import STARTER_IMAGES, find_benchmark
+from memantics.core.data import Source
+from memantics.wiring import STARTER_IMAGES, find_benchmark, find_tasks
 from tests.commands import Shell
 
 SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "punmemecn")}
@@ -97,28 +99,31 @@ def registered(shell: Shell) -> Path:
 
 def test_a_missing_image_is_found_before_anything_is_asked(shell: Shell) -> None:
     pictures = registered(shell)
-    victim = sorted(pictures.glob("CN*.png"))[2]
+    victim = sorted(pictures.glob("CN*.png"))[12]  # the first ones are worked examples
     victim.unlink()
-    assert victim.name in shell.refused("run", "punmemecn", "-m", "fake/keys")
-    ran = shell.run("run", "punmemecn", "-m", "fake/keys", "--set", "images=present", "--json")
-    assert ran.code == 0
+    assert victim.stem in shell.refused("run", "punmemecn/detection", "-m", "fake/keys")
+    words = ("run", "punmemecn/detection", "-m", "fake/keys", "--set", "images=present", "--json")
+    assert shell.run(*words).code == 0
 
 
 def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
     pictures = registered(shell)
-    victims = sorted(pictures.glob("CN*.png"))[:4]
+    source = Source("release", pictures.parent, pictures)
+    items = find_tasks(["punmemecn/detection"])[0].make({}, "all", source, None).items()
+    victims = [item.images[0].path for item in islice(items, 4)]
     Image.new("1", (21_000, 2)).save(victims[0])
     victims[1].write_bytes(b"<svg onload=alert(1)>")
     victims[2].write_bytes(b"")
     whole = victims[3].read_bytes()
     victims[3].write_bytes(whole[:20])
-    ran = shell.run("run", "punmemecn", "-m", "embedded/reader", "--limit", "6", "--json")
+    words = ("run", "punmemecn/detection", "-m", "embedded/reader", "--limit", "6", "--json")
+    ran = shell.run(*words)
     assert ran.code == 1
     assert "4 items failed" in ran.err
     [result] = json.loads(ran.out)
     assert result["scores"]["counts"] == {"answered": 2, "refused": 0, "unparsed": 0, "failed": 4}
     answers = (shell.folder / result["folder"] / "answers.jsonl").read_text(encoding="utf-8")
-    for victim, reason in zip(victims, ("pixels", "format", "format", "format"), strict=True):
+    for victim, reason in zip(victims, ("pixels", "format", "format", "truncated"), strict=True):
         assert any(victim.name in line and reason in line for line in answers.splitlines())
 
 

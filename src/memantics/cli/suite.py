@@ -76,7 +76,7 @@ def show_results(plan: SuitePlan, results: Sequence[Result], *, as_json: bool) -
         note = "" if own.job.folder in plan.asked else "  (needed by others)"
         out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
     for skipped in plan.skipped:
-        out.print(plain(f"skipped: {skipped.task}: {skipped.error}", "yellow"))
+        out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
 
 
 def _dump(result: Result) -> dict[str, object]:

@@ -40,7 +40,12 @@ def read_registry() -> dict[str, Registered]:
         return _TABLE.validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValidationError) as error:
+    except OSError as error:
+        raise StoreError(
+            f"registry {path} cannot be read: {error.strerror}",
+            hint="set MEMANTICS_HOME to a folder that you can read and write",
+        ) from error
+    except ValidationError as error:
         raise StoreError(
             f"registry {path} cannot be read: {str(error).splitlines()[0]}",
             hint="remove that file and run 'memantics data add' again",

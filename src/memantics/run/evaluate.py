@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,14 +15,15 @@ from memantics.core.model import Model
 from memantics.core.rundir import RunFacts, RunWriter, Scores, read_facts, write_facts
 from memantics.core.task import Task
 from memantics.run.ask import AskSettings, ask
-from memantics.run.facts import DataFacts, Scope, describe, folder_name, now
+from memantics.run.facts import DataFacts, Scope, add_needs, describe, folder_name, now
 from memantics.run.progress import Progress
-from memantics.run.score import score_run
+from memantics.run.sample import draw_memes
+from memantics.run.score import read_outcomes, score_run
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A task, a model, and where its run goes."""
+    """A task, a model, and where its run goes. ``needs`` are the runs that must end first."""
 
     facts: RunFacts
     folder: Path
@@ -29,6 +31,10 @@ class Job:
     model: Model
     baselines: tuple[Model, ...]
     total: int
+    needs: Mapping[str, Job] = field(default_factory=dict)
+
+
+Scorer = Callable[[Job], Awaitable[Scores]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +48,28 @@ class Question:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended. ``waiting`` items were not asked: what they need has failed so far.
+
+    There are no scores where every item waits.
+    """
+
+    progress: Progress
+    scores: Scores | None
+    waiting: int = 0
+
+
 def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope) -> Question:
     """Limit a task to its scope and count its items: broken data shows before a call is paid."""
-    if scope.limit is not None:
-        whole = task.items
-        task = replace(task, items=lambda: islice(whole(), scope.limit))
-    total = sum(1 for _ in task.items())
+    whole = task.items
+    if scope.sample is not None:
+        memes, total = draw_memes(whole(), scope.sample, scope.seed)
+        task = narrow(task, lambda meme: meme in memes)
+    else:
+        if scope.limit is not None:
+            task = _cut(task, scope.limit)
+        total = sum(1 for _ in task.items())
     if not total:
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
@@ -55,27 +77,100 @@ def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope
     return Question(cards, task, data, scope, total)
 
 
+def _cut(task: Task, limit: int) -> Task:
+    """The first items of a task, also once it has been fed."""
+    whole, feed = task.items, task.feed
+    return replace(
+        task,
+        items=lambda: islice(whole(), limit),
+        feed=feed and (lambda fed: _cut(feed(fed), limit)),
+    )
+
+
+def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
+    """The items of some memes, also once the task has been fed."""
+    whole, feed = task.items, task.feed
+    return replace(
+        task,
+        items=lambda: (item for item in whole() if keep(item.group)),
+        feed=feed and (lambda fed: narrow(feed(fed), keep)),
+    )
+
+
 def plan(
     question: Question,
     model: Model,
     baselines: Sequence[Model],
-    out: Path,
-    prices: tuple[float, float] | None = None,
+    place: tuple[Path, tuple[float, float] | None],
+    needs: Mapping[str, Job] | None = None,
 ) -> Job:
-    """Say what a run will be and where."""
+    """Say what a run will be and where; ``place`` is the folder of all runs, and prices."""
+    out, prices = place
+    needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)
+    facts = add_needs(facts, {name: job.facts for name, job in needs.items()})
     folder = out / folder_name(facts)
-    return Job(facts, folder, question.task, model, tuple(baselines), question.total)
+    return Job(facts, folder, question.task, model, tuple(baselines), question.total, needs)
+
+
+async def score_here(job: Job) -> Scores:
+    """Score a run on a thread of this process."""
+    return await asyncio.to_thread(_score, job)
+
+
+def _score(job: Job) -> Scores:
+    return asyncio.run(score_run(job.folder, job.task, job.baselines))
 
 
 async def evaluate(
-    job: Job, cache: Cache | None, settings: AskSettings, watch: Callable[[Progress], None]
-) -> tuple[Progress, Scores]:
+    job: Job,
+    cache: Cache | None,
+    settings: AskSettings,
+    watch: Callable[[Progress], None],
+    score: Scorer = score_here,
+) -> Ended:
     """Ask what is not answered yet, then score; the folder holds everything."""
+    task, waiting = feed_needs(job)
+    settings = replace(settings, total=job.total)
+    if waiting == job.total:
+        return Ended(Progress(total=job.total), None, waiting)
     with RunWriter(job.folder, job.facts) as writer:
-        settings = replace(settings, total=job.total)
-        progress = await ask(job.task, job.model, writer, cache, settings, watch)
-    write_facts(
-        job.folder, replace(read_facts(job.folder), finished=now(), prices=job.facts.prices)
-    )
-    return progress, await score_run(job.folder, job.task, job.baselines)
+        progress = await ask(task, job.model, writer, cache, settings, watch)
+    facts = read_facts(job.folder)
+    finished = "" if waiting else now()
+    write_facts(job.folder, replace(facts, finished=finished, prices=job.facts.prices))
+    return Ended(progress, await score(job), waiting)
+
+
+def feed_needs(job: Job) -> tuple[Task, int]:
+    """The task with the answers it needs, and how many of its items have to wait.
+
+    An item waits while a call for its meme has failed: asked without that answer, it would stay
+    so for ever. A refusal or a reply without an answer is the model's last word; the task is
+    given nothing for that meme, and says so.
+    """
+    if job.task.feed is None or not job.needs:
+        return job.task, 0
+    fed: dict[str, Mapping[str, str]] = {}
+    lost: set[str] = set()
+    for name, first in job.needs.items():
+        fed[name], ended = read_fed(first)
+        lost |= {item.group for item in first.task.items()} - ended
+    task = job.task.feed(fed)
+    if not lost:
+        return task, 0
+    waiting = sum(item.group in lost for item in task.items())
+    return narrow(task, lambda meme: meme not in lost), waiting
+
+
+def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
+    """What a run answered, by meme, and all memes about which it has had its last word."""
+    fed: dict[str, str] = {}
+    ended: set[str] = set()
+    for outcome in read_outcomes(job.folder, job.task):
+        if outcome.status == "failed":
+            continue
+        ended.add(outcome.item.group)
+        if outcome.status == "answered" and isinstance(outcome.value, str):
+            fed.setdefault(outcome.item.group, outcome.value)
+    return fed, ended

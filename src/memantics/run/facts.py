@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import orjson
@@ -32,10 +32,12 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which part of the data is asked."""
+    """Which part of the data is asked: the first items, or a seeded sample."""
 
     split: str
     limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
 
 
 def describe(
@@ -59,6 +61,8 @@ def describe(
         "split": scope.split,
         "limit": scope.limit,
     }
+    if scope.sample is not None:
+        shape["sample"] = [scope.sample, scope.seed]
     return RunFacts(
         benchmark=card.name,
         task=task.name,
@@ -80,7 +84,21 @@ def describe(
         fingerprint=fingerprint(shape),
         started=now(),
         prices=prices,
+        sample=scope.sample,
+        seed=None if scope.sample is None else scope.seed,
     )
+
+
+def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
+    """The facts of a run whose requests hold the answers of other runs: what shapes them too."""
+    if not needs:
+        return facts
+    shape: dict[str, JsonValue] = {
+        "run": facts.fingerprint,
+        "needs": {name: own.fingerprint for name, own in needs.items()},
+    }
+    folders = {name: folder_name(own) for name, own in needs.items()}
+    return replace(facts, fingerprint=fingerprint(shape), needs=folders)
 
 
 def _data(data: DataFacts) -> Mapping[str, JsonValue]:

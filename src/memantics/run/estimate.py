@@ -1,0 +1,204 @@
+"""What a suite would send, before anything is sent: calls, images, tokens, cost.
+
+The estimates are plain and documented, not exact: every server has its own tokenizer.
+
+- Text: one token for a Chinese, Japanese or Korean character, one for four other characters,
+  four for each message.
+- Images: scaled into 2,048 × 2,048 pixels, then to a shorter side of at most 768, then 170 tokens
+  for each tile of 512 × 512 and 85 for the whole, which is how hosted models charge. Servers that
+  count patches of 28 × 28 pixels come to about the same for a meme.
+- Replies: 60 tokens for a letter with its reason or for a text, 30 for each field of a JSON reply,
+  never more than the task's token limit. Models that think aloud need many times that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memantics.core.cache import Cache, cache_key, request_digest
+from memantics.core.errors import ImageError
+from memantics.core.images import probe, read_bytes
+from memantics.core.records import Answer, Image, Item, Request
+from memantics.core.rundir import RUN, last_answers
+from memantics.core.task import Task
+from memantics.run.evaluate import Job, read_fed
+
+# Stands for an answer that is not there yet; about as long as one.
+_PLACEHOLDER = "words that are not there yet " * 8
+_TILE, _SIDE, _SHORT = 512, 2048, 768
+_PER_TILE, _PER_IMAGE, _PER_MESSAGE = 170, 85, 4
+_PER_REPLY, _PER_FIELD = 60, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one run would send.
+
+    ``done`` of the ``items`` are finished by an earlier start, ``cached`` are in the cache; of
+    the rest, ``calls`` are sent at least and ``most_calls`` at most, when every answer is invalid
+    up to the last attempt. ``guessed`` says that requests will hold answers that are not there
+    yet, so that their length is a guess.
+    """
+
+    job: Job
+    items: int = 0
+    done: int = 0
+    cached: int = 0
+    calls: int = 0
+    most_calls: int = 0
+    images: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    guessed: bool = False
+
+    def cost(self, prices: tuple[float, float]) -> float:
+        """What the calls would cost; prices are per million tokens in and out.
+
+        A model that is no language model costs nothing.
+        """
+        if not self.job.model.cacheable:
+            return 0.0
+        return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """One item's request, measured."""
+
+    item: Item
+    request: Request
+    digest: str
+    images: int
+    tokens_in: int
+    tokens_out: int
+
+
+def estimate(jobs: Sequence[Job], cache: Cache | None) -> list[Estimate]:
+    """What each run would send now; nothing is asked and nothing is written."""
+    found: dict[int, Estimate] = {}
+    for group in _group(jobs):
+        task, guessed = _feed(group[0])
+        last = [_read_last(job) for job in group]
+        counts = [Estimate(job, guessed=guessed) for job in group]
+        for sheet in _measure(task):
+            for place, count in enumerate(counts):
+                counts[place] = _add(count, sheet, last[place].get(sheet.item.id), cache)
+        found.update((id(count.job), count) for count in counts)
+    return [found[id(job)] for job in jobs]
+
+
+def _group(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Jobs that send the same requests to different models: these are measured once."""
+    same: dict[tuple[int, ...], list[Job]] = {}
+    for job in jobs:
+        key = (id(job.task), *((id(job),) if job.needs else ()))
+        same.setdefault(key, []).append(job)
+    yield from same.values()
+
+
+def _read_last(job: Job) -> Mapping[str, Answer]:
+    return last_answers(job.folder) if (job.folder / RUN).exists() else {}
+
+
+def _feed(job: Job) -> tuple[Task, bool]:
+    """The task with the answers it needs, as far as they are there."""
+    if job.task.feed is None or not job.needs:
+        return job.task, False
+    memes = {item.group for item in job.task.items()}
+    guessed = False
+    fed: dict[str, Mapping[str, str]] = {}
+    for name, first in job.needs.items():
+        known, ended = read_fed(first)
+        missing = memes - ended
+        guessed = guessed or bool(missing)
+        fed[name] = dict.fromkeys(missing, _PLACEHOLDER) | known
+    return job.task.feed(fed), guessed
+
+
+def _measure(task: Task) -> Iterator[_Sheet]:
+    """All requests of a task. Those whose images cannot be read are never sent."""
+    for item in task.items():
+        try:
+            request = task.ask(item, None)
+            data = [
+                (part.path.name, read_bytes(part.path))
+                for message in request.messages
+                for part in message.parts
+                if isinstance(part, Image)
+            ]
+            facts = [probe(body, name) for name, body in data]
+        except ImageError:
+            continue
+        yield _Sheet(
+            item,
+            request,
+            request_digest(request, (body for _, body in data)),
+            len(facts),
+            count_request(request) + sum(count_image(own.width, own.height) for own in facts),
+            count_reply(request),
+        )
+
+
+def _add(count: Estimate, sheet: _Sheet, last: Answer | None, cache: Cache | None) -> Estimate:
+    job = count.job
+    attempts = job.task.invalid.attempts
+    count = replace(count, items=count.items + 1)
+    if last is not None and (
+        last.status == "answered" or (last.status != "failed" and last.attempt + 1 >= attempts)
+    ):
+        return replace(count, done=count.done + 1)
+    if cache is not None and job.model.cacheable and last is None:
+        key = cache_key(job.model.identity, sheet.request.sampling, sheet.digest, 0)
+        if cache.get(key) is not None:
+            return replace(count, cached=count.cached + 1)
+    return replace(
+        count,
+        calls=count.calls + 1,
+        most_calls=count.most_calls + attempts,
+        images=count.images + sheet.images,
+        tokens_in=count.tokens_in + sheet.tokens_in,
+        tokens_out=count.tokens_out + sheet.tokens_out,
+    )
+
+
+def count_text(text: str) -> int:
+    """Tokens of a text, roughly.
+
+    >>> count_text("one does not simply"), count_text("表情包"), count_text("")
+    (5, 3, 0)
+    """
+    wide = sum("\u2e80" <= char <= "\uffef" for char in text)
+    return wide + math.ceil((len(text) - wide) / 4)
+
+
+def count_image(width: int, height: int) -> int:
+    """Tokens of an image, by tiles.
+
+    >>> count_image(500, 500), count_image(1024, 1024), count_image(4096, 512)
+    (255, 765, 765)
+    """
+    scale = min(1.0, _SIDE / max(width, height))
+    scale *= min(1.0, _SHORT / (min(width, height) * scale))
+    across, down = (math.ceil(round(side * scale, 6) / _TILE) for side in (width, height))
+    return _PER_IMAGE + _PER_TILE * max(1, across) * max(1, down)
+
+
+def count_request(request: Request) -> int:
+    """Tokens of the texts of a request."""
+    texts = sum(
+        count_text(part)
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, str)
+    )
+    return texts + _PER_MESSAGE * len(request.messages)
+
+
+def count_reply(request: Request) -> int:
+    """Tokens of a reply, as far as its form tells."""
+    form = request.form
+    typical = _PER_FIELD * len(form.fields) if form.reply == "json" else _PER_REPLY
+    most = request.sampling.max_tokens
+    return typical if most is None else min(typical, most)

@@ -1,0 +1,109 @@
+"""What a suite would send."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from memantics.core.cache import Cache
+from memantics.core.errors import Rejected
+from memantics.core.records import Field, Form, Message, Request, Sampling
+from memantics.models.fake import FakeModel, Said
+from memantics.run.ask import AskSettings
+from memantics.run.estimate import count_image, count_reply, count_request, estimate
+from memantics.run.plan import SuitePlan
+from memantics.run.suite import SuiteSettings, run_suite
+from memantics.wiring import Wish
+from tests.suite.conftest import Bench, Witness
+
+
+def conduct(plan: SuitePlan, cache: Cache | None) -> None:
+    asyncio.run(run_suite(plan.jobs, cache, SuiteSettings(AskSettings(concurrency=2)), Witness()))
+
+
+def cached_model(name: str = "m") -> FakeModel:
+    return FakeModel(lambda _request: "B", name, cacheable=True)
+
+
+def test_calls_are_those_that_are_then_made(bench: Bench, tmp_path: Path) -> None:
+    toy = bench.make_toy(items=10)
+    model = cached_model()
+    plan = bench.plan([toy], [model], "style=plain,loud")
+    before = estimate(plan.jobs, None)
+    assert not (bench.root / "runs").exists()
+    assert sum(own.calls for own in before) == 40
+    assert [own.guessed for own in before] == [job.facts.task == f"{toy}/use" for job in plan.jobs]
+    conduct(plan, None)
+    assert model.asked == 40
+    after = estimate(plan.jobs, None)
+    assert [(own.calls, own.done, own.guessed) for own in after] == [(0, 10, False)] * 4
+    assert [own.items for own in before] == [own.items for own in after]
+
+
+def test_what_is_in_the_cache_is_not_sent(bench: Bench, tmp_path: Path) -> None:
+    toy = bench.make_toy(items=10)
+    cache = Cache(tmp_path / "cache.sqlite")
+    model, other = cached_model("one"), cached_model("two")
+    conduct(bench.plan([f"{toy}/choice"], [model], wish=Wish(limit=4)), cache)
+    plan = bench.plan([f"{toy}/choice"], [model, other])
+    first, second = estimate(plan.jobs, cache)
+    assert (first.cached, first.calls) == (4, 6)
+    assert (second.cached, second.calls) == (0, 10)
+    asked = model.asked
+    conduct(plan, cache)
+    assert model.asked - asked == first.calls
+    cache.close()
+
+
+def test_failed_items_are_asked_again_and_invalid_ones_up_to_the_policy(bench: Bench) -> None:
+    toy = bench.make_toy(items=4)
+
+    def script(request: Request) -> Said:
+        words = str(request.messages[-1].parts[-1])
+        return Rejected("no") if "item-10000" in words else "babble" if "10001" in words else "B"
+
+    wish = Wish(invalid="retry:3")
+    plan = bench.plan([f"{toy}/choice"], [FakeModel(script)], wish=wish)
+    assert [(own.calls, own.most_calls) for own in estimate(plan.jobs, None)] == [(4, 12)]
+    conduct(plan, None)
+    assert [(own.calls, own.done) for own in estimate(plan.jobs, None)] == [(1, 3)]
+
+
+def test_only_language_models_cost(bench: Bench) -> None:
+    toy = bench.make_toy()
+    plan = bench.plan([f"{toy}/choice"], [cached_model(), FakeModel(lambda _request: "B", "free")])
+    paid, free = estimate(plan.jobs, None)
+    assert paid.cost((1.0, 2.0)) == pytest.approx(
+        (paid.tokens_in + 2 * paid.tokens_out) / 1_000_000
+    )
+    assert free.cost((1.0, 2.0)) == 0
+    assert paid.tokens_in > 0
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    [
+        ((1, 1), 255),
+        ((512, 512), 255),
+        ((513, 512), 425),
+        ((768, 768), 765),
+        ((5000, 5000), 765),  # scaled to 768 x 768: four tiles
+        ((2048, 4096), 1105),  # scaled to 768 x 1536: six tiles
+        ((20000, 10), 765),  # scaled to 2048 x 1: four tiles
+    ],
+)
+def test_tiles(size: tuple[int, int], tokens: int) -> None:
+    assert count_image(*size) == tokens
+
+
+def test_texts_and_replies() -> None:
+    fields = (Field("a", "integer"), Field("b", "text"))
+    request = Request(
+        (Message("system", ("12345678",)), Message("user", ("双关", "abcd"))),
+        Form("", fields, reply="json"),
+    )
+    assert count_request(request) == 2 + 2 + 1 + 8
+    assert count_reply(request) == 60
+    assert count_reply(Request((), Form("", fields[1:], reply="text"), Sampling(None, 10))) == 10

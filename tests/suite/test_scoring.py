@@ -1,0 +1,79 @@
+"""Figures of large runs come from other processes and are the same."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import orjson
+
+from memantics.cli.scoring import Order, ScoringDesk, work
+from memantics.core.rundir import Scores, read_scores
+from memantics.models.fake import FakeModel
+from memantics.run.ask import AskSettings
+from memantics.run.evaluate import Job, score_here
+from memantics.run.suite import Result, SuiteSettings, run_suite
+from tests.suite.conftest import Bench, Witness
+
+
+def conduct(bench: Bench, names: list[str], models: list[FakeModel]) -> list[Result]:
+    plan = bench.plan(names, models)
+    settings = SuiteSettings(AskSettings(concurrency=8))
+    return asyncio.run(run_suite(plan.jobs, None, settings, Witness()))
+
+
+def models() -> list[FakeModel]:
+    """One that is always right, one that never is."""
+    return [FakeModel(lambda _request: "B", "right"), FakeModel(lambda _request: "A", "wrong")]
+
+
+async def score_all(jobs: list[Job]) -> list[Scores]:
+    desk = ScoringDesk()
+    try:
+        return await asyncio.gather(*map(desk.score, jobs))
+    finally:
+        await desk.close()
+
+
+def test_another_process_finds_the_same(bench: Bench) -> None:
+    toy = bench.make_toy(items=240)
+    jobs = [result.job for result in conduct(bench, [f"{toy}/choice"], models())]
+    here = [asyncio.run(score_here(job)) for job in jobs]
+    for job in jobs:
+        (job.folder / "scores.json").unlink()
+    apart = asyncio.run(score_all(jobs))
+    assert apart == here
+    assert [read_scores(job.folder) for job in jobs] == here
+    assert [own.scores[0].value for own in here] == [1.0, 0.0]
+    assert here[0].baselines[0].model == "baseline/constant"
+
+
+def test_small_runs_share_baselines_too(bench: Bench) -> None:
+    toy = bench.make_toy(items=8)
+    jobs = [result.job for result in conduct(bench, [f"{toy}/choice"], models())]
+    here = [asyncio.run(score_here(job)) for job in jobs]
+    assert asyncio.run(score_all(jobs)) == here
+    assert [read_scores(job.folder) for job in jobs] == here
+
+
+def test_what_the_other_process_cannot_do_is_done_here(bench: Bench, tmp_path: Path) -> None:
+    """The other process knows no such task: its benchmark has gone from its folder."""
+    toy = bench.make_toy(items=240)
+    [job] = [result.job for result in conduct(bench, [f"{toy}/choice"], models()[:1])]
+    (tmp_path / "toys" / toy / "card.toml").rename(tmp_path / "card.toml")
+    [scores] = asyncio.run(score_all([job]))
+    assert scores.counts["answered"] == 240
+
+
+def test_the_worker_goes_on_after_a_run_it_cannot_score(bench: Bench, tmp_path: Path) -> None:
+    toy = bench.make_toy(items=4)
+    [job] = [result.job for result in conduct(bench, [f"{toy}/choice"], models()[:1])]
+    orders = [
+        Order(str(tmp_path / "nowhere"), "wrong", True),
+        Order(str(job.folder), "wrong", False),
+    ]
+    answers = io.BytesIO()
+    work(io.BytesIO(b"".join(orjson.dumps(own) + b"\n" for own in orders)), answers)
+    assert answers.getvalue() == b"false\ntrue\n"
+    assert read_scores(job.folder).baselines == ()

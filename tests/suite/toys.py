@@ -1,0 +1,175 @@
+"""Small benchmarks in folders of their own, as a user would add them."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from pathlib import Path
+
+from tests.commands import Shell
+
+CARD = """
+name = "{name}"
+title = "Toy {name}"
+summary = "A toy."
+languages = ["en"]
+citation = "none"
+
+[sample]
+licence = "CC0-1.0"
+images = "sample"
+
+[[task]]
+name = "choice"
+title = "Choice"
+main = "accuracy"
+baselines = ["baseline/constant"]
+needs_images = false
+splits = ["all"]
+
+[[task.option]]
+name = "style"
+help = "how it is asked"
+default = "plain"
+choices = ["plain", "loud"]
+
+[[task.option]]
+name = "count"
+help = "what is counted; no request depends on it"
+default = "all"
+choices = ["all", "some"]
+
+[[task]]
+name = "note"
+title = "Note"
+main = "accuracy"
+baselines = ["baseline/constant"]
+needs_images = false
+splits = ["all"]
+
+[[task.option]]
+name = "length"
+help = "how long"
+default = "short"
+choices = ["short", "long"]
+
+[[task]]
+name = "use"
+title = "Use of notes"
+main = "accuracy"
+baselines = ["baseline/constant"]
+needs_images = false
+splits = ["all"]
+
+[[task.option]]
+name = "notes"
+help = "whose notes: none, or those of the task note"
+default = "auto"
+choices = ["auto", "none"]
+
+[[task]]
+name = "rare"
+title = "Rare"
+main = "accuracy"
+baselines = ["baseline/constant"]
+needs_images = false
+splits = ["all"]
+"""
+
+LOAD = """
+def open_release(source):
+    return source
+"""
+
+SURVEY = """
+from memantics.core.data import Found, checksum
+
+def survey(release):
+    files = [release.root / "facts.json"]
+    return Found(1, {"memes": 1}, ("facts.json",), checksum(files, release.root))
+"""
+
+TASK = """
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from memantics.core.card import read_card, resolve_options
+from memantics.core.errors import DataError
+from memantics.core.records import Field, Form, Item, Message, Option, Request, Score
+from memantics.core.task import Need, Task, Unparsed
+
+FOLDER = Path(__file__).parent
+OPTIONS = tuple(Option(key, f"choice {key}") for key in "ABCD")
+OFFSET = {"choice": 0, "note": 3000, "use": 6000, "rare": 9000}
+
+
+def make(name, options, split, source, invalid):
+    card = read_card(FOLDER / "card.toml").find_task(name)
+    chosen = resolve_options(card, options)
+    text = name == "note"
+    field = Field("answer", "text") if text else Field("answer", "choice", OPTIONS)
+
+    def items(fed=None):
+        facts = json.loads((source.root / "facts.json").read_text())
+        if name == "rare":
+            raise DataError("rare.json", "is not in this copy", hint="ask its owner")
+        for number in range(facts["items"]):
+            item, meme = facts["first"] + OFFSET[name] + number, f"meme-{number // 2}"
+            context = {"note": fed[meme]} if fed and meme in fed else {}
+            form = Form(f"item-{item}?", (field,), reply="text" if text else "key", context=context)
+            yield Item(f"item-{item}", meme, "B", form)
+
+    def ask(item, complaint):
+        loud = "!!" if chosen.get("style") == "loud" else ""
+        words = [*item.form.context.values(), complaint or "", item.form.question + loud]
+        return Request((Message("user", (" ".join(words),)),), item.form)
+
+    def parse(reply, form):
+        if text and reply.strip():
+            return reply
+        if reply not in "ABCD" or not reply:
+            raise Unparsed("no letter")
+        return reply
+
+    def score(outcomes):
+        right = sum(own.value == own.item.gold for own in outcomes)
+        return (Score("accuracy", right / len(outcomes) if outcomes else None, len(outcomes)),)
+
+    task = Task(
+        f"{FOLDER.name}/{name}", items, ask, parse, score, "accuracy", invalid, chosen,
+        {"ask": "1"},
+    )
+    if chosen.get("notes") != "auto":
+        return task
+    need = Need("note", f"{FOLDER.name}/note", {}, captioner=True)
+    return replace(
+        task,
+        needs=(need,),
+        feed=lambda fed: replace(task, items=lambda: items(fed["note"])),
+    )
+"""
+
+
+def write_toy(root: Path, name: str, first: int, items: int) -> Path:
+    """A benchmark whose items are called ``item-N``, each of its tasks with its own numbers."""
+    folder = root / name
+    (folder / "sample" / "images").mkdir(parents=True)
+    (folder / "sample" / "facts.json").write_text(json.dumps({"first": first, "items": items}))
+    for file, text in (("card.toml", CARD.format(name=name)), ("load.py", LOAD)):
+        (folder / file).write_text(text, encoding="utf-8")
+    (folder / "survey.py").write_text(SURVEY, encoding="utf-8")
+    (folder / "task.py").write_text(textwrap.dedent(TASK), encoding="utf-8")
+    return folder
+
+
+def environment(shell: Shell, root: Path, url: str = "") -> dict[str, str]:
+    """For a command that shall know the toys."""
+    return {
+        **shell.environment,
+        "MEMANTICS_BENCHMARKS": str(root),
+        "OPENAI_BASE_URL": url,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": os.environ.get("PATH", ""),
+    }
