@@ -24,6 +24,8 @@ from memantics.run.suite import Result, SuiteSettings, run_suite
 
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
+# More folders than this are named by the one they are in.
+_FEW = 8
 
 
 def conduct(
@@ -72,7 +74,9 @@ def show_results(plan: SuitePlan, results: Sequence[Result], *, as_json: bool) -
     shown = [own.job.folder for own in ended if own.job.folder in plan.asked]
     if shown:
         out.print(show_table(load_runs(shown)))
-    for own in ended:
+    if len(ended) > _FEW:
+        out.print(plain(f"{len(ended)} runs in {ended[0].job.folder.parent}"), soft_wrap=True)
+    for own in ended if len(ended) <= _FEW else ():
         note = "" if own.job.folder in plan.asked else "  (needed by others)"
         out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
     for skipped in plan.skipped:

@@ -176,13 +176,13 @@ def _row_json(row: Row) -> JsonValue:
 
 def table(runs: Sequence[Run]) -> Group:
     """For ``rich``: a table per task that fits 80 columns."""
+    boards = make_boards(runs)
     parts: list[Table | Text] = []
-    for board in make_boards(runs):
-        parts.append(_terminal_table(board))
-        if board.starter:
-            parts.append(Text(STARTER_NOTE, style="yellow"))
-        parts.append(Text(""))
-    return Group(*parts[:-1])
+    for board in boards:
+        parts += [_terminal_table(board), Text("")]
+    if any(board.starter for board in boards):
+        parts.append(Text(STARTER_NOTE, style="yellow"))
+    return Group(*parts)
 
 
 def _terminal_table(board: Board) -> Table:
