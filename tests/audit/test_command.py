@@ -125,4 +125,4 @@ def test_a_broken_table_is_refused(shell: Shell) -> None:
 def test_a_page_that_cannot_be_written_is_refused(shell: Shell) -> None:
     (shell.folder / "taken").write_text("", encoding="utf-8")
     out = Path("taken") / "audit.html"
-    shell.refused("audit", "mer_bench", "--data", "starter", "--out", out)
+    assert "taken" in shell.refused("audit", "mer_bench", "--data", "starter", "--out", out)

@@ -13,7 +13,9 @@ from PIL import Image
 
 from memantics.core.data import Source
 from memantics.wiring import STARTER_IMAGES, find_benchmark, find_tasks
+from tests.background import serve_in_background
 from tests.commands import Shell
+from tests.faults import FaultServer
 
 SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "punmemecn")}
 
@@ -127,19 +129,24 @@ def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
         assert any(victim.name in line and reason in line for line in answers.splitlines())
 
 
-def test_an_unreachable_server_and_a_wrong_key(shell: Shell) -> None:
-    line = shell.refused(
-        "run",
-        "mquest",
-        "-m",
-        "openai/x",
-        "--base-url",
-        "http://127.0.0.1:9/v1",
-        "--data",
-        "starter",
-    )
+def ask_server(url: str) -> tuple[str, ...]:
+    return ("run", "mquest", "-m", "openai/x", "--base-url", url, "--data", "starter")
+
+
+def test_an_unreachable_server(shell: Shell) -> None:
+    line = shell.refused(*ask_server("http://127.0.0.1:9/v1"))
     assert "cannot be reached" in line
     assert "--base-url" in line
+
+
+def test_a_wrong_key_is_said_and_never_shown(shell: Shell) -> None:
+    with serve_in_background(FaultServer(always="401")) as server:
+        line = shell.refused(*ask_server(server.url), OPENAI_API_KEY="sk-secret-123")
+    assert "OPENAI_API_KEY" in line
+    assert "sk-secret" not in line
+    files = [path for path in shell.folder.rglob("*") if path.is_file()]
+    assert files
+    assert not any(b"sk-secret" in path.read_bytes() for path in files)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes where it likes")

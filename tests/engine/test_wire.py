@@ -166,7 +166,7 @@ def test_any_json_is_a_reply_or_one_of_our_errors(value: object) -> None:
         reply = decode_reply(json.dumps(value).encode())
     except Transient:
         return
-    orjson.dumps(reply)
+    assert orjson.loads(orjson.dumps(reply))["text"] == reply.text
 
 
 def test_counts_that_no_file_can_hold_are_bounded() -> None:
