@@ -1,0 +1,132 @@
+"""Recorded answers with known outcomes give exactly the table that a plain count gives."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from memantics.core.cache import request_digest
+from memantics.core.images import read_bytes
+from memantics.core.records import Form, Image, Item, Outcome, Score
+from memantics.tasks.choices import letter_field
+from memantics.wiring import find_tasks
+from tests.commands import Shell
+
+
+def sample() -> tuple[list[Item], list[str]]:
+    """The sample's items, and the hash of what each one sends."""
+    [ref] = find_tasks(["mquest/qa"])
+    task = ref.make({}, "ten", ref.benchmark.sample(), None)
+    items = list(task.items())
+    digests = []
+    for item in items:
+        request = task.ask(item, None)
+        parts = [part for message in request.messages for part in message.parts]
+        pictures = [read_bytes(part.path) for part in parts if isinstance(part, Image)]
+        digests.append(request_digest(request, pictures))
+    return items, digests
+
+
+def plan_reply(place: int, item: Item) -> tuple[str, bool | None]:
+    """Every seventh reply is none, every third of the rest is wrong; None means invalid."""
+    if place % 7 == 0:
+        return "I cannot tell.", None
+    letters = [option.key for option in item.form.fields[0].options]
+    if place % 3 == 0:
+        return f"Hm. Answer: {next(one for one in letters if one != item.gold)}", False
+    return f"It is clear. Answer: {item.gold}", True
+
+
+def share(hits: list[bool]) -> float:
+    return sum(hits) / len(hits)
+
+
+def expect(items: list[Item], right: list[bool]) -> dict[tuple[str, str], tuple[float, int]]:
+    """The table, counted the plain way."""
+    by_meme: defaultdict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    by_dimension: defaultdict[str, list[bool]] = defaultdict(list)
+    for item, hit in zip(items, right, strict=True):
+        toxic = item.tags["dimension"] == "Toxicity"
+        by_meme[item.group].append((toxic, hit))
+        by_dimension[item.tags["dimension"]].append(hit)
+    rows = [row for group in by_meme.values() for row in group]
+    groups = [
+        all(hit for _, hit in group)
+        for group in by_meme.values()
+        if {toxic for toxic, _ in group} == {True, False}
+    ]
+    toxic_hits = [hit for toxic, hit in rows if toxic]
+    other_hits = [hit for toxic, hit in rows if not toxic]
+    macro = sum(map(share, by_dimension.values())) / len(by_dimension)
+    table = {
+        ("accuracy", ""): (share(right), len(right)),
+        ("toxicity_accuracy", ""): (share(toxic_hits), len(toxic_hits)),
+        ("reasoning_accuracy", ""): (share(other_hits), len(other_hits)),
+        ("group_accuracy", ""): (share(groups), len(groups)),
+        ("macro_accuracy", ""): (macro, len(by_dimension)),
+    }
+    parts = {("accuracy", name): (share(hits), len(hits)) for name, hits in by_dimension.items()}
+    return table | parts
+
+
+@pytest.mark.parametrize("policy", ["wrong", "drop"])
+def test_recorded_answers_give_the_counted_table(shell: Shell, policy: str) -> None:
+    items, digests = sample()
+    replies = [plan_reply(place, item) for place, item in enumerate(items)]
+    lines = [
+        json.dumps({"prompt": digest, "text": text})
+        for digest, (text, _) in zip(digests, replies, strict=True)
+    ]
+    (shell.folder / "answers.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ran = shell.run(
+        *("run", "mquest", "--data", "starter", "-m", "recorded/answers.jsonl"),
+        *("--invalid", policy, "--json"),
+    )
+    assert ran.code == 0, ran
+    [result] = json.loads(ran.out)
+    invalid = sum(right is None for _, right in replies)
+    counts = {"answered": len(items) - invalid, "refused": 0, "unparsed": invalid, "failed": 0}
+    assert result["scores"]["counts"] == counts
+    kept = [
+        (item, bool(right))
+        for item, (_, right) in zip(items, replies, strict=True)
+        if right is not None or policy == "wrong"
+    ]
+    expected = expect([item for item, _ in kept], [right for _, right in kept])
+    found = {(s["key"], s["label"]): (s["value"], s["n"]) for s in result["scores"]["scores"]}
+    assert found.keys() == expected.keys()
+    for key, (value, n) in expected.items():
+        assert found[key] == (pytest.approx(value, abs=1e-12), n)
+    assert rescore(shell, shell.folder / result["folder"]) == result["scores"]["scores"]
+
+
+def rescore(shell: Shell, folder: Path) -> object:
+    ran = shell.run("score", folder, "--json")
+    assert ran.code == 0, ran
+    return json.loads(ran.out)[0]["scores"]["scores"]
+
+
+def test_a_meme_with_several_reasoning_questions_needs_all_of_them() -> None:
+    """Group accuracy as the spec defines it: all of a meme's questions, memes with both kinds."""
+
+    def outcome(number: int, meme: str, dimension: str, right: bool) -> Outcome:
+        kind = "T" if dimension == "Toxicity" else "R"
+        form = Form("?", (letter_field(["a", "b"]),))
+        item = Item(str(number), meme, "A", form, tags={"dimension": dimension, "kind": kind})
+        return Outcome(item, "answered", "A" if right else "B")
+
+    rows = [
+        *(("both right", "Toxicity", True), ("both right", "Scene", True)),
+        *(("one of three", "Toxicity", True), ("one of three", "Scene", True)),
+        ("one of three", "Emotion", False),
+        ("toxicity alone", "Toxicity", True),
+        *(("reasons alone", "Scene", True), ("reasons alone", "Emotion", True)),
+    ]
+    [ref] = find_tasks(["mquest/qa"])
+    task = ref.make({}, "ten", None, None)
+    scores: tuple[Score, ...] = task.score([outcome(i, *row) for i, row in enumerate(rows)])
+    [group] = [score for score in scores if score.key == "group_accuracy"]
+    assert (group.value, group.n) == (0.5, 2)
