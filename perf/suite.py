@@ -169,7 +169,7 @@ def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.cli.suite import conduct
     from memantics.run.evaluate import Question
-    from memantics.run.plan import Choice, Desk, plan_suite
+    from memantics.run.plan import Choice, SuiteDesk, plan_suite
     from memantics.wiring import ModelSettings, Wish, list_choices, open_baselines, open_model
 
     def grow(choice: Choice) -> Choice:
@@ -182,7 +182,7 @@ def run(url: str, out: Path, size: int) -> None:
     choices = [grow(own) for own in list_choices([*FAMILIES], Wish("starter", invalid="wrong"))]
     settings = ModelSettings(base_url=url, concurrency=CONCURRENCY)
     models = [open_model(name, settings) for name in MODELS]
-    desk = Desk(out, find=lambda name: choices[0], open_baselines=open_baselines)  # noqa: ARG005
+    desk = SuiteDesk(out, find=lambda name: choices[0], open_baselines=open_baselines)  # noqa: ARG005
     results = conduct(plan_suite(choices, models, desk), CONCURRENCY, None, use_cache=True)
     assert not any(result.broken for result in results), results
 

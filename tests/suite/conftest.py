@@ -12,7 +12,7 @@ import pytest
 from memantics.core.model import Model
 from memantics.run.evaluate import Job
 from memantics.run.grid import read_settings
-from memantics.run.plan import Desk, SuitePlan, plan_suite
+from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
 from memantics.run.progress import Progress
 from memantics.run.suite import Result
 from memantics.wiring import Wish, find_tasks, list_choices, make_choice, open_baselines
@@ -42,7 +42,7 @@ class Bench:
         wish: Wish | None = None,
     ) -> SuitePlan:
         wish = wish or Wish()
-        desk = Desk(
+        desk = SuiteDesk(
             out=self.root / "runs",
             find=lambda name: make_choice(find_tasks([name])[0], wish),
             open_baselines=open_baselines,

@@ -11,7 +11,7 @@ from memantics.core.task import Need
 from memantics.models.fake import FakeModel
 from memantics.run.evaluate import Question
 from memantics.run.grid import read_settings
-from memantics.run.plan import Choice, Desk, plan_suite
+from memantics.run.plan import Choice, SuiteDesk, plan_suite
 from memantics.wiring import Wish, find_tasks, make_choice
 from tests.suite.conftest import Bench
 
@@ -88,7 +88,7 @@ def test_a_task_without_its_data_is_skipped_unless_it_was_named(bench: Bench) ->
 def test_nothing_left_to_run_is_an_error(bench: Bench) -> None:
     toy = bench.make_toy()
     choice = make_choice(find_tasks([f"{toy}/rare"])[0], Wish(), named=False)
-    desk = Desk(bench.root / "runs", lambda _name: choice, lambda _card: ())
+    desk = SuiteDesk(bench.root / "runs", lambda _name: choice, lambda _card: ())
     with pytest.raises(DataError, match=r"rare\.json"):
         plan_suite([choice], [fake("a")], desk)
     with pytest.raises(InputError, match="no release"):
@@ -111,7 +111,7 @@ def test_a_task_that_needs_itself_is_refused(bench: Bench) -> None:
         return replace(question, task=replace(question.task, needs=needs))
 
     own = Choice(plain.name, plain.card, pose)
-    desk = Desk(bench.root, lambda _name: own, lambda _card: (), read_settings("--set", []))
+    desk = SuiteDesk(bench.root, lambda _name: own, lambda _card: (), read_settings("--set", []))
     with pytest.raises(DataError, match="needs its own answers"):
         plan_suite([own], [fake("a")], desk)
 

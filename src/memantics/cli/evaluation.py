@@ -22,7 +22,7 @@ from memantics.report import (
     table,
 )
 from memantics.run.grid import Setting, check_settings, read_settings
-from memantics.run.plan import Choice, Desk, plan_suite
+from memantics.run.plan import Choice, SuiteDesk, plan_suite
 from memantics.run.score import score_run
 from memantics.wiring import (
     ModelSettings,
@@ -74,7 +74,7 @@ def run(
         name: open_model(name, asking)
         for name in (*dict.fromkeys(model), *([captioner] if captioner else []))
     }
-    desk = Desk(
+    desk = SuiteDesk(
         out=out,
         find=lambda name: make_choice(find_tasks([name])[0], wish),
         open_baselines=open_baselines,

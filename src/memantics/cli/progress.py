@@ -24,7 +24,7 @@ _EVERY = 10.0
 class Watcher:
     """Shows the progress of one run on standard error, so that output stays clean."""
 
-    def __init__(self, title: str, total: int, prices: tuple[float, float] | None) -> None:
+    def __init__(self, title: str, total: int | None, prices: tuple[float, float] | None) -> None:
         self._title = title
         self._prices = prices
         self._console = Console(stderr=True, highlight=False)
@@ -43,7 +43,7 @@ class Watcher:
         """Show the counts now."""
         if self._console.is_terminal:
             state = describe(progress, self._prices)
-            self._bars.update(self._bar, completed=progress.done, state=state)
+            self._bars.update(self._bar, total=progress.total, completed=progress.done, state=state)
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
             self._print(progress)

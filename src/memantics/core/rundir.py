@@ -6,8 +6,6 @@ line that a kill cut in half is dropped when the run goes on; nothing else is lo
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError
+from memantics.core.journal import drop_torn_tail, lock_folder, read_whole_lines, write_whole
 from memantics.core.records import Answer, Item, Message, Score
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
@@ -132,13 +131,13 @@ def read_facts(folder: Path) -> RunFacts:
 
 def read_items(folder: Path) -> Iterator[ItemLine]:
     """The items asked so far, in the order of asking."""
-    for number, line in _whole_lines(folder / ITEMS):
+    for number, line in read_whole_lines(folder / ITEMS):
         yield _checked(_ITEM, line, folder / ITEMS, number)
 
 
 def read_answers(folder: Path) -> Iterator[Answer]:
     """Every attempt, in the order of writing."""
-    for number, line in _whole_lines(folder / ANSWERS):
+    for number, line in read_whole_lines(folder / ANSWERS):
         yield _checked(_ANSWER, line, folder / ANSWERS, number)
 
 
@@ -180,7 +179,7 @@ class RunWriter:
         self._broken: StoreError | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(folder)
+            self._lock = lock_folder(folder)
             try:
                 self._open(folder, facts)
             except BaseException:
@@ -203,7 +202,7 @@ class RunWriter:
         else:
             write_facts(folder, facts)
         for name in (ITEMS, ANSWERS):
-            _drop_torn_tail(folder / name)
+            drop_torn_tail(folder / name)
         self.known_items = {line.item.id for line in read_items(folder)}
         self.last = last_answers(folder)
         self._items: IO[bytes] = (folder / ITEMS).open("ab", buffering=0)
@@ -224,9 +223,7 @@ class RunWriter:
             raise self._broken
         line = dump_line(record)
         try:
-            done = file.write(line)
-            while done < len(line):  # a disk that fills up takes part of a line without an error
-                done += file.write(line[done:])
+            write_whole(file, line)
         except OSError as error:
             self._broken = StoreError(
                 f"run directory {self.folder} cannot be written: {error.strerror}",
@@ -249,45 +246,6 @@ class RunWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _lock(folder: Path) -> IO[bytes]:
-    lock = (folder / ".lock").open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise StoreError(
-            f"{folder} is being written by another process",
-            hint="wait for it, or choose another --out",
-        ) from None
-    return lock
-
-
-def _drop_torn_tail(path: Path) -> None:
-    """Cut off a last line without its end: the process was killed while writing it."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        while size:
-            start = max(0, size - 65536)
-            file.seek(start)
-            cut = file.read(size - start).rfind(b"\n")
-            if cut >= 0:
-                file.truncate(start + cut + 1)
-                return
-            size = start
-        file.truncate(0)
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.endswith(b"\n"):
-                yield number, line
 
 
 def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T:

@@ -8,18 +8,16 @@ import random
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 
-from pydantic import JsonValue
-
-from memantics.core.cache import Cache, cache_key, request_digest
+from memantics.core.cache import Cache, cache_key
 from memantics.core.errors import DataError, ImageError, StoreError
-from memantics.core.images import read_bytes
 from memantics.core.model import Model
-from memantics.core.records import Answer, Image, Item, Reply, Request, Status
+from memantics.core.records import Answer, Item, Reply, Request, Status
 from memantics.core.rundir import RunWriter, read_answers
-from memantics.core.task import Task, Unparsed
+from memantics.core.task import Task
 from memantics.run.clock import Clock, RealClock
 from memantics.run.limiter import Limiter
 from memantics.run.progress import Progress, Tally
+from memantics.run.reading import bump_seed, digest_request, make_sound, read_reply
 from memantics.run.retry import Called, Caller, RetrySettings, Stopped
 
 __all__ = ["AskSettings", "Progress", "RetrySettings", "ask"]
@@ -181,9 +179,7 @@ class _Asking:
             self._note_item(item, None)
             return self._record(Answer(item.id, number, "failed", reason=str(error), calls=0))
         self._note_item(item, request)
-        if number and request.sampling.seed is not None:
-            sampling = replace(request.sampling, seed=request.sampling.seed + number)
-            request = replace(request, sampling=sampling)
+        request = bump_seed(request, number)
         digest, fault = self._digest(item, request)
         if fault and self._model.cacheable:
             return self._record(Answer(item.id, number, "failed", reason=fault, calls=0))
@@ -196,19 +192,13 @@ class _Asking:
         called = await self._caller.call(request)
         answer = self._record(self._judge(item, number, digest, called))
         if self._cache is not None and called.reply is not None:
-            self._cache.put(key, _sound(called.reply))
+            self._cache.put(key, make_sound(called.reply))
         return answer
 
     def _digest(self, item: Item, request: Request) -> tuple[str, str]:
         """The hash of the request, or what is wrong with its images."""
         try:
-            images = [
-                read_bytes(part.path)
-                for message in request.messages
-                for part in message.parts
-                if isinstance(part, Image)
-            ]
-            return request_digest(request, images), ""
+            return digest_request(request), ""
         except ImageError as error:
             return "", str(error)
         except TypeError as error:
@@ -220,8 +210,10 @@ class _Asking:
         status: Status = "failed"
         value, reason = None, called.reason
         if called.reply is not None:
-            reply = _sound(reply)
-            status, value, reason = self._parse(item, reply)
+            reply = make_sound(reply)
+            status, value, reason = read_reply(
+                reply, lambda text: self._task.parse(text, item.form)
+            )
         return Answer(
             item.id,
             number,
@@ -238,20 +230,6 @@ class _Asking:
             calls=called.calls,
             cached=called.calls == 0 and called.reply is not None,
         )
-
-    def _parse(self, item: Item, reply: Reply) -> tuple[Status, JsonValue, str]:
-        if reply.refusal:
-            return "refused", None, reply.refusal
-        try:
-            return "answered", self._task.parse(reply.text, item.form), ""
-        except Unparsed as error:
-            reason = str(error)
-        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-            # A parser that stumbles over a strange answer must not end the run, nor hide it.
-            reason = f"the parser failed: {type(error).__name__}: {error}"
-        if reply.finish == "length":
-            reason += " (the answer was cut at the token limit)"
-        return "unparsed", None, reason or "no valid answer"
 
     def _note_item(self, item: Item, request: Request | None) -> None:
         try:
@@ -282,25 +260,6 @@ class _Asking:
             limit=self._limiter.limit,
             paused=self._limiter.paused,
         )
-
-
-def _sound(reply: Reply) -> Reply:
-    """The reply without lone surrogates, which no file can hold; nearly always the same object."""
-    try:
-        for text in (reply.text, reply.reasoning, reply.refusal):
-            text.encode()
-    except UnicodeEncodeError:
-        return replace(
-            reply,
-            text=_mend(reply.text),
-            reasoning=_mend(reply.reasoning),
-            refusal=_mend(reply.refusal),
-        )
-    return reply
-
-
-def _mend(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _read_complaints(writer: RunWriter) -> dict[str, str]:

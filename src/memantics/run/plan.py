@@ -28,7 +28,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class SuiteDesk:
     """What is the same for all runs of a suite.
 
     ``find`` gives the task of a name, ``open_baselines`` the trivial models of a task.
@@ -67,7 +67,7 @@ class _Posed:
     needs: Mapping[str, tuple[Need, _Posed]] = field(default_factory=dict)
 
 
-def plan_suite(choices: Sequence[Choice], models: Sequence[Model], desk: Desk) -> SuitePlan:
+def plan_suite(choices: Sequence[Choice], models: Sequence[Model], desk: SuiteDesk) -> SuitePlan:
     """Pose every question before any model is asked, and say what will be run.
 
     A task that was not named one by one is skipped where its data are not there.
@@ -107,7 +107,7 @@ def _nothing_left(skipped: Sequence[Skipped]) -> InputError:
 class _Planner:
     """Collects the runs; what two of them share is planned once."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SuiteDesk) -> None:
         self.jobs: dict[Path, Job] = {}
         self._desk = desk
         self._posed: dict[tuple[str, frozenset[tuple[str, str]], str], _Posed] = {}

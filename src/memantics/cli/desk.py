@@ -1,0 +1,59 @@
+"""How commands open a desk: a model, its journal in the folder of the build, and a progress bar."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from memantics.cli.progress import Watcher
+from memantics.core.cache import Cache
+from memantics.core.home import home
+from memantics.run.desk import Desk, DeskSettings
+from memantics.wiring import ModelSettings, open_model
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class DeskWish:
+    """What a user says about the model that takes the steps."""
+
+    model: str
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    prices: tuple[float, float] | None = None
+    use_cache: bool = True
+
+
+@asynccontextmanager
+async def open_desk(wish: DeskWish, folder: Path, title: str) -> AsyncIterator[Desk]:
+    """A desk that shows its progress; say ``desk.expect(n)`` when the number of steps is known."""
+    model = open_model(wish.model, wish.settings)
+    cache = Cache(home() / "cache.sqlite") if wish.use_cache and model.cacheable else None
+    settings = DeskSettings(concurrency=wish.settings.concurrency)
+    try:
+        with (
+            Watcher(title, None, wish.prices) as view,
+            Desk(model, folder, cache, settings, view.show) as desk,
+        ):
+            yield desk
+    finally:
+        await model.close()
+        if cache is not None:
+            cache.close()
+
+
+def run_chain(chain: Callable[[], Coroutine[object, object, Result]]) -> Result:
+    """Run a chain of steps; an interruption says how to go on."""
+    try:
+        return asyncio.run(chain())
+    except KeyboardInterrupt:
+        typer.echo(
+            "interrupted: what was answered is kept; run the same command to go on", err=True
+        )
+        raise typer.Exit(130) from None

@@ -1,0 +1,59 @@
+"""Append-only files of lines: written whole, cut back after a kill, one writer at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from memantics.core.errors import StoreError
+
+
+def lock_folder(folder: Path) -> IO[bytes]:
+    """Hold a folder as its only writer until the file that comes back is closed."""
+    lock = (folder / ".lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise StoreError(
+            f"{folder} is being written by another process",
+            hint="wait for it, or choose another --out",
+        ) from None
+    return lock
+
+
+def drop_torn_tail(path: Path) -> None:
+    """Cut off a last line without its end: the process was killed while writing it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        while size:
+            start = max(0, size - 65536)
+            file.seek(start)
+            cut = file.read(size - start).rfind(b"\n")
+            if cut >= 0:
+                file.truncate(start + cut + 1)
+                return
+            size = start
+        file.truncate(0)
+
+
+def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers, from 1; a last one without its end is passed over."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.endswith(b"\n"):
+                yield number, line
+
+
+def write_whole(file: IO[bytes], line: bytes) -> None:
+    """Write a line to an unbuffered file, also where a filling disk takes it in parts."""
+    done = file.write(line)
+    while done < len(line):
+        done += file.write(line[done:])

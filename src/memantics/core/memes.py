@@ -1,0 +1,78 @@
+"""A folder of memes as a user has it: images alone, or images beside a ``memes.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memantics.core.data import conform, inside, read_jsonl
+from memantics.core.errors import DataError
+
+MEMES = "memes.jsonl"
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
+ID = r"^[\w][\w.\-]{0,199}$"
+
+
+@dataclass(frozen=True, slots=True)
+class Meme:
+    """One meme. ``text`` is what is printed on it; ``notes`` are mined or given texts by name.
+
+    Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``.
+    """
+
+    id: str
+    image: Path
+    text: str = ""
+    language: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+class MemeLine(BaseModel):
+    """A line of ``memes.jsonl``; further fields of other tools are let through."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str = Field(pattern=ID)
+    image: str
+    text: str = ""
+    language: str = ""
+    notes: dict[str, str] = {}
+    kept: bool = True
+
+
+def read_memes(folder: Path) -> tuple[Meme, ...]:
+    """The memes of a folder, in order; lines with ``"kept": false`` are passed over.
+
+    Images are not opened here: whoever uses one decodes it in bounds.
+    """
+    if not folder.is_dir():
+        raise DataError(folder, "is no folder", hint="name a folder of images")
+    listed = folder / MEMES
+    memes = tuple(_read_lines(listed) if listed.is_file() else _list_images(folder))
+    if not memes:
+        raise DataError(
+            folder, "holds no memes", hint=f"put images there, or a {MEMES} that names them"
+        )
+    seen: set[str] = set()
+    for meme in memes:
+        if meme.id in seen:
+            raise DataError(folder, f"two memes have the id {meme.id!r}", hint="rename one")
+        seen.add(meme.id)
+    return memes
+
+
+def _read_lines(path: Path) -> Iterator[Meme]:
+    for row, line in read_jsonl(path):
+        entry = conform(MemeLine, line, path, row)
+        if entry.kept:
+            image = inside(path.parent, entry.image)
+            yield Meme(entry.id, image, entry.text, entry.language, entry.notes)
+
+
+def _list_images(folder: Path) -> Iterator[Meme]:
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in SUFFIXES and path.is_file():
+            yield Meme(path.stem, path)

@@ -1,0 +1,139 @@
+"""The files in which construction and annotation meet: a queue goes out, verdicts come back.
+
+A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one
+:class:`QueueItem` a line) and the images that items name, relative to the folder. Verdicts are
+``verdicts.jsonl``, one :class:`Verdict` a line. Values of fields are plain JSON; which fields
+there are is said by the workflow that the card names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
+from memantics.core.errors import DataError
+
+CARD, ITEMS, VERDICTS = "queue.json", "items.jsonl", "verdicts.jsonl"
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+
+
+class QueueCard(BaseModel):
+    """What a queue is about. ``origin`` says which command made it, from what."""
+
+    model_config = _CLOSED
+
+    title: str
+    workflow: str
+    language: str = "en"
+    warning: str = ""
+    licence: str = ""
+    origin: str = ""
+
+
+class Shown(BaseModel):
+    """A text that annotators see: ``kind`` says how (``text``, ``list``, ``options``)."""
+
+    model_config = _CLOSED
+
+    label: str
+    value: str | list[str]
+    kind: str = "text"
+
+
+class QueueItem(BaseModel):
+    """One thing to judge.
+
+    ``group`` is the meme. ``values`` are drafts for the workflow's fields (pre-labels, shown or
+    hidden by setting), ``gold`` known answers for training rounds, ``hidden`` what no annotator
+    may see (the model behind an output) and what comes back untouched with the verdict.
+    """
+
+    model_config = _CLOSED
+
+    id: str = Field(min_length=1, max_length=300)
+    group: str = Field(min_length=1, max_length=300)
+    images: list[str] = []
+    shown: list[Shown] = []
+    values: dict[str, JsonValue] = {}
+    gold: dict[str, JsonValue] | None = None
+    hidden: dict[str, JsonValue] = {}
+
+
+class Vote(BaseModel):
+    """What one person said at one stage; ``person`` is a pseudonym."""
+
+    model_config = _CLOSED
+
+    person: str
+    stage: str
+    values: dict[str, JsonValue]
+    at: str = ""
+
+
+class Verdict(BaseModel):
+    """How an item ended: kept or not, with the agreed values, and the votes behind them."""
+
+    model_config = _CLOSED
+
+    item: str
+    group: str
+    workflow: str
+    kept: bool
+    values: dict[str, JsonValue]
+    reason: str = ""
+    votes: list[Vote] = []
+    hidden: dict[str, JsonValue] = {}
+
+
+def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> int:
+    """Write a queue; return how many items it holds. Images must lie inside the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    (folder / CARD).write_text(dump_json(card.model_dump()), encoding="utf-8")
+    with (folder / ITEMS).open("wb") as file:
+        for item in items:
+            for image in item.images:
+                inside(folder, image)
+            file.write(orjson.dumps(item.model_dump(exclude_defaults=True)) + b"\n")
+            count += 1
+    return count
+
+
+def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
+    """Read a queue; a bad line is an error that names it, and so is an id that comes twice."""
+    if not (folder / CARD).is_file():
+        raise DataError(
+            folder, f"is no queue: {CARD} is missing", hint="'memantics build' makes one"
+        )
+    card = conform(QueueCard, read_json(folder / CARD), folder / CARD)
+    items: list[QueueItem] = []
+    seen: set[str] = set()
+    for row, line in read_jsonl(folder / ITEMS):
+        item = conform(QueueItem, line, folder / ITEMS, row)
+        if item.id in seen:
+            raise DataError(folder / ITEMS, f"id {item.id!r} comes twice", row=row)
+        for image in item.images:
+            inside(folder, image)
+        seen.add(item.id)
+        items.append(item)
+    return card, items
+
+
+def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> int:
+    """Write verdicts, one a line; return how many."""
+    count = 0
+    with path.open("wb") as file:
+        for verdict in verdicts:
+            file.write(orjson.dumps(verdict.model_dump(exclude_defaults=False)) + b"\n")
+            count += 1
+    return count
+
+
+def read_verdicts(path: Path) -> Iterator[Verdict]:
+    """Read verdicts; a bad line is an error that names it."""
+    for row, line in read_jsonl(path):
+        yield conform(Verdict, line, path, row)

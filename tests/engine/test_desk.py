@@ -1,0 +1,188 @@
+"""The desk: every step ends in a status, and nothing that was answered is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from memantics.core.errors import DataError, StoreError, Transient, Unavailable
+from memantics.core.records import Form, Image, Message, Reply, Request
+from memantics.core.step import Step, Taken
+from memantics.core.task import Unparsed
+from memantics.models.fake import FakeModel, Script, play
+from memantics.models.recorded import RecordedModel
+from memantics.run.desk import CALLS, Desk, DeskSettings
+from memantics.run.retry import RetrySettings
+
+QUICK = DeskSettings(retries=RetrySettings(per_call=1, first=0.0))
+
+
+def ask_about(name: str) -> Step[int]:
+    def read(text: str) -> int:
+        if not text.isdigit():
+            raise Unparsed("give one number")
+        return int(text)
+
+    def ask(complaint: str | None) -> Request:
+        text = f"How many legs has a {name}?" + (f" Wrong: {complaint}" if complaint else "")
+        return Request((Message("user", (text,)),), Form("", ()))
+
+    return Step(name, ask, read)
+
+
+def take(folder: Path, script: Script, names: list[str]) -> tuple[list[Taken[int]], FakeModel]:
+    model = FakeModel(script)
+
+    async def work() -> list[Taken[int]]:
+        with Desk(model, folder, settings=QUICK) as desk:
+            return list(await asyncio.gather(*(desk.take(ask_about(name)) for name in names)))
+
+    return asyncio.run(work()), model
+
+
+def test_a_second_start_asks_nothing_again(tmp_path: Path) -> None:
+    first, model = take(tmp_path, lambda _: "4", ["cat", "dog"])
+    again, idle = take(tmp_path, lambda _: "5", ["cat", "dog", "cow"])
+    assert model.asked == 2
+    assert idle.asked == 1
+    assert [taken.value for taken in first] == [4, 4]
+    assert [taken.value for taken in again] == [4, 4, 5]
+    assert [taken.when for taken in again[:2]] == [taken.when for taken in first]
+
+
+def test_a_bad_answer_is_asked_again_with_the_reason(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    def script(request: Request) -> str:
+        heard.append(str(request.messages[0].parts[0]))
+        return "four" if len(heard) == 1 else "4"
+
+    (taken,), _ = take(tmp_path, script, ["cat"])
+    assert (taken.status, taken.value, taken.attempts, taken.calls) == ("answered", 4, 2, 2)
+    assert heard[1].endswith("Wrong: give one number")
+    (replayed,), idle = take(tmp_path, lambda _: "9", ["cat"])
+    assert (replayed.value, idle.asked) == (4, 0)
+
+
+def test_every_step_ends_in_a_status(tmp_path: Path) -> None:
+    said: dict[str, str | Reply | Transient] = {
+        "cat": "4",
+        "dog": Reply("", refusal="no"),
+        "cow": "…",
+        "hen": Transient("down"),
+    }
+
+    def script(request: Request) -> str | Reply | Transient:
+        text = str(request.messages[0].parts[0])
+        return next(value for name, value in said.items() if f"a {name}?" in text)
+
+    taken, _ = take(tmp_path, script, list(said))
+    assert [one.status for one in taken] == ["answered", "refused", "unparsed", "failed"]
+    assert taken[3].reason.startswith("down")
+
+
+def test_a_failed_call_is_tried_again_at_the_next_start(tmp_path: Path) -> None:
+    (failed,), _ = take(tmp_path, lambda _: Transient("down"), ["cat"])
+    (taken,), model = take(tmp_path, lambda _: "4", ["cat"])
+    assert (failed.status, taken.value, model.asked) == ("failed", 4, 1)
+
+
+def test_the_same_question_at_the_same_time_is_one_call(tmp_path: Path) -> None:
+    taken, model = take(tmp_path, lambda _: "4", ["cat"] * 5)
+    assert model.asked == 1
+    assert [one.value for one in taken] == [4] * 5
+
+
+def test_a_missing_image_fails_its_step_only(tmp_path: Path) -> None:
+    def ask(_: str | None) -> Request:
+        return Request((Message("user", (Image(tmp_path / "no.png"),)),), Form("", ()))
+
+    async def work() -> Taken[str]:
+        with Desk(FakeModel(play(["x"])), tmp_path) as desk:
+            return await desk.take(Step("picture", ask, str))
+
+    taken = asyncio.run(work())
+    assert taken.status == "failed"
+    assert "no.png" in taken.reason
+
+
+def test_what_no_step_can_escape_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="wrong key"):
+        take(tmp_path, lambda _: Unavailable("wrong key"), ["cat", "dog"])
+
+
+def test_the_journal_can_be_replayed(tmp_path: Path) -> None:
+    take(tmp_path / "one", play(["four", "4"]), ["cat"])
+    model = RecordedModel(tmp_path / "one" / CALLS)
+
+    async def work() -> Taken[int]:
+        try:
+            with Desk(model, tmp_path / "two") as desk:
+                return await desk.take(ask_about("cat"))
+        finally:
+            await model.close()
+
+    assert asyncio.run(work()).value == 4
+
+
+def test_two_desks_never_share_a_folder(tmp_path: Path) -> None:
+    with Desk(FakeModel(play(["4"])), tmp_path), pytest.raises(StoreError, match="another process"):
+        Desk(FakeModel(play(["4"])), tmp_path)
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    take(tmp_path, lambda _: "4", ["cat"])
+    journal = tmp_path / CALLS
+    journal.write_bytes(b'{"key": 1}\n' + journal.read_bytes())
+    with pytest.raises(StoreError, match="line 1 is damaged"):
+        take(tmp_path, lambda _: "4", ["cat"])
+
+
+def test_an_empty_recording_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / CALLS).write_bytes(b"")
+    with pytest.raises(DataError):
+        RecordedModel(tmp_path / CALLS)
+
+
+SLOW = """
+import asyncio, sys
+from pathlib import Path
+from memantics.models.fake import FakeModel
+from memantics.run.desk import Desk, DeskSettings
+from tests.engine.test_desk import ask_about
+
+async def work():
+    model = FakeModel(lambda _: "4", seconds=0.02)
+    with Desk(model, Path(sys.argv[1]), settings=DeskSettings(concurrency=2)) as desk:
+        await asyncio.gather(*(desk.take(ask_about(f"cat {n}")) for n in range(200)))
+
+asyncio.run(work())
+"""
+
+
+def test_kill_9_loses_only_calls_in_flight(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path)], cwd=root)
+    journal = tmp_path / CALLS
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 20:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with journal.open("ab") as file:
+        file.write(b'{"key": "half a li')
+    before = journal.read_bytes().count(b"\n")
+    assert before < 200
+    taken, model = take(tmp_path, lambda _: "4", [f"cat {n}" for n in range(200)])
+    assert model.asked == 200 - before
+    assert all(one.value == 4 for one in taken)
+    keys = [orjson.loads(line)["key"] for line in journal.read_bytes().splitlines()]
+    assert len(keys) == len(set(keys)) == 200
