@@ -22,7 +22,7 @@ from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.core.home import home
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
-from memantics.core.registry import find_registered, read_registry
+from memantics.core.registry import find_registered, read_registry, read_shelf
 from memantics.core.rundir import RunFacts
 from memantics.core.task import InvalidPolicy, Task
 from memantics.models.kinds import MODEL_KINDS, ModelKind, ModelSettings, open_model
@@ -83,10 +83,17 @@ class Benchmark:
     @property
     def runnable(self) -> bool:
         """Whether it has tasks yet, or is read only."""
-        return (self.folder / "task.py").is_file()
+        return bool(self.card.like) or (self.folder / "task.py").is_file()
 
     def load_part(self, part: str) -> ModuleType:
-        """Import one module of the folder, wherever it lies."""
+        """Import one module of the folder, wherever it lies, or of the family it is like."""
+        if self.card.like:
+            known = sorted(
+                path.parent.name for path in (PACKAGE / "benchmarks").glob("*/card.toml")
+            )
+            if self.card.like not in known:
+                raise UnknownName(f"family of {self.card.name}:", self.card.like, known)
+            return importlib.import_module(f"memantics.benchmarks.{self.card.like}.{part}")
         if self.folder.parent == PACKAGE / "benchmarks":
             return importlib.import_module(f"memantics.benchmarks.{self.folder.name}.{part}")
         path = self.folder / f"{part}.py"
@@ -119,7 +126,9 @@ class Benchmark:
         return cast("Loader", self.load_part("statistics")).statistics(release)
 
     def sample(self) -> Source:
-        """The sample that ships with it."""
+        """The sample that ships with it; a published benchmark brings its data along whole."""
+        if self.card.like:
+            return Source("release", self.folder / "data", self.folder / "data" / "images")
         root = self.folder / "sample"
         if not root.is_dir():
             raise DataError(root, "this benchmark ships no sample", hint="use --data release")
@@ -146,6 +155,8 @@ class TaskRef:
         module = self.benchmark.load_part("task")
         maker = cast("TaskMaker", module.make)
         task = maker(self.card.name, options, split, source, read_policy(self.card, invalid))
+        if self.benchmark.card.like:
+            task = replace(task, name=self.name)
         # A task that also looks at layouts says how; benchmarks cannot import ``vision``.
         look = cast("Looking | None", getattr(module, "look", None))
         # Likewise for what a caption sounds like: they cannot import ``phonetics``.
@@ -196,10 +207,10 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
-    """Every folder with a card: ours, and those below ``$MEMANTICS_BENCHMARKS``."""
+    """Every folder with a card: ours, those below ``$MEMANTICS_BENCHMARKS``, and the published."""
     roots = [PACKAGE / "benchmarks"]
     roots += [Path(p) for p in os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep) if p]
-    found: dict[str, Benchmark] = {}
+    cards: dict[Path, None] = {}
     for root in roots:
         paths = sorted(root.glob("*/card.toml"))
         if not paths:
@@ -207,11 +218,14 @@ def find_benchmarks() -> dict[str, Benchmark]:
                 f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
                 hint="name the folder in which the benchmarks' folders lie",
             )
-        for path in paths:
-            card = read_card(path)
-            if card.name in found:
-                raise DataError(path, f"a benchmark {card.name!r} exists already")
-            found[card.name] = Benchmark(path.parent, card)
+        cards |= dict.fromkeys(path.resolve() for path in paths)
+    cards |= dict.fromkeys(folder / "card.toml" for folder in read_shelf())
+    found: dict[str, Benchmark] = {}
+    for path in cards:
+        card = read_card(path)
+        if card.name in found:
+            raise DataError(path, f"a benchmark {card.name!r} exists already")
+        found[card.name] = Benchmark(path.parent, card)
     return found
 
 
@@ -265,7 +279,8 @@ def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
 
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     """The data to run on: as asked, else the registered release, else the sample."""
-    if kind == "starter" or (kind is None and benchmark.card.name not in read_registry()):
+    registered = kind == "release" or benchmark.card.name in read_registry()
+    if kind == "starter" or benchmark.card.like or not registered:
         return benchmark.sample()
     return find_registered(benchmark.card.name).source
 
@@ -319,6 +334,10 @@ def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> Choice:
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
     """Which data these are: those of a release as they were registered, the sample as it is."""
     card = benchmark.card
+    if card.like:
+        found = _survey_sample(benchmark.folder, source)
+        licence = card.sample.licence
+        return DataFacts("release", found.checksum, found.records, card.revision, licence)
     if source.kind == "release":
         entry = find_registered(card.name)
         release = card.release

@@ -63,14 +63,20 @@ class SampleCard(_Closed):
 
 
 class Card(_Closed):
-    """A benchmark's card."""
+    """A benchmark's card.
+
+    ``like`` names the family whose code reads and asks it: such a benchmark is data alone, in
+    that family's official format, in its folder ``data``.
+    """
 
     name: Name
+    like: Name | None = None
     title: str
     summary: str
     languages: tuple[Literal["en", "zh"], ...]
     warning: str = ""
     citation: str
+    revision: str = ""
     release: ReleaseCard | None = None
     sample: SampleCard
     task: Annotated[tuple[TaskCard, ...], Field(min_length=1)]

@@ -1,9 +1,10 @@
-"""The releases a user has registered: one small JSON file in the home folder."""
+"""What a user has registered: releases, and benchmarks built by the user; small JSON files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -30,16 +31,38 @@ class Registered:
         return Source("release", self.root, self.images)
 
 
+Table = TypeVar("Table")
 _TABLE = TypeAdapter(dict[str, Registered])
+_SHELF = TypeAdapter(tuple[Path, ...])
 
 
 def read_registry() -> dict[str, Registered]:
     """All registered releases by benchmark name."""
-    path = home() / "releases.json"
+    return _load(_TABLE, "releases.json", "run 'memantics data add' again") or {}
+
+
+def write_registered(entry: Registered) -> None:
+    """Add or replace one release."""
+    _store("releases.json", read_registry() | {entry.name: entry})
+
+
+def read_shelf() -> tuple[Path, ...]:
+    """Folders of benchmarks that were published on this machine; those that are gone stay out."""
+    folders = _load(_SHELF, "benchmarks.json", "publish again") or ()
+    return tuple(own for own in folders if (own / "card.toml").is_file())
+
+
+def add_to_shelf(folder: Path) -> None:
+    """Let ``memantics run`` find a published benchmark by its name."""
+    _store("benchmarks.json", list(dict.fromkeys((*read_shelf(), folder.resolve()))))
+
+
+def _load(adapter: TypeAdapter[Table], name: str, remedy: str) -> Table | None:
+    path = home() / name
     try:
-        return _TABLE.validate_json(path.read_bytes())
+        return adapter.validate_json(path.read_bytes())
     except FileNotFoundError:
-        return {}
+        return None
     except OSError as error:
         raise StoreError(
             f"registry {path} cannot be read: {error.strerror}",
@@ -48,14 +71,12 @@ def read_registry() -> dict[str, Registered]:
     except ValidationError as error:
         raise StoreError(
             f"registry {path} cannot be read: {str(error).splitlines()[0]}",
-            hint="remove that file and run 'memantics data add' again",
+            hint=f"remove that file and {remedy}",
         ) from error
 
 
-def write_registered(entry: Registered) -> None:
-    """Add or replace one release."""
-    path = home() / "releases.json"
-    table = read_registry() | {entry.name: entry}
+def _store(name: str, table: object) -> None:
+    path = home() / name
     body = orjson.dumps(table, default=str, option=orjson.OPT_INDENT_2)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
