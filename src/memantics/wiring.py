@@ -154,6 +154,8 @@ class TaskRef:
         """Build the task; without a source it can only parse and score."""
         module = self.benchmark.load_part("task")
         maker = cast("TaskMaker", module.make)
+        if self.benchmark.card.like:
+            options = {own.name: own.default for own in self.card.option} | dict(options)
         task = maker(self.card.name, options, split, source, read_policy(self.card, invalid))
         if self.benchmark.card.like:
             task = replace(task, name=self.name)

@@ -52,6 +52,20 @@ class Prompt:
         return Template(self.text).substitute(values)
 
 
+def enclose(label: str, text: str) -> str:
+    """A text that is material, never instruction, between marks that it cannot forge.
+
+    The marks carry a hash of the text: writing the closing one inside it would change the hash.
+
+    >>> print(enclose("printed text", "hello"))
+    <printed text 2cf24dba>
+    hello
+    </printed text 2cf24dba>
+    """
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
+
+
 def read_prompt(path: Path) -> Prompt:
     """Read one prompt file; surrounding blank lines do not count."""
     try:

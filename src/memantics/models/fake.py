@@ -10,6 +10,8 @@ from pydantic import JsonValue
 
 from memantics.core.errors import ModelError, Transient, UnknownName
 from memantics.core.records import Field, Reply, Request
+from memantics.models.builder import build_reply
+from memantics.models.drafter import draft_reply
 from memantics.models.replies import render_reply
 
 Said = str | Reply | ModelError
@@ -116,6 +118,8 @@ def break_down(request: Request) -> Said:  # noqa: ARG001 - a script takes the r
 SCRIPTS: Mapping[str, Script] = {
     "babble": babble,
     "break": break_down,
+    "builder": build_reply,
+    "drafter": draft_reply,
     "decline": decline,
     "echo": echo,
     "keys": pick_keys,

@@ -135,6 +135,12 @@ def _open_inspect(name: str, settings: ModelSettings) -> Model:
     )
 
 
+def _open_llm(name: str, settings: ModelSettings) -> Model:
+    from memantics.models.llm import EmbeddedLlm, read_settings
+
+    return EmbeddedLlm(name, read_settings(settings.params))
+
+
 def _open_local(name: str, settings: ModelSettings) -> Model:
     from memantics.models.local import LocalModel, read_settings
 
@@ -150,6 +156,12 @@ MODEL_KINDS = (
         _open_local,
     ),
     ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open_embedded),
+    ModelKind(
+        "llm",
+        "llm/smollm2",
+        "a tiny language model here, or llm/PATH.gguf; sees no image (extra: llm)",
+        _open_llm,
+    ),
     ModelKind(
         "baseline",
         "baseline/longest",

@@ -1,0 +1,130 @@
+"""JSON in the reply of a model: found whole or not at all, and never trusted.
+
+A reply may stand in a fence, between prose, or come as several values. What looks like JSON and
+is not (cut off, a key twice, a stray quote) is an :class:`Unparsed` that says where, so that the
+model can be asked again: picking the readable pieces out of a broken list would lose the rest
+without anybody noticing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from memantics.core.task import Unparsed
+
+MAX_REPLY = 2_000_000
+Shape = TypeVar("Shape", bound=BaseModel)
+
+_START = re.compile(r"\{\s*(?=[\"}])|\[\s*(?=[\[{\"\]])")
+_THOUGHT = "</think>"
+# Unseen characters that can reorder or split what people read; joiners of scripts stay out of
+# this, and so do emoji selectors.
+_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+_COMPLAINTS = 3
+
+
+def find_values(text: str) -> list[JsonValue]:
+    """Every JSON object and array of a reply, in order; prose and fences around them are passed.
+
+    >>> find_values('Sure! {"name": "a } inside"} and [{"name": "b"}]. Bye [1]')
+    [{'name': 'a } inside'}, [{'name': 'b'}]]
+    >>> find_values('[{"name": "a"}, {"name": "b')
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: the JSON is cut off before its end: write less
+    """
+    if len(text) > MAX_REPLY:
+        raise Unparsed(f"the reply has {len(text):,} characters: write at most {MAX_REPLY:,}")
+    text = text.rpartition(_THOUGHT)[2]
+    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+    values: list[JsonValue] = []
+    place = 0
+    while (match := _START.search(text, place)) is not None:
+        try:
+            value, place = decoder.raw_decode(text, match.start())
+        except RecursionError:
+            raise Unparsed("the JSON is nested too deeply") from None
+        except json.JSONDecodeError as error:
+            if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+                raise Unparsed("the JSON is cut off before its end: write less") from None
+            near = " ".join(text[max(0, error.pos - 20) : error.pos + 20].split())
+            raise Unparsed(f"not valid JSON: {error.msg} near {near!r}") from None
+        except ValueError as error:
+            raise Unparsed(f"not valid JSON: {error}") from None
+        values.append(value)
+    return values
+
+
+def read_object(text: str, shape: type[Shape]) -> Shape:
+    """The one JSON object of a reply, checked against its shape.
+
+    >>> class Answer(BaseModel, extra="forbid"):
+    ...     letter: str
+    >>> read_object('Here you are: {"letter": "B"}', Answer).letter
+    'B'
+    >>> read_object('{"letter": "B"} or rather {"letter": "C"}', Answer)
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: the reply holds 2 JSON values: give exactly one
+    """
+    return conform_value(shape, take_one(find_values(text)))
+
+
+def take_one(values: list[JsonValue]) -> JsonValue:
+    """The only value; empty ones and repetitions of the same value do not count."""
+    full = [value for value in values if value] or values[:1]
+    different = {json.dumps(value, sort_keys=True): value for value in full}
+    if not different:
+        raise Unparsed("the reply holds no JSON")
+    if len(different) > 1:
+        raise Unparsed(f"the reply holds {len(different)} JSON values: give exactly one")
+    return full[0]
+
+
+def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
+    """Check a value of a reply; the complaint names the first fields that are wrong."""
+    try:
+        return shape.model_validate(value, strict=True)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        lines = [
+            f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}"
+            for one in found[:_COMPLAINTS]
+        ]
+        more = f" (and {len(found) - _COMPLAINTS} more)" if len(found) > _COMPLAINTS else ""
+        raise Unparsed("; ".join(lines) + more) from None
+
+
+def clean_line(text: str, longest: int = 2000) -> str:
+    r"""A text of a model as one safe line: no control, bidi or lone surrogate characters.
+
+    >>> clean_line("a\u202e cat \ud800\n with  hat")
+    'a cat \ufffd with hat'
+    """
+    text = _UNSEEN.sub("", text[: longest * 4])
+    text = "".join(_mend(char) for char in text)
+    return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
+
+
+def _mend(char: str) -> str:
+    kind = unicodedata.category(char)
+    if kind == "Cs":
+        return "\N{REPLACEMENT CHARACTER}"
+    return " " if kind in ("Cc", "Zl", "Zp") else char
+
+
+def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Refuse a key that comes twice: the standard reader would drop the first without a word."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} comes twice in one object")
+    return made
+
+
+def _no_constant(name: str) -> JsonValue:
+    raise ValueError(f"{name} is no JSON value")

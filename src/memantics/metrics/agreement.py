@@ -1,0 +1,154 @@
+"""How far people agree, beyond chance.
+
+Ratings are rows, one a unit (a meme), of labels by rater in fixed columns; None is "did not
+rate". Every function returns None where its coefficient is undefined: too little data, or no
+variation at all (then chance agreement is total and nothing can exceed it).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from itertools import combinations
+from typing import Literal
+
+Label = Hashable
+Row = Sequence[Label | None]
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def pairwise_agreement(rows: Sequence[Row]) -> float | None:
+    """Mean over units of the share of rater pairs that agree; units with one rating do not count.
+
+    >>> pairwise_agreement([["a", "a", "b"], ["a", "a", None]])
+    0.6666666666666666
+    """
+    shares = [_pair_share(labels) for row in rows if len(labels := _given(row)) > 1]
+    return sum(shares) / len(shares) if shares else None
+
+
+def complete_agreement(rows: Sequence[Row]) -> float | None:
+    """Share of units with at least two ratings on which all raters say the same.
+
+    >>> complete_agreement([["a", "a", "b"], ["a", "a", None], ["b", None, None]])
+    0.5
+    """
+    units = [labels for row in rows if len(labels := _given(row)) > 1]
+    return sum(len(set(labels)) == 1 for labels in units) / len(units) if units else None
+
+
+def cohen_kappa(first: Row, second: Row) -> float | None:
+    """Cohen's kappa of two raters over the units that both rated.
+
+    >>> round(cohen_kappa(list("aabbab"), list("aabbba")), 4)
+    0.3333
+    """
+    pairs = [
+        (one, other)
+        for one, other in zip(first, second, strict=True)
+        if one is not None and other is not None
+    ]
+    if not pairs:
+        return None
+    n = len(pairs)
+    observed = sum(one == other for one, other in pairs) / n
+    ours, theirs = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    expected = sum(ours[label] * theirs[label] for label in ours) / n**2
+    return _beyond_chance(observed, expected)
+
+
+def mean_cohen_kappa(rows: Sequence[Row]) -> float | None:
+    """Mean of Cohen's kappa over all pairs of raters for whom it is defined (Light's kappa).
+
+    >>> rows = [["a", "a"], ["a", "a"], ["b", "b"], ["b", "a"]]
+    >>> mean_cohen_kappa(rows)
+    0.5
+    """
+    columns = list(zip(*rows, strict=True))
+    kappas = [
+        kappa
+        for first, second in combinations(columns, 2)
+        if (kappa := cohen_kappa(first, second)) is not None
+    ]
+    return sum(kappas) / len(kappas) if kappas else None
+
+
+def fleiss_kappa(rows: Sequence[Row]) -> float | None:
+    """Fleiss' kappa. It needs one number of ratings for all units: the most common one counts.
+
+    Units with another number of ratings (work in progress) are left out.
+
+    >>> round(fleiss_kappa([["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]), 4)
+    0.55
+    """
+    units = [labels for row in rows if len(labels := _given(row)) > 1]
+    if not units:
+        return None
+    sizes = Counter(map(len, units))
+    size = max(sizes, key=lambda k: (sizes[k], k))
+    units = [labels for labels in units if len(labels) == size]
+    observed = sum(map(_pair_share, units)) / len(units)
+    totals = Counter(label for labels in units for label in labels)
+    expected = sum((count / (size * len(units))) ** 2 for count in totals.values())
+    return _beyond_chance(observed, expected)
+
+
+def krippendorff_alpha(rows: Sequence[Row], level: Level = "nominal") -> float | None:
+    """Krippendorff's alpha; raters may miss units. Ordinal and interval need numbers.
+
+    >>> rows = [[1, 1, None], [2, 2, 3], [3, 3, 3], [3, 3, 3], [2, 2, 2], [1, 2, 3]]
+    >>> round(krippendorff_alpha(rows), 4), round(krippendorff_alpha(rows, "interval"), 4)
+    (0.5556, 0.6049)
+    """
+    units = [labels for row in rows if len(labels := _given(row)) > 1]
+    totals = Counter(label for labels in units for label in labels)
+    n = sum(totals.values())
+    if n < 2 or len(totals) < 2:
+        return None
+    distance = _distance(level, totals)
+    observed = sum(
+        distance(one, other) * 2 / (len(labels) - 1)
+        for labels in units
+        for one, other in combinations(labels, 2)
+    )
+    expected = sum(
+        2 * totals[one] * totals[other] * distance(one, other)
+        for one, other in combinations(totals, 2)
+    )
+    return 1 - (n - 1) * observed / expected if expected else None
+
+
+def _distance(level: Level, totals: Counter[Label]) -> Callable[[Label, Label], float]:
+    """Squared differences: unequal, by rank, or by value."""
+    if level == "nominal":
+        return lambda one, other: float(one != other)
+    values = {label: _number(label) for label in totals}
+    if level == "interval":
+        return lambda one, other: (values[one] - values[other]) ** 2
+    ranked = sorted(totals, key=lambda label: values[label])
+    middles: dict[Label, float] = {}
+    below = 0
+    for label in ranked:
+        middles[label] = below + totals[label] / 2
+        below += totals[label]
+    return lambda one, other: (middles[one] - middles[other]) ** 2
+
+
+def _number(label: Label) -> float:
+    if isinstance(label, int | float):
+        return float(label)
+    raise TypeError(f"ordinal and interval levels need numbers, not {label!r}")
+
+
+def _given(row: Row) -> list[Label]:
+    return [label for label in row if label is not None]
+
+
+def _pair_share(labels: Sequence[Label]) -> float:
+    size = len(labels)
+    agreeing = sum(count * (count - 1) for count in Counter(labels).values())
+    return agreeing / (size * (size - 1))
+
+
+def _beyond_chance(observed: float, expected: float) -> float | None:
+    return (observed - expected) / (1 - expected) if expected < 1 - 1e-12 else None

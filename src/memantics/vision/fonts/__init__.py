@@ -1,0 +1,1 @@
+"""The fonts that captions are set in."""

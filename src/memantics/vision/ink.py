@@ -1,0 +1,193 @@
+"""The letters of a caption: their pixels, their lines, their colours, and what lies behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memantics.vision.captions import Block, has_chinese
+from memantics.vision.colours import Colour, Mask, Pixels, tell_colours
+from memantics.vision.regions import PixelBox
+from memantics.vision.segmentation import FLAT, find_letters
+from memantics.vision.spacing import part_words
+from memantics.vision.typefaces import measure_stroke
+
+__all__ = ["Colour", "Ground", "Ink", "Mask", "Pixels", "find_ink", "find_zone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What lies behind a caption: its commonest colour, and whether it is all of that colour."""
+
+    colour: Colour
+    flat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """The letters of a caption.
+
+    ``zone`` is the box that belongs to the caption: nothing outside of it is ever changed.
+    ``mask`` covers the zone. ``box`` is the tight box around the ink and ``lines`` those of its
+    lines, in pixels of the image; ``texts`` are what they say, with spaces that the OCR lost.
+    ``outline_width`` is 0 where there is no outline.
+    """
+
+    zone: PixelBox
+    mask: Mask
+    box: PixelBox
+    lines: tuple[PixelBox, ...]
+    texts: tuple[str, ...]
+    ground: Ground
+    fill: Colour
+    outline: Colour
+    outline_width: float
+    stroke: float
+
+
+def find_zone(block: Block, size: tuple[int, int]) -> PixelBox:
+    """A caption's own box: OCR boxes cut off outlines and accents, so it is a little larger."""
+    left, top, right, bottom = block.box
+    pad = max(3, round(0.12 * block.line_height))
+    return (
+        max(0, left - pad),
+        max(0, top - pad),
+        min(size[0], right + pad),
+        min(size[1], bottom + pad),
+    )
+
+
+def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> Ink:
+    """Tell letters from what is behind them; ``others`` are boxes of other captions."""
+    size = (pixels.shape[1], pixels.shape[0])
+    zone = find_zone(block, size)
+    reach = max(4, round(0.3 * block.line_height))
+    frame = (
+        max(0, zone[0] - reach),
+        max(0, zone[1] - reach),
+        min(size[0], zone[2] + reach),
+        min(size[1], zone[3] + reach),
+    )
+    crop = pixels[frame[1] : frame[3], frame[0] : frame[2]]
+    inside, around = _mark(crop.shape[:2], frame, block, zone), _mark_around(frame, zone, others)
+    lines_read = [(line.text, _shift(line.box, frame)) for line in block.lines]
+    whole, shade = find_letters(crop, inside, around, () if block.vertical else lines_read)
+    x, y = zone[0] - frame[0], zone[1] - frame[1]
+    own = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
+    lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
+    ground = _judge_ground(crop[own], whole[own])
+    fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
+    body = _find_body(crop, whole, fill, outline if width else ground.colour)
+    texts = tuple(
+        _space(line.text, body[own], _shift(box, zone))
+        for line, box in zip(block.lines, lines, strict=True)
+    )
+    return Ink(
+        zone=zone,
+        mask=whole[own],
+        box=_hull(lines),
+        lines=lines,
+        texts=texts,
+        ground=ground,
+        fill=fill,
+        outline=outline,
+        outline_width=width,
+        stroke=measure_stroke(body),
+    )
+
+
+def _space(text: str, body: Mask, box: PixelBox) -> str:
+    if has_chinese(text):
+        return text
+    part = body[max(0, box[1]) : box[3], max(0, box[0]) : box[2]]
+    return part_words(text, part.sum(axis=0).astype(np.float64))
+
+
+def _shift(box: PixelBox, frame: PixelBox) -> PixelBox:
+    return box[0] - frame[0], box[1] - frame[1], box[2] - frame[0], box[3] - frame[1]
+
+
+def _mark(shape: tuple[int, ...], frame: PixelBox, block: Block, zone: PixelBox) -> Mask:
+    """The lines' own boxes, a little grown, but within the zone."""
+    marked = np.zeros(shape[:2], bool)
+    grow = max(2, round(0.06 * block.line_height))
+    for line in block.lines:
+        left, top = max(zone[0], line.box[0] - grow), max(zone[1], line.box[1] - grow)
+        right, bottom = min(zone[2], line.box[2] + grow), min(zone[3], line.box[3] + grow)
+        marked[top - frame[1] : bottom - frame[1], left - frame[0] : right - frame[0]] = True
+    return marked
+
+
+def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) -> Mask:
+    around = np.ones((frame[3] - frame[1], frame[2] - frame[0]), bool)
+    for box in (zone, *others):
+        left, top = max(0, box[0] - frame[0]), max(0, box[1] - frame[1])
+        around[top : max(0, box[3] - frame[1]), left : max(0, box[2] - frame[0])] = False
+    return around
+
+
+def _judge_ground(own: Pixels, ink: Mask) -> Ground:
+    """What lies behind, from the pixels between the letters."""
+    import cv2
+
+    rest = cv2.dilate(ink.astype(np.uint8), np.ones((5, 5), np.uint8)) == 0
+    between = own[rest] if rest.sum() >= 20 else own.reshape(-1, 3)
+    red, green, blue = (int(value) for value in np.median(between, axis=0))
+    gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
+    return Ground((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
+
+
+def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
+    """The letters without outline and soft edges: nearer to the fill than to what is ``beyond``."""
+    wide = crop.astype(np.int32)
+    own = ((wide - np.array(fill)) ** 2).sum(axis=2)
+    other = ((wide - np.array(beyond)) ** 2).sum(axis=2)
+    body: Mask = ink & (own < other)
+    return body
+
+
+def _part_rows(mask: Mask, zone: PixelBox, block: Block) -> list[PixelBox]:
+    """The boxes of lines, cut where the ink between two rows is thinnest: OCR boxes overlap."""
+    boxes = [list(line.box) for line in block.lines]
+    if block.vertical:
+        return [line.box for line in block.lines]
+    ink = mask.sum(axis=1)
+    for i, upper in enumerate(boxes):
+        for lower in boxes[i + 1 :]:
+            high, low = (upper[1] + upper[3]) // 2, (lower[1] + lower[3]) // 2
+            apart = low - high > 0.5 * min(upper[3] - upper[1], lower[3] - lower[1])
+            beside = min(upper[2], lower[2]) > max(upper[0], lower[0])
+            if apart and beside and upper[3] + 6 > lower[1]:
+                between = ink[high - zone[1] : low - zone[1]]
+                thin = np.flatnonzero(between == between.min())
+                cut = high + int(thin[len(thin) // 2])
+                upper[3], lower[1] = cut - 3, cut + 3
+    return [(box[0], box[1], box[2], box[3]) for box in boxes]
+
+
+def _tighten(mask: Mask, zone: PixelBox, box: PixelBox) -> PixelBox:
+    """The box around the ink of one line; stray specks do not count."""
+    left, top = max(0, box[0] - zone[0] - 3), max(0, box[1] - zone[1] - 3)
+    part = mask[top : box[3] - zone[1] + 3, left : box[2] - zone[0] + 3]
+    rows, columns = part.sum(axis=1), part.sum(axis=0)
+    if not rows.size or rows.max() < 2:
+        return box
+    ys = np.flatnonzero(rows >= max(1, 0.02 * rows.max()))
+    xs = np.flatnonzero(columns >= 1)
+    return (
+        zone[0] + left + int(xs[0]),
+        zone[1] + top + int(ys[0]),
+        zone[0] + left + int(xs[-1]) + 1,
+        zone[1] + top + int(ys[-1]) + 1,
+    )
+
+
+def _hull(boxes: tuple[PixelBox, ...]) -> PixelBox:
+    return (
+        min(box[0] for box in boxes),
+        min(box[1] for box in boxes),
+        max(box[2] for box in boxes),
+        max(box[3] for box in boxes),
+    )

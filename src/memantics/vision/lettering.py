@@ -1,0 +1,158 @@
+"""How a caption is set: measured on the old one, so that the new one looks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+from memantics.vision.captions import Block
+from memantics.vision.ink import Colour, Ink, Mask, Pixels
+from memantics.vision.panels import Panel
+from memantics.vision.regions import PixelBox
+from memantics.vision.typefaces import Shape, Typeface, match_face
+
+Alignment = Literal["left", "centre", "right"]
+Kind = Literal["bar", "overlay", "bubble"]
+_SLACK = 0.03
+_SMALL = 320
+
+
+@dataclass(frozen=True, slots=True)
+class Lettering:
+    """The look of a caption.
+
+    ``size`` is the font size in pixels at which the old text comes out as high as it was, and
+    ``pitch`` the distance of its lines as a share of that. ``kind`` says where it stands: on a
+    plain bar across the picture, on the picture itself, or in a bubble or label.
+    """
+
+    face: Typeface
+    size: float
+    pitch: float
+    fill: Colour
+    outline: Colour
+    outline_width: float
+    align: Alignment
+    upper: bool
+    vertical: bool
+    kind: Kind
+    rows: int
+
+
+def measure_lettering(
+    pixels: Pixels, block: Block, ink: Ink, panels: Sequence[Panel] = ()
+) -> Lettering:
+    """Measure the look of a caption from its lines and their ink."""
+    rows = _join_rows(block, ink)
+    texts = [text for text, _ in rows]
+    edge = 2 * ink.outline_width
+    heights = [max(4.0, box[3] - box[1] - edge) for _, box in rows]
+    shapes = [
+        Shape(max(1.0, box[2] - box[0] - edge) / height, ink.stroke / height)
+        for (_, box), height in zip(rows, heights, strict=True)
+    ]
+    if block.vertical:
+        wide = max(4.0, ink.box[2] - ink.box[0] - edge)
+        texts, shapes = ["".join(texts)[:1]], [Shape(1.0, ink.stroke / wide)]
+        heights = [wide]
+    face = match_face(texts, shapes)
+    sizes = [h / _ink_height(face, text) for text, h in zip(texts, heights, strict=True)]
+    size = float(median(sizes))
+    steps = [b[1][1] - a[1][1] for a, b in pairwise(rows)]
+    pitch = float(median(steps)) / size if steps and not block.vertical else face.pitch
+    letters = [c for c in block.text if c.isalpha() and c.upper() != c.lower()]
+    upper = len(letters) >= 2 and sum(c.isupper() for c in letters) >= 0.9 * len(letters)
+    return Lettering(
+        face=face,
+        size=size,
+        pitch=min(1.8, max(0.85, pitch)),
+        fill=ink.fill,
+        outline=ink.outline,
+        outline_width=ink.outline_width,
+        align=_find_alignment([box for _, box in rows]),
+        upper=upper,
+        vertical=block.vertical,
+        kind=_find_kind(pixels, block, ink, panels),
+        rows=len(rows),
+    )
+
+
+def _join_rows(block: Block, ink: Ink) -> list[tuple[str, PixelBox]]:
+    """Lines as they are seen: boxes beside each other are one row."""
+    rows: list[tuple[str, PixelBox]] = []
+    for line, box in zip(block.lines, ink.lines, strict=True):
+        if rows and not block.vertical:
+            text, last = rows[-1]
+            shared = min(last[3], box[3]) - max(last[1], box[1])
+            if shared > 0.5 * min(last[3] - last[1], box[3] - box[1]):
+                hull = (
+                    min(last[0], box[0]),
+                    min(last[1], box[1]),
+                    max(last[2], box[2]),
+                    max(last[3], box[3]),
+                )
+                rows[-1] = (f"{text} {line.text.strip()}", hull)
+                continue
+        rows.append((line.text.strip(), box))
+    return rows
+
+
+def _ink_height(face: Typeface, text: str) -> float:
+    """The height of a text's ink, as a share of the font size."""
+    _, top, _, bottom = face.at(100).getbbox(text)
+    return max(0.05, (bottom - top) / 100)
+
+
+def _find_alignment(rows: Sequence[PixelBox]) -> Alignment:
+    """The edge on which rows agree best; one row says nothing, so it counts as centred."""
+    if len(rows) < 2:
+        return "centre"
+    wide = max(box[2] - box[0] for box in rows)
+    spreads: dict[Alignment, float] = {
+        "centre": float(np.ptp([(box[0] + box[2]) / 2 for box in rows])),
+        "left": float(np.ptp([box[0] for box in rows])),
+        "right": float(np.ptp([box[2] for box in rows])),
+    }
+    best = min(spreads, key=lambda edge: spreads[edge])
+    return best if spreads[best] + _SLACK * wide < spreads["centre"] else "centre"
+
+
+def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
+    """The area of one colour on which a caption stands, at a reduced size.
+
+    Letters do not divide their own ground. Callers scale it back to the size that they need.
+    """
+    import cv2
+
+    height, width = pixels.shape[:2]
+    scale = min(1.0, _SMALL / max(height, width))
+    size = (max(8, round(width * scale)), max(8, round(height * scale)))
+    small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
+    plain = np.abs(small.astype(np.int16) - np.array(ink.ground.colour)).max(axis=2) <= 20
+    left, top, right, bottom = (round(value * scale) for value in ink.zone)
+    plain[top : bottom + 1, left : right + 1] = True
+    _, parts = cv2.connectedComponents(plain.astype(np.uint8), connectivity=4)
+    middle = (min(size[1] - 1, (top + bottom) // 2), min(size[0] - 1, (left + right) // 2))
+    own: Mask = parts == parts[middle]
+    return own
+
+
+def _find_kind(pixels: Pixels, block: Block, ink: Ink, panels: Sequence[Panel]) -> Kind:
+    """Where a caption stands, told from the plain ground that it can reach."""
+    if ink.outline_width or not ink.ground.flat:
+        return "overlay"
+    own = find_plain_ground(pixels, ink)
+    columns, rows = np.flatnonzero(own.any(axis=0)), np.flatnonzero(own.any(axis=1))
+    panel = panels[block.panel] if block.panel < len(panels) else Panel(0, 0, 1, 1)
+    reach = (columns[-1] - columns[0] + 1) / max(1.0, (panel.right - panel.left) * own.shape[1])
+    tall = (rows[-1] - rows[0] + 1) / own.shape[0]
+    if reach >= 0.93:
+        scale = own.shape[0] / pixels.shape[0]
+        beside = own[int(ink.box[1] * scale) : int(ink.box[3] * scale) + 1].mean()
+        return "bar" if beside >= 0.97 or tall < 0.4 else "overlay"
+    return "bubble" if reach < 0.85 and tall < 0.7 else "overlay"

@@ -1,0 +1,126 @@
+"""A meme as a page: its panels and captions measured, and captions set anew in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image
+
+from memantics.vision.captions import Block, TextLine, find_blocks, has_chinese
+from memantics.vision.ink import Ink, Mask, Pixels, find_ink
+from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
+from memantics.vision.panels import Panel, find_panels
+from memantics.vision.regions import PixelBox
+from memantics.vision.removal import remove_ink
+from memantics.vision.typesetting import calibrate, count_fitting, draw_text, fit_text
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A caption with its letters and their look."""
+
+    block: Block
+    ink: Ink
+    lettering: Lettering
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.block.text
+
+    @property
+    def budget(self) -> int:
+        """About how many characters its place holds; the old text fits in any case."""
+        return max(len(self.text), count_fitting(self.lettering, self.ink.box))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A meme's structure: what reappraisal must not move."""
+
+    size: tuple[int, int]
+    panels: tuple[Panel, ...]
+    captions: tuple[Caption, ...]
+
+    @property
+    def language(self) -> str:
+        """``zh`` where most captions have Chinese characters, else ``en``."""
+        chinese = sum(len(c.text) for c in self.captions if has_chinese(c.text))
+        return "zh" if 2 * chinese > sum(len(c.text) for c in self.captions) else "en"
+
+
+def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
+    """Measure a meme, given the lines of text that an OCR found on it."""
+    pixels: Pixels = np.asarray(image.convert("RGB"))
+    panels = find_panels(image)
+    blocks = find_blocks(lines, panels, image.size)
+    captions = []
+    for found in blocks:
+        others = [other.box for other in blocks if other is not found]
+        ink = find_ink(pixels, found, others)
+        spaced = zip(found.lines, ink.texts, strict=True)
+        block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
+        lettering = measure_lettering(pixels, block, ink, panels)
+        captions.append(Caption(block, ink, calibrate(block.text, lettering, ink.box)))
+    return Page(image.size, panels, tuple(captions))
+
+
+def erase_captions(image: Image.Image, captions: Iterable[Caption]) -> Image.Image:
+    """The picture without some of its captions."""
+    pixels: Pixels = np.array(image.convert("RGB"))
+    for caption in captions:
+        remove_ink(pixels, caption.ink)
+    return Image.fromarray(pixels)
+
+
+def set_caption(image: Image.Image, caption: Caption, text: str) -> tuple[Image.Image, PixelBox]:
+    """Set a text in the place and the look of a caption; return the box of the new ink too."""
+    setting = fit_text(text, caption.lettering, caption.ink.box)
+    pixels: Pixels = np.array(image.convert("RGB"))
+    box = draw_text(pixels, caption.ink, caption.lettering, setting)
+    return Image.fromarray(pixels), box
+
+
+def mask_captions(size: tuple[int, int], captions: Iterable[Caption]) -> Mask:
+    """The zones of captions: nothing outside of them changes when they are set anew."""
+    mask: Mask = np.zeros((size[1], size[0]), bool)
+    for caption in captions:
+        left, top, right, bottom = caption.ink.zone
+        mask[top:bottom, left:right] = True
+    return mask
+
+
+def mask_pictures(image: Image.Image, page: Page) -> Mask:
+    """What may be repainted: panels, but no gutters, and no bars and bubbles with captions."""
+    width, height = page.size
+    mask: Mask = np.zeros((height, width), bool)
+    for panel in page.panels:
+        left, top = round(panel.left * width), round(panel.top * height)
+        mask[top : round(panel.bottom * height), left : round(panel.right * width)] = True
+    pixels: Pixels = np.asarray(image.convert("RGB"))
+    for caption in page.captions:
+        if caption.lettering.kind != "overlay":
+            ground = Image.fromarray(find_plain_ground(pixels, caption.ink)).resize(page.size)
+            # A plain ground that is most of the picture is no bar: stickers stand on white.
+            if np.asarray(ground).mean() < 0.4:
+                mask &= ~np.asarray(ground)
+            left, top, right, bottom = caption.ink.zone
+            mask[top:bottom, left:right] = False
+    return mask
+
+
+def restore_ink(
+    image: Image.Image, source: Image.Image, captions: Iterable[Caption]
+) -> Image.Image:
+    """Put the letters of captions that stay back on a picture that was repainted."""
+    import cv2
+
+    pixels: Pixels = np.array(image.convert("RGB"))
+    old: Pixels = np.asarray(source.convert("RGB"))
+    for caption in captions:
+        left, top, right, bottom = caption.ink.zone
+        letters = cv2.dilate(caption.ink.mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+        pixels[top:bottom, left:right][letters] = old[top:bottom, left:right][letters]
+    return Image.fromarray(pixels)

@@ -1,0 +1,197 @@
+"""Which pixels are letters: colours that a caption has and its surroundings lack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.vision.colours import Mask, Pixels
+from memantics.vision.regions import PixelBox
+from memantics.vision.template import lay_text
+from memantics.vision.typefaces import measure_stroke
+
+Shade = NDArray[np.int64]
+FLAT = 24  # channels of one colour differ by less, also in a JPEG
+_ENRICHED = 1.7
+_MATCH = 0.22  # of a drawn text with the picture: less is chance
+
+
+def find_letters(
+    crop: Pixels, inside: Mask, around: Mask, lines: Sequence[tuple[str, PixelBox]]
+) -> tuple[Mask, Shade | None]:
+    """The letters of a caption: ``inside`` marks its lines, ``around`` what surrounds them.
+
+    ``lines`` are the texts that were read, with their boxes in the crop. The second value is the
+    colour of the letters where finding them told it.
+    """
+    ring = crop[around] if around.any() else crop[~inside]
+    found, shade = _find_on_plain(crop, ring), None
+    if found is None:
+        found, shade = _find_on_picture(crop, inside, ring, lines)
+    return _keep_letters(_fill_hollows(crop, found), inside), shade
+
+
+def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
+    """Letters on one ground: what differs more than the ground itself does. None: it is not one."""
+    if not len(ring):
+        return None
+    middle = np.median(ring, axis=0)
+    gaps = np.abs(ring.astype(np.int16) - middle).max(axis=1)
+    if (gaps <= FLAT).mean() < 0.93:
+        return None
+    limit = float(np.clip(np.percentile(gaps, 90) + 10, 12, 2 * FLAT))
+    found: Mask = np.abs(crop.astype(np.int16) - middle).max(axis=2) > limit
+    return found
+
+
+def _find_on_picture(
+    crop: Pixels, inside: Mask, ring: Pixels, lines: Sequence[tuple[str, PixelBox]]
+) -> tuple[Mask, Shade | None]:
+    """Letters on a picture: one colour that many pixels share exactly, in thin strokes.
+
+    The colour is told by laying the text over the picture where that matches, else by how common
+    and how thin each colour is.
+
+    Further colours that the surroundings lack count where they lie beside it: outlines, shadows.
+    """
+    import cv2
+
+    coarse = (crop // 8).astype(np.int32)
+    keys = coarse[..., 0] * 1024 + coarse[..., 1] * 32 + coarse[..., 2]
+    within, without = _spread(keys[inside]), _spread(ring // 8)
+    height = float(inside.any(axis=1).sum())
+    best, letters, shade = 0.0, np.zeros(inside.shape, bool), None
+    for peak in _find_peaks(within):
+        colour = np.array(peak) * 8 + 4
+        near = np.abs(crop.astype(np.int16) - colour).max(axis=2) <= 30
+        gain = min(8.0, within[peak] / (without[peak] + 0.01))
+        rest = crop[inside & ~near]
+        clear = np.abs(np.median(rest, axis=0) - colour).max() / 255 if len(rest) else 0.0
+        score = _judge_letters(near, inside, height) * gain * (0.2 + clear)
+        if score > best:
+            best, letters, shade = score, near, colour
+    laid = _find_by_shape(crop, inside, lines)
+    if laid is not None:
+        letters, shade = laid
+    enriched = (within >= 0.004) & (within >= _ENRICHED * (without + 0.004))
+    reach = 2 * max(1, round(0.05 * height)) + 1
+    beside = cv2.dilate((letters & inside).astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
+    unlike: Mask = letters | (enriched.reshape(-1)[keys] & beside)
+    return unlike, shade
+
+
+def _find_by_shape(
+    crop: Pixels, inside: Mask, lines: Sequence[tuple[str, PixelBox]]
+) -> tuple[Mask, Shade] | None:
+    """Pixels of the letters' colour near to where the text should be; None: nothing matches."""
+    import cv2
+
+    found: Mask = np.zeros(inside.shape, bool)
+    colour: Shade = np.zeros(3, np.int64)
+    for text, box in lines:
+        match = lay_text(crop, text, box)
+        if match.quality < _MATCH or not match.body.any():
+            return None
+        colour = _find_gain(crop, match.body, box)
+        near = np.abs(crop.astype(np.int16) - colour).max(axis=2) <= 44
+        reach = 2 * max(2, round(0.09 * (box[3] - box[1]))) + 1
+        beside = cv2.dilate(match.body.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
+        found |= near & beside
+    return (found, colour) if found.any() else None
+
+
+def _find_gain(crop: Pixels, body: Mask, box: PixelBox) -> Shade:
+    """The colour that the letters' places have most and the rest of their line has least."""
+    line = np.zeros(body.shape, bool)
+    line[max(0, box[1]) : box[3], max(0, box[0]) : box[2]] = True
+    gain = _spread(crop[body] // 8) - _spread(crop[line & ~body] // 8)
+    return np.array(np.unravel_index(int(gain.argmax()), gain.shape)) * 8 + 4
+
+
+def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
+    """The commonest colours (in bins of 8) that are not neighbours of each other."""
+    peaks: list[tuple[int, int, int]] = []
+    for key in np.argsort(shares, axis=None)[::-1][:2000]:
+        red, green, blue = (int(part) for part in np.unravel_index(key, shares.shape))
+        if shares[red, green, blue] < 0.02 or len(peaks) >= 8:
+            break
+        if all(max(abs(red - p[0]), abs(green - p[1]), abs(blue - p[2])) > 4 for p in peaks):
+            peaks.append((red, green, blue))
+    return peaks
+
+
+def _judge_letters(near: Mask, inside: Mask, height: float) -> float:
+    """How much some pixels of one colour look like letters: thin, and all along the lines."""
+    own: Mask = np.logical_and(near, inside)
+    share = own.sum() / max(1, inside.sum())
+    if not 0.04 <= share <= 0.62:
+        return 0.0
+    rows, columns = inside.any(axis=1), inside.any(axis=0)
+    # OCR boxes are loose: strokes need not reach their edges.
+    along = min(1.0, float(np.max(own, axis=0)[columns].mean()) / 0.7)
+    down = min(1.0, float(np.max(own, axis=1)[rows].mean()) / 0.55)
+    thin = measure_stroke(own) / max(1.0, height)
+    return float((along * down) ** 2 * np.exp(-max(0.0, thin - 0.12) * 14))
+
+
+def _fill_hollows(crop: Pixels, ink: Mask) -> Mask:
+    """Add what ink encloses unless it looks like the ground: pale letters on a pale ground."""
+    import cv2
+
+    open_ground = ~ink
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(
+        open_ground.astype(np.uint8), connectivity=4
+    )
+    if count <= 2:
+        return ink
+    largest = int(stats[1:, cv2.CC_STAT_AREA].argmax()) + 1
+    outer = set(np.unique(np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])))
+    area = np.maximum(1, stats[:, cv2.CC_STAT_AREA])
+    means = np.stack(
+        [
+            np.bincount(parts.reshape(-1), crop[..., i].reshape(-1), minlength=count) / area
+            for i in range(3)
+        ],
+        axis=1,
+    )
+    ground = np.median(crop[parts == largest], axis=0)
+    hollow = np.abs(means - ground).max(axis=1) > 14
+    hollow[list(outer)] = False
+    hollow[[0, largest]] = False
+    filled: Mask = ink | hollow[parts]
+    return filled
+
+
+def _spread(colours: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Shares of colours in bins of 8, each counted in the bins beside it too."""
+    keys = colours
+    if colours.ndim == 2:
+        wide = colours.astype(np.int32)
+        keys = wide[:, 0] * 1024 + wide[:, 1] * 32 + wide[:, 2]
+    cube = np.bincount(keys.reshape(-1), minlength=32768).reshape(32, 32, 32).astype(np.float64)
+    for axis in range(3):
+        padded = np.pad(cube, [(1, 1) if each == axis else (0, 0) for each in range(3)])
+        low, middle, high = (np.take(padded, range(i, i + 32), axis=axis) for i in range(3))
+        cube = low + middle + high
+    shares: NDArray[np.float64] = cube / max(1, keys.size)
+    return shares
+
+
+def _keep_letters(whole: Mask, inside: Mask) -> Mask:
+    """Drop what only reaches into the caption: things that lie mostly outside of its lines."""
+    import cv2
+
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(
+        whole.astype(np.uint8), connectivity=8
+    )
+    held = np.bincount(parts[inside], minlength=count)
+    area = stats[:, cv2.CC_STAT_AREA]
+    good = held >= 0.6 * area
+    good[0] = False
+    kept: Mask = good[parts] & inside
+    # A letter that touches a thing of the picture shares its component: keep what is inside.
+    if kept.sum() < 0.35 * (whole & inside).sum():
+        return whole & inside
+    return kept

@@ -1,0 +1,212 @@
+"""Setting a caption anew: the text is broken, sized and stretched until it fills its old box."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from memantics.core.errors import InputError
+from memantics.vision.captions import has_chinese
+from memantics.vision.ink import Ink, Mask, Pixels
+from memantics.vision.lettering import Lettering
+from memantics.vision.regions import PixelBox
+from memantics.vision.typefaces import Typeface, find_face
+from memantics.vision.wrapping import break_lines, split_pieces
+
+NARROWEST, WIDEST = 0.78, 1.28  # how far letters may be pressed together or drawn apart
+_LARGEST = 1.3  # of the old size
+_SMALLEST = 0.45
+LEGIBLE = 9.0  # pixels
+_MOST_LINES = 8
+_LOOSEST = 1.45  # of the old distance of lines
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A text made to fit: its lines, font size, stretch and distance of lines in pixels.
+
+    ``width`` and ``height`` are those of the ink, with its outline.
+    """
+
+    lines: tuple[str, ...]
+    face: Typeface
+    size: float
+    stretch: float
+    step: float
+    width: float
+    height: float
+
+
+def fit_text(text: str, lettering: Lettering, box: PixelBox, *, legible: bool = True) -> Setting:
+    """The best way to set a text in a box; where it would not be ``legible`` it is refused."""
+    shown = " ".join((text.upper() if lettering.upper else text).split())
+    if not shown:
+        raise InputError("a caption is empty", hint="give it a text, or keep the old one")
+    style = replace(lettering, face=find_face(shown, lettering.face))
+    if style.vertical:
+        settings = [_set_column(shown, style, box)]
+    else:
+        pieces = split_pieces(shown)
+        measure = style.face.at(100).getlength
+        broken = [break_lines(pieces, n, measure) for n in range(1, _MOST_LINES + 1)]
+        if has_chinese(shown) and " " in shown:
+            broken.append(tuple(shown.split(" ")))  # where the author broke it
+        settings = [_set_rows(lines, style, box) for lines in broken if lines]
+    best = min(settings, key=lambda each: _judge(each, style, box))
+    if legible and best.size < min(lettering.size, max(LEGIBLE, _SMALLEST * lettering.size)):
+        raise InputError(
+            f"the caption {text!r} is too long for its place",
+            hint=f"it holds about {count_fitting(lettering, box)} characters",
+        )
+    return best
+
+
+def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
+    """Take as size that at which the old text fits its old box: tilted letters look larger."""
+    try:
+        own = fit_text(text, lettering, box, legible=False)
+    except InputError:
+        return lettering
+    return replace(lettering, size=min(lettering.size, max(4.0, own.size)))
+
+
+def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> Setting:
+    """Give some lines the size at which they fill a box without leaving it."""
+    edge = 2 * style.outline_width
+    wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
+    width, first, last = _measure(lines, style.face)
+    tall = (len(lines) - 1) * style.pitch + (last - first)
+    size = min(high / tall, wide / (width * NARROWEST), _LARGEST * style.size)
+    stretch = min(WIDEST, max(NARROWEST, wide / (width * size)))
+    step = style.pitch * size
+    if len(lines) > 1:
+        step = min((high - (last - first) * size) / (len(lines) - 1), _LOOSEST * step)
+    height = (len(lines) - 1) * step + (last - first) * size
+    return Setting(
+        lines, style.face, size, stretch, step, width * size * stretch + edge, height + edge
+    )
+
+
+def _measure(lines: tuple[str, ...], face: Typeface) -> tuple[float, float, float]:
+    """At size 1: the widest ink, the top of the first line's ink, the bottom of the last's."""
+    font = face.at(100)
+    boxes = [font.getbbox(line) for line in lines]
+    widest = max(box[2] - box[0] for box in boxes)
+    return max(0.1, widest / 100), boxes[0][1] / 100, max(boxes[-1][3] / 100, boxes[0][1] / 100)
+
+
+def _set_column(text: str, style: Lettering, box: PixelBox) -> Setting:
+    """Characters one below the other, as in the old caption."""
+    edge = 2 * style.outline_width
+    wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
+    lines = tuple(c for c in text if not c.isspace())
+    size = min(wide / 0.94, high / max(1.0, 1.02 * len(lines) - 0.06), _LARGEST * style.size)
+    step = size
+    if len(lines) > 1:
+        step = min((high - 0.94 * size) / (len(lines) - 1), _LOOSEST * size)
+    stretch = min(WIDEST, max(1.0, wide / (0.94 * size)))
+    height = (len(lines) - 1) * step + 0.94 * size + edge
+    return Setting(lines, style.face, size, stretch, step, 0.94 * size * stretch + edge, height)
+
+
+def _judge(setting: Setting, style: Lettering, box: PixelBox) -> float:
+    """How far a setting is from the old caption: empty space, odd letters, another size."""
+    wide, high = box[2] - box[0], box[3] - box[1]
+    covered = min(1.0, setting.width / wide) * min(1.0, setting.height / high)
+    return (
+        2.0 * (1 - covered)
+        + 0.5 * abs(math.log(setting.stretch))
+        + 0.5 * abs(math.log(setting.size / style.size))
+        + 0.06 * abs(len(setting.lines) - style.rows) * (not style.vertical)
+        + 0.25 * sum(" " in line and has_chinese(line) for line in setting.lines)
+    )
+
+
+def count_fitting(lettering: Lettering, box: PixelBox) -> int:
+    """About how many characters fit: of Chinese where the font is Chinese, else of English.
+
+    Letters may shrink to two thirds of the old size, and be pressed together.
+    """
+    sample = "国" if lettering.face.chinese and not lettering.upper else "n"
+    em = lettering.face.at(100).getlength(sample * 10) / 1000
+    size = max(LEGIBLE, 0.67 * lettering.size)
+    wide, high = box[2] - box[0], box[3] - box[1]
+    if lettering.vertical:
+        return max(1, int(high / (size * 1.02)))
+    rows = max(1, int((high + 0.3 * size) / (lettering.pitch * size)))
+    return max(2, int(rows * wide / (em * NARROWEST * 1.08 * size)))
+
+
+def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) -> PixelBox:
+    """Draw a caption in place, inside its zone; return the box of its ink."""
+    left, top, right, bottom = ink.zone
+    size = (right - left, bottom - top)
+    box = (ink.box[0] - left, ink.box[1] - top, ink.box[2] - left, ink.box[3] - top)
+    body, outline = Image.new("L", size), Image.new("L", size)
+    starts = _place(setting, lettering, box)
+    for line, (x, y) in zip(setting.lines, starts, strict=True):
+        for layer, edge in ((body, 0.0), (outline, lettering.outline_width)):
+            if layer is body or edge:
+                _stamp(layer, line, setting, (x, y), edge)
+    own = Image.fromarray(pixels[top:bottom, left:right])
+    if lettering.outline_width:
+        own.paste(lettering.outline, mask=outline)
+    own.paste(lettering.fill, mask=body)
+    pixels[top:bottom, left:right] = np.asarray(own)
+    drawn = np.maximum(np.asarray(body), np.asarray(outline)) > 40
+    return _box_of(drawn, ink.zone)
+
+
+def _place(setting: Setting, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:
+    """Where the ink of each line begins (left, and the top of the whole line), in the zone."""
+    edge = style.outline_width
+    font = setting.face.at(setting.size)
+    free = (box[3] - box[1]) - setting.height
+    y = box[1] + free / 2 + edge
+    first = font.getbbox(setting.lines[0])[1]
+    starts = []
+    for row, line in enumerate(setting.lines):
+        spread = font.getbbox(line)
+        wide = (spread[2] - spread[0]) * setting.stretch + 2 * edge
+        gap = (box[2] - box[0]) - wide
+        share = {"left": 0.0, "centre": 0.5, "right": 1.0}[
+            "centre" if style.vertical else style.align
+        ]
+        up = (0.06 * setting.size) if style.vertical else first
+        starts.append((box[0] + gap * share + edge, y - up + row * setting.step))
+    return starts
+
+
+def _stamp(
+    layer: Image.Image, line: str, setting: Setting, place: tuple[float, float], edge: float
+) -> None:
+    """Draw one line, stretched, with its ink beginning at ``place``."""
+    font = setting.face.at(setting.size)
+    left, top, right, bottom = font.getbbox(line)
+    pad = math.ceil(edge) + 3
+    # The outline is as wide sideways as upwards: it is narrowed before the line is stretched.
+    plate = Image.new("L", (math.ceil(right - left) + 2 * pad, math.ceil(bottom - top) + 2 * pad))
+    ImageDraw.Draw(plate).text(
+        (pad - left, pad - top), line, font=font, fill=255, stroke_width=edge
+    )
+    wide = max(1, round(plate.width * setting.stretch))
+    if wide != plate.width:
+        plate = plate.resize((wide, plate.height), Image.Resampling.LANCZOS)
+    x, y = place[0] - pad * setting.stretch, place[1] + top - pad
+    spot = (round(x), round(y))
+    layer.paste(255, spot, mask=plate)
+
+
+def _box_of(mask: Mask, zone: PixelBox) -> PixelBox:
+    ys, xs = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(ys):
+        return (zone[0], zone[1], zone[0], zone[1])
+    return (
+        zone[0] + int(xs[0]),
+        zone[1] + int(ys[0]),
+        zone[0] + int(xs[-1]) + 1,
+        zone[1] + int(ys[-1]) + 1,
+    )
