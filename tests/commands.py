@@ -53,3 +53,9 @@ class Shell:
         assert len(lines) == 1, ran.err
         assert lines[0].startswith("error: ")
         return lines[0]
+
+    def done(self, *arguments: str | Path, **environment: str) -> str:
+        """Run what must succeed; return what it printed."""
+        ran = self.run(*arguments, **environment)
+        assert ran.code == 0, ran
+        return ran.out

@@ -118,6 +118,13 @@ def audit_benchmark(
         raise typer.Exit(1)
 
 
+def audit_data(name: str) -> Audit:
+    """What a benchmark's data say by themselves: no model is asked."""
+    benchmark, cards = _find(name)
+    subject = _open(benchmark, find_source(benchmark, None), None, {})
+    return asyncio.run(_audit(subject, cards, None))
+
+
 async def _audit(subject: Subject, cards: Sequence[TaskCard], inquiry: Inquiry | None) -> Audit:
     plain_settings = ModelSettings()
     trivial = Trivial(
@@ -164,7 +171,7 @@ def _open(
 ) -> Subject:
     release = benchmark.open(source)
     found = benchmark.survey(release)
-    own = benchmark.folder / "audit.py"
+    has_hooks = bool(benchmark.card.like) or (benchmark.folder / "audit.py").is_file()
 
     def make(card: TaskCard, chosen: Mapping[str, str], part: str, place: Source) -> Task:
         return TaskRef(benchmark, card).make(chosen, part, place, None)
@@ -176,7 +183,7 @@ def _open(
         release=release,
         complete=found.images_found >= found.images_expected,
         make=make,
-        hooks=read_hooks(benchmark.load_part("audit") if own.is_file() else None),
+        hooks=read_hooks(benchmark.load_part("audit") if has_hooks else None),
         published=read_published(benchmark.folder / "expected" / "published.json"),
         split=split,
         options=options,

@@ -67,7 +67,7 @@ def run(
     check_sample(limit, sample, seed)
     wish = Wish(data, split, limit, sample, seed or 0, invalid)
     asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    settings, prices = read_settings("--set", option), _read_price(price)
+    settings, prices = read_settings("--set", option), read_price(price)
     choices = list_choices(names, wish)
     check_options(settings, choices)
     models = {
@@ -162,7 +162,8 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
     return read
 
 
-def _read_price(text: str | None) -> tuple[float, float] | None:
+def read_price(text: str | None) -> tuple[float, float] | None:
+    """``IN,OUT`` of ``--price``: what a million tokens cost."""
     if text is None:
         return None
     try:

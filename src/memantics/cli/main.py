@@ -9,7 +9,26 @@ from typing import Annotated
 import typer
 
 from memantics import __version__
-from memantics.cli import audit, comparison, data, evaluation, humans, inspection, models, pun
+from memantics.cli import (
+    analyze,
+    annotate,
+    audit,
+    build,
+    build_captions,
+    build_chats,
+    build_intents,
+    collect,
+    comparison,
+    data,
+    detector,
+    evaluation,
+    humans,
+    inspection,
+    kb,
+    models,
+    publish,
+    pun,
+)
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
 app = typer.Typer(
@@ -19,16 +38,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+build.app.command("captions")(build_captions.build_captions)
+build.app.command("intents")(build_intents.build_intents)
+build.app.command("chats")(build_chats.make_chats)
+app.add_typer(build.app, name="build")
 app.add_typer(data.app, name="data")
+app.add_typer(annotate.app, name="annotate")
+app.add_typer(detector.app, name="detector")
+app.add_typer(kb.app, name="kb")
 app.add_typer(models.app, name="models")
 app.command("run")(evaluation.run)
+app.command("analyze")(analyze.analyze)
 app.command("score")(evaluation.score)
 app.command("report")(evaluation.report)
+app.command("collect")(collect.collect_memes)
 app.command("compare")(comparison.compare)
 app.command("audit")(audit.audit_benchmark)
 app.command("export-inspect")(inspection.export)
 app.command("humans")(humans.export_humans)
 app.command("pun")(pun.read_puns)
+app.command("publish")(publish.publish)
 
 
 def _version(value: bool) -> None:

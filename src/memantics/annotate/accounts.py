@@ -1,0 +1,359 @@
+"""Accounts, sessions and invitations. Passwords and tokens are stored only as hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.base import DAY, Ground, read_roles, write_roles
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.membership import join_project
+from memantics.annotate.records import Actor, Invitation, Preferences, Session
+from memantics.annotate.statement import Statement
+from memantics.annotate.workflow import ROLES
+
+SESSION_DAYS = 14
+LINK_SECONDS = 3600
+_NAME = re.compile(r"^[\w.@+-]{1,80}$")
+_FEWEST, _MOST = 10, 200
+_users, _sessions, _invitations = schema.users, schema.sessions, schema.invitations
+_WHO = Statement(
+    "SELECT u.id, u.name, u.admin, s.expires_at FROM sessions s JOIN users u ON u.id = s.user_id"
+    " WHERE s.token_hash = :hash AND s.kind = :kind AND s.expires_at > :now AND u.active"
+)
+
+
+class Accounts:
+    """Who somebody is."""
+
+    def __init__(self, ground: Ground, hasher: PasswordHasher | None = None) -> None:
+        self._ground = ground
+        self._hasher = hasher or PasswordHasher()
+        # Verified against when there is no such account, so that both cases take as long.
+        self._nobody = self._hasher.hash(secrets.token_hex(16))
+
+    def count(self) -> int:
+        """How many people have an account."""
+        with self._ground.db.read() as connection:
+            return int(connection.execute(sa.select(sa.func.count(_users.c.id))).scalar_one())
+
+    def create_first(self, name: str, password: str) -> Actor:
+        """The first account, an administrator; refused once there is any."""
+        hashed = self._hash(password)
+        with self._ground.db.write() as connection:
+            if connection.execute(sa.select(_users.c.id).limit(1)).first():
+                raise Forbidden("there is an account already")
+            actor = self._insert(connection, name, hashed, admin=True)
+            self._ground.log(connection, actor, "account.create", f"user:{actor.id}", first=True)
+        return actor
+
+    def create(self, actor: Actor, name: str, password: str, *, admin: bool = False) -> Actor:
+        """Another account; only administrators make them (others are invited)."""
+        hashed = self._hash(password)
+        with self._ground.db.write() as connection:
+            self._require_admin(connection, actor)
+            made = self._insert(connection, name, hashed, admin=admin)
+            self._ground.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
+        return made
+
+    def deactivate(self, actor: Actor, user: int) -> None:
+        """Close an account: its sessions end, what it answered stays."""
+        with self._ground.db.write() as connection:
+            self._require_admin(connection, actor)
+            if user == actor.id:
+                raise Forbidden("an administrator cannot close their own account")
+            connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
+            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
+            self._ground.log(connection, actor, "account.close", f"user:{user}")
+
+    def log_in(self, name: str, password: str) -> Session:
+        """A session for a name and its password."""
+        query = sa.select(_users).where(_users.c.name_key == name.casefold()[:80])
+        with self._ground.db.read() as connection:
+            row = connection.execute(query).one_or_none()
+        stored = row.password_hash if row and row.active and row.password_hash else None
+        if not self._verify(stored or self._nobody, password) or stored is None or row is None:
+            raise LoginFailed
+        rehash = self._hasher.check_needs_rehash(stored)
+        fresh = self._hasher.hash(password) if rehash else None
+        with self._ground.db.write() as connection:
+            if fresh:
+                change = sa.update(_users).where(_users.c.id == row.id)
+                connection.execute(change.values(password_hash=fresh))
+            expired = _sessions.c.expires_at < self._ground.clock()
+            connection.execute(sa.delete(_sessions).where(expired))
+            session = self._open(connection, Actor(row.id, row.name, bool(row.admin)))
+            self._ground.log(connection, session.actor, "session.begin", f"user:{row.id}")
+        return session
+
+    def actor_of(self, token: str) -> Actor:
+        """Whose session this is."""
+        with self._ground.db.read() as connection:
+            row = self._find(connection, token, "session")
+        return Actor(row.id, row.name, bool(row.admin))
+
+    def rotate(self, token: str) -> Session:
+        """A new token for a session; the old one dies."""
+        with self._ground.db.write() as connection:
+            row = self._find(connection, token, "session")
+            _drop(connection, token)
+            return self._open(connection, Actor(row.id, row.name, bool(row.admin)))
+
+    def log_out(self, token: str) -> None:
+        """End a session."""
+        with self._ground.db.write() as connection:
+            _drop(connection, token)
+
+    def change_password(self, actor: Actor, old: str, new: str) -> Session:
+        """A new password; every session of this person ends but the one returned."""
+        query = sa.select(_users.c.password_hash).where(_users.c.id == actor.id)
+        with self._ground.db.read() as connection:
+            stored = connection.execute(query).scalar_one_or_none()
+        if not stored or not self._verify(stored, old):
+            raise LoginFailed
+        hashed = self._hash(new)
+        with self._ground.db.write() as connection:
+            change = sa.update(_users).where(_users.c.id == actor.id)
+            connection.execute(change.values(password_hash=hashed))
+            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == actor.id))
+            self._ground.log(connection, actor, "account.password", f"user:{actor.id}")
+            return self._open(connection, actor)
+
+    def login_link(self, actor: Actor) -> str:
+        """A token that opens one session, once, within the hour."""
+        with self._ground.db.write() as connection:
+            return self._open(connection, actor, "link", LINK_SECONDS).token
+
+    def enter(self, token: str) -> Session:
+        """Use a login link."""
+        with self._ground.db.write() as connection:
+            row = self._find(connection, token, "link", what="link")
+            _drop(connection, token)
+            actor = Actor(row.id, row.name, bool(row.admin))
+            self._ground.log(connection, actor, "session.begin", f"user:{row.id}", link=True)
+            return self._open(connection, actor)
+
+    def preferences(self, actor: Actor) -> Preferences:
+        """What a person chose for themselves."""
+        query = sa.select(_users.c.preferences).where(_users.c.id == actor.id)
+        with self._ground.db.read() as connection:
+            text = connection.execute(query).scalar_one_or_none()
+        if text is None:
+            raise Forbidden
+        return Preferences.model_validate_json(text)
+
+    def set_preferences(self, actor: Actor, preferences: Preferences) -> None:
+        """Keep what a person chose."""
+        change = sa.update(_users).where(_users.c.id == actor.id)
+        with self._ground.db.write() as connection:
+            connection.execute(change.values(preferences=preferences.model_dump_json()))
+
+    def invite(
+        self,
+        actor: Actor,
+        project: int,
+        roles: Iterable[str],
+        *,
+        note: str = "",
+        days: float = 14,
+    ) -> str:
+        """A token that lets one person into a project; only its hash is kept."""
+        token = secrets.token_urlsafe(32)
+        text = write_roles(roles)
+        if not text:
+            raise AnswerError({"roles": f"choose at least one of {', '.join(ROLES)}"})
+        now = self._ground.clock()
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            entry = {
+                "token_hash": hash_token(token),
+                "project_id": project,
+                "roles": text,
+                "note": note[:300],
+                "created_by": actor.id,
+                "created_at": now,
+                "expires_at": now + days * DAY,
+                "revoked": False,
+            }
+            number = connection.execute(sa.insert(_invitations), entry).inserted_primary_key
+            subject = f"invitation:{number[0] if number else ''}"
+            self._ground.log(
+                connection, actor, "invitation.create", subject, project=project, roles=text
+            )
+        return token
+
+    def invitation(self, token: str) -> Invitation:
+        """What an invitation offers, while it is valid."""
+        with self._ground.db.read() as connection:
+            return _view(self._find_invitation(connection, token), self._ground.clock())
+
+    def accept(self, token: str, name: str, password: str) -> Session:
+        """Make an account out of an invitation, which is then used up."""
+        hashed = self._hash(password)
+        with self._ground.db.write() as connection:
+            row = self._find_invitation(connection, token, lock=True)
+            actor = self._insert(connection, name, hashed, admin=False)
+            self._use(connection, actor, row)
+            return self._open(connection, actor)
+
+    def accept_as(self, actor: Actor, token: str) -> int:
+        """Join with the account one has; returns the project."""
+        with self._ground.db.write() as connection:
+            row = self._find_invitation(connection, token, lock=True)
+            self._use(connection, actor, row)
+            return int(row.project_id)
+
+    def invitations(self, actor: Actor, project: int) -> tuple[Invitation, ...]:
+        """All invitations of a project, the newest first."""
+        query = (
+            sa.select(_invitations, schema.projects.c.title)
+            .join(schema.projects)
+            .where(_invitations.c.project_id == project, _invitations.c.revoked.is_(False))
+            .order_by(_invitations.c.id.desc())
+        )
+        with self._ground.db.read() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            now = self._ground.clock()
+            return tuple(_view(row, now) for row in connection.execute(query))
+
+    def revoke_invitation(self, actor: Actor, invitation: int) -> None:
+        """Make an invitation worthless."""
+        with self._ground.db.write() as connection:
+            found = sa.select(_invitations.c.project_id).where(_invitations.c.id == invitation)
+            project = connection.execute(found).scalar_one_or_none()
+            if project is None:
+                raise Forbidden
+            self._ground.require(connection, actor, project, "lead")
+            change = sa.update(_invitations).where(_invitations.c.id == invitation)
+            connection.execute(change.values(revoked=True))
+            subject = f"invitation:{invitation}"
+            self._ground.log(connection, actor, "invitation.revoke", subject, project=project)
+
+    def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
+        now = self._ground.clock()
+        join_project(connection, row.project_id, actor.id, read_roles(row.roles), now)
+        change = sa.update(_invitations).where(_invitations.c.id == row.id)
+        connection.execute(change.values(used_at=now, used_by=actor.id))
+        self._ground.log(
+            connection,
+            actor,
+            "invitation.accept",
+            f"invitation:{row.id}",
+            project=row.project_id,
+            roles=row.roles,
+        )
+
+    def _find_invitation(self, connection: Connection, token: str, *, lock: bool = False) -> Any:
+        query = (
+            sa.select(_invitations, schema.projects.c.title)
+            .join(schema.projects)
+            .where(
+                _invitations.c.token_hash == hash_token(token),
+                _invitations.c.used_at.is_(None),
+                _invitations.c.revoked.is_(False),
+                _invitations.c.expires_at > self._ground.clock(),
+            )
+        )
+        if lock:
+            query = query.with_for_update(of=_invitations)
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            raise TokenInvalid("invitation")
+        return row
+
+    def _find(self, connection: Connection, token: str, kind: str, what: str = "session") -> Any:
+        values = {"hash": hash_token(token), "kind": kind, "now": self._ground.clock()}
+        row = _WHO.one(connection, values)
+        if row is None:
+            raise TokenInvalid(what)
+        return row
+
+    def _open(
+        self,
+        connection: Connection,
+        actor: Actor,
+        kind: str = "session",
+        seconds: float = SESSION_DAYS * DAY,
+    ) -> Session:
+        token = secrets.token_urlsafe(32)
+        now = self._ground.clock()
+        entry = {
+            "token_hash": hash_token(token),
+            "kind": kind,
+            "user_id": actor.id,
+            "created_at": now,
+            "expires_at": now + seconds,
+        }
+        connection.execute(sa.insert(_sessions), entry)
+        return Session(token, actor, now + seconds)
+
+    def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
+        if not _NAME.match(name):
+            raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
+        taken = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+        if connection.execute(taken).first():
+            raise AnswerError({"name": "this name is taken"})
+        return insert_user(connection, name, hashed, admin=admin, now=self._ground.clock())
+
+    def _hash(self, password: str) -> str:
+        if not _FEWEST <= len(password) <= _MOST:
+            raise AnswerError({"password": f"{_FEWEST} to {_MOST} characters"})
+        return self._hasher.hash(password)
+
+    def _verify(self, stored: str, password: str) -> bool:
+        try:
+            return len(password) <= _MOST and self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _require_admin(self, connection: Connection, actor: Actor) -> None:
+        require_admin(connection, actor)
+
+
+def require_admin(connection: Connection, actor: Actor) -> None:
+    """Refuse who is no administrator now, whatever their session said once."""
+    query = sa.select(_users.c.admin).where(_users.c.id == actor.id, _users.c.active.is_(True))
+    if not connection.execute(query).scalar_one_or_none():
+        raise Forbidden
+
+
+def insert_user(
+    connection: Connection, name: str, hashed: str | None, *, admin: bool, now: float
+) -> Actor:
+    """Write an account; without a password nobody can log in to it."""
+    entry = {
+        "name": name,
+        "name_key": name.casefold()[:80],
+        "password_hash": hashed,
+        "admin": admin,
+        "active": hashed is not None,
+        "preferences": Preferences().model_dump_json(),
+        "created_at": now,
+    }
+    key = connection.execute(sa.insert(_users), entry).inserted_primary_key
+    assert key is not None
+    return Actor(int(key[0]), name, admin)
+
+
+def hash_token(token: str) -> str:
+    """How a token is stored. Tokens are random and long: one round is enough."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _drop(connection: Connection, token: str) -> None:
+    connection.execute(sa.delete(_sessions).where(_sessions.c.token_hash == hash_token(token)))
+
+
+def _view(row: Any, now: float) -> Invitation:
+    used = row.used_at is not None or row.expires_at <= now
+    roles = tuple(role for role in ROLES if role in read_roles(row.roles))
+    return Invitation(row.id, row.project_id, row.title, roles, row.note, row.expires_at, used)

@@ -1,0 +1,246 @@
+"""Saving answers: every change is a new revision, and no change overwrites one unseen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from sqlalchemy.engine import Connection
+
+from memantics.annotate.base import Ground, dump, load, same
+from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
+from memantics.annotate.records import Action, Actor, Saved, SeatState
+from memantics.annotate.seating import rests_on, settle, with_answer
+from memantics.annotate.statement import Statement
+from memantics.annotate.tasks import Place, is_swapped
+from memantics.annotate.training import give_feedback
+from memantics.annotate.values import check, turn_pairs
+
+LARGEST = 200_000
+_SAVE = Statement(
+    "UPDATE seats SET state = :state, answer = :answer, version = version + 1,"
+    " submitted_at = :submitted, seconds = :seconds, lease_until = :until, user_id = :user"
+    " WHERE id = :id AND version = :version"
+)
+_REVISE = Statement(
+    "INSERT INTO revisions (project_id, item_id, seat_id, user_id, stage, version, action,"
+    " answer, at, seconds) VALUES (:project, :item, :seat, :user, :stage, :version, :action,"
+    " :answer, :at, :seconds)"
+)
+_DRAFT = Statement(
+    "INSERT INTO drafts (seat_id, user_id, answer, saved_at) VALUES (:seat, :user, :answer, :at)"
+    " ON CONFLICT (seat_id, user_id) DO UPDATE SET answer = :answer, saved_at = :at"
+)
+_SKIP = Statement(
+    "INSERT INTO skips (project_id, user_id, group_key, at)"
+    " VALUES (:project, :user, :group, :at) ON CONFLICT DO NOTHING"
+)
+_FREE = Statement(
+    "UPDATE seats SET state = :state, user_id = NULL, lease_until = NULL"
+    " WHERE id = :id AND user_id = :user AND state = 'leased'"
+)
+_CLOSE = Statement("UPDATE seats SET state = 'closed', lease_until = NULL WHERE id = :id")
+_EXPOSED = Statement(
+    "SELECT 1 AS seen FROM exposures WHERE user_id = :user AND project_id = :project"
+    " AND item_id = :item LIMIT 1"
+)
+_STACK = Statement(
+    "SELECT version, action, answer FROM revisions WHERE seat_id = :seat AND user_id = :user"
+    " ORDER BY version"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a seat."""
+
+    answer: dict[str, JsonValue] | None
+    action: Action
+    state: SeatState
+    seconds: float | None = None
+
+
+class Answers:
+    """Changes to one seat, inside a transaction that has read its place."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def submit(
+        self,
+        connection: Connection,
+        actor: Actor,
+        place: Place,
+        values: Values,
+        version: int,
+        seconds: float | None,
+    ) -> Saved | Conflict:
+        """Save an answer, or say what stands in its way; a conflict keeps it as a draft."""
+        if not place.may_work:
+            raise Forbidden
+        swapped = is_swapped(place.item.id, actor.id)
+        workflow = place.rights.workflow
+        kept = turn_pairs(workflow, values, swapped=swapped, outward=False)
+        seat = place.seat
+        if seat.user != actor.id:
+            return self._lost(connection, actor, place, values)
+        fields = workflow.stages[seat.stage].fields
+        answer = check(workflow, fields, kept, labels=place.labels, state=place.state())
+        if version != seat.version:
+            if seat.done and same(seat.answer, answer):
+                return Saved(seat.id, seat.version, again=True)
+            return self._conflict(connection, actor, place, values)
+        if seat.done:
+            self._refuse_settled(place)
+            if same(seat.answer, answer):
+                return Saved(seat.id, seat.version, again=True)
+        action: Action = "edit" if seat.done else "submit"
+        change = Change(answer, action, "done", _plausible(seconds))
+        write_revision(self._ground, connection, actor, place, change)
+        feedback = None
+        if place.training_round:
+            feedback = give_feedback(connection, actor, place.rights, place.item, answer)
+        return Saved(seat.id, seat.version + 1, feedback=feedback)
+
+    def undo(self, connection: Connection, actor: Actor, place: Place, version: int) -> None:
+        """Restore the answer before the last one; without one, the form is open again."""
+        seat = place.seat
+        if not seat.done:
+            raise Locked("there is nothing to take back")
+        if version != seat.version:
+            raise Conflict(seat.answer or {}, seat.answer or {}, seat.version, by_me=True)
+        self._refuse_settled(place)
+        former = self._former(connection, actor, seat.id)
+        state: SeatState = "leased" if former is None else "done"
+        change = Change(former, "undo", state)
+        write_revision(self._ground, connection, actor, place, change)
+        if former is None:
+            swapped = is_swapped(place.item.id, actor.id)
+            workflow = place.rights.workflow
+            shown = turn_pairs(workflow, seat.answer or {}, swapped=swapped, outward=True)
+            self.keep_draft(connection, actor, seat.id, shown)
+
+    def skip(self, connection: Connection, actor: Actor, place: Place) -> None:
+        """This meme is never shown to this person again."""
+        project, group = place.rights.project, place.item.group_key
+        values = {"project": project, "user": actor.id, "group": group, "at": self._ground.clock()}
+        _SKIP.run(connection, values)
+        self._ground.log(connection, actor, "item.skip", f"item:{place.item.id}", project=project)
+        if place.seat.state == "leased":
+            self._free(connection, actor, place)
+
+    def release(self, connection: Connection, actor: Actor, place: Place) -> None:
+        """Let go of a lease."""
+        if place.seat.state != "leased":
+            raise Locked("this item is not held")
+        if place.training_round:
+            return  # a training item is theirs alone: it simply waits
+        self._free(connection, actor, place)
+
+    def keep_draft(self, connection: Connection, actor: Actor, seat: int, values: Values) -> None:
+        """Keep what a person typed."""
+        text = dump(dict(values))
+        if len(text) > LARGEST:
+            raise AnswerError({"draft": "too long to be kept"})
+        key = {"seat": seat, "user": actor.id, "answer": text, "at": self._ground.clock()}
+        _DRAFT.run(connection, key)
+
+    def _free(self, connection: Connection, actor: Actor, place: Place) -> None:
+        if place.training_round:
+            _CLOSE.run(connection, {"id": place.seat.id})
+            return
+        key = {"id": place.seat.id, "user": actor.id, "state": "open"}
+        _FREE.run(connection, key)
+
+    def _refuse_settled(self, place: Place) -> None:
+        if place.training_round:
+            raise Locked("training answers stay as they are")
+        workflow, now = place.rights.workflow, self._ground.clock()
+        if rests_on(workflow, place.seats, place.seat, now):
+            raise Locked
+
+    def _lost(self, connection: Connection, actor: Actor, place: Place, values: Values) -> Conflict:
+        """The lease ran out and somebody else has the seat: what was typed is kept."""
+        key = {"user": actor.id, "project": place.rights.project, "item": place.item.id}
+        if _EXPOSED.one(connection, key) is None:
+            raise Forbidden
+        return self._conflict(connection, actor, place, values)
+
+    def _conflict(
+        self, connection: Connection, actor: Actor, place: Place, values: Values
+    ) -> Conflict:
+        seat = place.seat
+        self.keep_draft(connection, actor, seat.id, values)
+        mine = seat.user == actor.id
+        workflow = place.rights.workflow
+        theirs = turn_pairs(
+            workflow,
+            (seat.answer or {}) if mine else {},
+            swapped=is_swapped(place.item.id, actor.id),
+            outward=True,
+        )
+        return Conflict(values, theirs, seat.version, by_me=mine)
+
+    def _former(
+        self, connection: Connection, actor: Actor, seat: int
+    ) -> dict[str, JsonValue] | None:
+        """The answer under the last one, with undone ones taken off the pile."""
+        pile: list[str] = []
+        for row in _STACK.all(connection, {"seat": seat, "user": actor.id}):
+            if row.action == "undo":
+                pile = pile[:-1]
+            else:
+                pile.append(row.answer)
+        return load(pile[-2]) if len(pile) > 1 else None
+
+
+def _plausible(seconds: float | None) -> float | None:
+    """A browser's word on how long it took; hours mean that somebody was away."""
+    return seconds if seconds is not None and 0 <= seconds <= 3600 else None
+
+
+def write_revision(
+    ground: Ground, connection: Connection, actor: Actor, place: Place, change: Change
+) -> None:
+    """Write an answer to its seat and to history, and move the seats that wait for it."""
+    seat, now = place.seat, ground.clock()
+    text = dump(change.answer) if change.answer is not None else None
+    until = now + 60 * place.rights.settings.lease_minutes if change.state == "leased" else None
+    row = {
+        "id": seat.id,
+        "version": seat.version,
+        "state": change.state,
+        "answer": text,
+        "submitted": now if text is not None else None,
+        "seconds": change.seconds,
+        "until": until,
+        "user": actor.id,
+    }
+    if _SAVE.run(connection, row) != 1:
+        raise Conflict(change.answer or {}, {}, seat.version, by_me=False)
+    entry = {
+        "project": place.rights.project,
+        "item": place.item.id,
+        "seat": seat.id,
+        "user": actor.id,
+        "stage": seat.stage,
+        "version": seat.version + 1,
+        "action": change.action,
+        "answer": text,
+        "at": now,
+        "seconds": change.seconds,
+    }
+    _REVISE.run(connection, entry)
+    subject = f"assignment:{seat.id}"
+    ground.log(
+        connection,
+        actor,
+        f"answer.{change.action}",
+        subject,
+        project=place.rights.project,
+        item=place.item.item_key,
+        version=seat.version + 1,
+    )
+    if not place.training_round:
+        seats = with_answer(place.seats, seat.id, change.answer, change.state)
+        settle(connection, place.rights.workflow, place.item, seats, place.labels)

@@ -1,0 +1,161 @@
+"""One engine over SQLite or PostgreSQL, with short transactions and our own migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection, Engine
+
+from memantics.annotate.commits import GroupCommit
+from memantics.core.errors import InputError, StoreError
+
+BUSY_MS = 15_000
+MIGRATIONS = Path(__file__).parent / "migrations"
+# Any fixed number: two servers that start at once must not both migrate.
+_MIGRATION_LOCK = 5_417_233
+
+
+class Database:
+    """Reads and writes.
+
+    On SQLite, writers of this process queue at a lock of ours and share commits: waiting for
+    each other inside SQLite would mean polling, and the unlucky would poll for seconds.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = normalise(url)
+        self.engine = _make_engine(self.url)
+        self.sqlite = self.engine.dialect.name == "sqlite"
+        self._writing = self.engine.execution_options(memantics_write=True)
+        self._group = GroupCommit(self._writing) if self.sqlite else None
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent look at the data."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction; it is on disk when the block ends, or nothing of it is."""
+        writing = self._group.write() if self._group else self._writing.begin()
+        with writing as connection:
+            yield connection
+
+    def migrate(self) -> None:
+        """Bring the schema to the newest revision; a newer one than we know is an error."""
+        config = _alembic_config()
+        newest = ScriptDirectory.from_config(config).get_current_head()
+        try:
+            with self.write() as connection:
+                if not self.sqlite:
+                    lock = sa.text("SELECT pg_advisory_xact_lock(:key)")
+                    connection.execute(lock, {"key": _MIGRATION_LOCK})
+                current = MigrationContext.configure(connection).get_current_revision()
+                if current == newest:
+                    return
+                self._refuse_unknown(config, current)
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        except sa.exc.DBAPIError as error:
+            raise _explain(self.url, error) from error
+
+    def schema_version(self) -> str:
+        """The revision that the database is at (empty: none)."""
+        with self.read() as connection:
+            return MigrationContext.configure(connection).get_current_revision() or ""
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    def _refuse_unknown(self, config: Config, current: str | None) -> None:
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        if current is not None and current not in known:
+            raise StoreError(
+                f"the annotation database is at schema {current}, newer than this version knows",
+                hint="install the version of memantics that wrote it",
+            )
+
+
+def normalise(url: str) -> str:
+    """A path is SQLite; PostgreSQL goes through psycopg.
+
+    >>> normalise("postgres://me@host/x"), normalise("a.db")
+    ('postgresql+psycopg://me@host/x', 'sqlite:///a.db')
+    """
+    for scheme in ("postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    if url in ("sqlite:///", "sqlite:///:memory:"):
+        raise InputError("the database needs a file", hint="give a path, such as annotate.db")
+    if not url.startswith(("sqlite:///", "postgresql+psycopg://")):
+        raise InputError(
+            f"unknown kind of database in {url.split(':', 1)[0]}:…",
+            hint="give a file, sqlite:///FILE or postgresql://…",
+        )
+    return url
+
+
+def newest_schema() -> str:
+    """The revision that this version of the code works with."""
+    return ScriptDirectory.from_config(_alembic_config()).get_current_head() or ""
+
+
+def _alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _make_engine(url: str) -> Engine:
+    if not url.startswith("sqlite"):
+        try:
+            return sa.create_engine(url, pool_size=10, max_overflow=30, pool_pre_ping=True)
+        except (sa.exc.ArgumentError, ImportError) as error:
+            raise InputError(f"the database cannot be used: {error}") from error
+    path = Path(url.removeprefix("sqlite:///"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"folder {path.parent} cannot be made: {error.strerror}") from error
+    engine = sa.create_engine(url, pool_size=10, max_overflow=40)
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves, and which
+    for pragma in (
+        f"busy_timeout = {BUSY_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",  # an acknowledged answer outlives a power cut
+        "foreign_keys = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("memantics_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _explain(url: str, error: sa.exc.DBAPIError) -> StoreError:
+    # The URL may hold a password: only its kind is said.
+    reason = str(error.orig).splitlines()[0] if error.orig else "unknown reason"
+    return StoreError(
+        f"the {url.split(':', 1)[0]} database cannot be opened: {reason}",
+        hint="check the address and that the server runs",
+    )

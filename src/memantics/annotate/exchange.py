@@ -1,0 +1,218 @@
+"""Data in and data out."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.base import Ground, Rights
+from memantics.annotate.errors import AnswerError, NotFound
+from memantics.annotate.export import Snapshot, file_name, take_snapshot, write_export
+from memantics.annotate.intake import add_items, check_item, read_folder
+from memantics.annotate.labelstudio import write_config, write_tasks
+from memantics.annotate.labelstudio_import import Returning, read_tasks
+from memantics.annotate.media import Stored, find_image, register_image, store_image
+from memantics.annotate.projects import Projects
+from memantics.annotate.records import Actor, Export, Imported, Media, Project
+from memantics.annotate.table import TYPES
+from memantics.annotate.workflow import Settings, read_workflow
+from memantics.core.data import inside
+from memantics.core.errors import ImageError
+from memantics.core.images import read_bytes
+from memantics.core.queue import ITEMS, QueueItem, read_queue
+
+_CHUNK = 200
+
+
+class Exchange:
+    """Queues, folders and uploads in; images to members."""
+
+    def __init__(self, ground: Ground, projects: Projects) -> None:
+        self._ground = ground
+        self._projects = projects
+
+    def open_queue(self, actor: Actor, folder: Path) -> Project:
+        """A project for a queue, with the workflow and warning that its card names."""
+        card, _ = read_queue(folder)
+        rules = read_workflow(card.workflow)
+        settings = Settings(**(rules.settings.model_dump() | {"warning": card.warning[:2000]}))
+        project = self._projects.create(
+            actor, card.title, card.workflow, settings=settings, language=card.language
+        )
+        self.import_queue(actor, project.id, folder)
+        return project
+
+    def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
+        """The items of a queue; those that are there already are passed over and named."""
+        card, items = read_queue(folder)
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+        if card.workflow != rights.workflow.name:
+            raise NotFound(
+                f"the queue asks for workflow {card.workflow}, the project has"
+                f" {rights.workflow.name}",
+                hint="open it as a project of its own",
+            )
+        for row, item in enumerate(items, 1):
+            check_item(rights, item, ITEMS, row)
+        pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
+        return self._import(actor, rights, pairs)
+
+    def import_memes(self, actor: Actor, project: int, folder: Path) -> Imported:
+        """Any folder of memes, one item for each."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+        return self._import(actor, rights, [(item, [path]) for item, path in read_folder(folder)])
+
+    def import_items(
+        self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
+    ) -> Imported:
+        """Items made by a caller, each with the places of its images."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+        pairs = [(item, list(paths)) for item, paths in items]
+        for row, (item, _) in enumerate(pairs, 1):
+            check_item(rights, item, "items", row)
+        return self._import(actor, rights, pairs)
+
+    def upload(self, actor: Actor, project: int, name: str, data: bytes) -> Imported:
+        """One image as one item. Who uploads a meme does not judge it."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+        stored = store_image(self._ground.media, project, name, data)
+        with self._ground.db.write() as connection:
+            key = register_image(connection, project, stored)
+            item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
+            if _known_keys(connection, project) & {item.id}:
+                return Imported(0, 0, skipped=(f"{Path(name).name}: is there already",))
+            now = self._ground.clock()
+            add_items(connection, rights, [(item, [key])], owner=actor.id, now=now)
+            self._log(connection, actor, rights, "item.upload", Imported(1, 1))
+        return Imported(1, 1)
+
+    def import_label_studio(
+        self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
+    ) -> Imported:
+        """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
+        incoming = read_tasks(text, images)
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+        for row, one in enumerate(incoming, 1):
+            check_item(rights, one.item, "tasks", row)
+        pairs = [(one.item, one.images) for one in incoming]
+        done = self._import(actor, rights, pairs)
+        left = {line.split(":", 1)[0] for line in done.skipped}
+        skipped = [*done.skipped]
+        answers = 0
+        with self._ground.db.write() as connection:
+            writer = Returning(connection, rights, self._ground.clock())
+            for one in incoming:
+                skipped += [f"{one.item.id}: image {name} is missing" for name in one.missing]
+                if one.item.id not in left and one.annotations:
+                    count, problems = writer.write(one.item.id, one.annotations)
+                    answers += count
+                    skipped += problems
+            whole = Imported(done.items, done.images, answers, tuple(skipped))
+            self._log(connection, actor, rights, "answer.import", whole)
+        return whole
+
+    def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
+        """A file for the lead: raw, resolved, verdicts or labelstudio.
+
+        Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
+        """
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+            snapshot = take_snapshot(connection, rights)
+        if what != "labelstudio":
+            return write_export(snapshot, what, form)
+        tasks = orjson.dumps(write_tasks(snapshot), option=orjson.OPT_INDENT_2)
+        name = f"{rights.workflow.name}-{project}-labelstudio.{form}"
+        if form == "json":
+            return Export(name, TYPES[form], tasks)
+        if form == "zip":
+            return Export(name, TYPES[form], self._pack(snapshot, tasks))
+        raise AnswerError({"form": "labelstudio comes as json or zip"})
+
+    def _pack(self, snapshot: Snapshot, tasks: bytes) -> bytes:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("tasks.json", tasks)
+            archive.writestr("interface.xml", write_config(snapshot.workflow))
+            folder = self._ground.media / str(snapshot.rights.project)
+            for key, image in snapshot.images.items():
+                archive.write(folder / key, f"images/{file_name(image)}")
+        return packed.getvalue()
+
+    def media(self, actor: Actor, key: str) -> Media:
+        """An image, for members of its project."""
+        with self._ground.db.read() as connection:
+            project, media = find_image(connection, self._ground.media, key)
+            self._ground.rights(connection, actor, project)
+        return media
+
+    def _import(
+        self, actor: Actor, rights: Rights, pairs: Sequence[tuple[QueueItem, Sequence[Path]]]
+    ) -> Imported:
+        """Write items in short transactions, so that others go on working meanwhile."""
+        items = images = 0
+        skipped: list[str] = []
+        with self._ground.db.read() as connection:
+            known = _known_keys(connection, rights.project)
+        for start in range(0, len(pairs), _CHUNK):
+            ready: list[tuple[QueueItem, list[Stored]]] = []
+            for item, paths in pairs[start : start + _CHUNK]:
+                if item.id in known:
+                    skipped.append(f"{item.id}: is there already")
+                    continue
+                try:
+                    ready.append((item, [self._store(rights, path) for path in paths]))
+                except ImageError as error:
+                    skipped.append(f"{item.id}: {error}")
+            images += sum(len(stored) for _, stored in ready)
+            items += self._write(actor, rights, ready)
+        return Imported(items, images, skipped=tuple(skipped))
+
+    def _write(
+        self, actor: Actor, rights: Rights, ready: Sequence[tuple[QueueItem, list[Stored]]]
+    ) -> int:
+        with self._ground.db.write() as connection:
+            entered = [
+                (item, [register_image(connection, rights.project, one) for one in stored])
+                for item, stored in ready
+            ]
+            now = self._ground.clock()
+            count = add_items(connection, rights, entered, owner=None, now=now)
+            done = Imported(count, sum(len(keys) for _, keys in entered))
+            self._log(connection, actor, rights, "item.import", done)
+        return count
+
+    def _store(self, rights: Rights, path: Path) -> Stored:
+        return store_image(self._ground.media, rights.project, path.name, read_bytes(path))
+
+    def _log(
+        self, connection: Connection, actor: Actor, rights: Rights, action: str, done: Imported
+    ) -> None:
+        subject = f"project:{rights.project}"
+        self._ground.log(
+            connection,
+            actor,
+            action,
+            subject,
+            project=rights.project,
+            items=done.items,
+            images=done.images,
+            answers=done.answers,
+        )
+
+
+def _known_keys(connection: Connection, project: int) -> set[str]:
+    query = sa.select(schema.items.c.item_key).where(schema.items.c.project_id == project)
+    return {str(key) for (key,) in connection.execute(query)}

@@ -1,0 +1,232 @@
+"""Data out: everything that was said, what it resolved to, and verdicts for construction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+import sqlalchemy as sa
+from pydantic import JsonValue
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.base import Rights, iso, load, load_list, load_optional
+from memantics.annotate.errors import AnswerError
+from memantics.annotate.gathering import Gathered, Person, gather, read_people
+from memantics.annotate.records import Export, Resolved
+from memantics.annotate.resolution import resolve
+from memantics.annotate.table import TYPES, Row, write_rows
+from memantics.annotate.workflow import Workflow
+from memantics.core.queue import Verdict, Vote
+
+What = Literal["raw", "resolved", "verdicts", "labelstudio", "audit"]
+_REVISIONS = sa.text(
+    "SELECT id, item_id, seat_id, user_id, stage, version, action, answer, at, seconds"
+    " FROM revisions WHERE project_id = :project ORDER BY id"
+)
+RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A project at one moment."""
+
+    rights: Rights
+    items: Sequence[Gathered]
+    people: Mapping[int, Person]
+    revisions: Mapping[int, Sequence[Any]]
+    images: Mapping[str, Any]
+
+    @property
+    def workflow(self) -> Workflow:
+        """The rules of the project."""
+        return self.rights.workflow
+
+    @property
+    def field_names(self) -> list[str]:
+        """All fields, in order."""
+        return [field.id for field in self.workflow.fields]
+
+
+def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
+    """Read all of a project."""
+    revisions: dict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(_REVISIONS, {"project": rights.project}):
+        revisions[row.item_id].append(row)
+    query = sa.select(schema.media).where(schema.media.c.project_id == rights.project)
+    return Snapshot(
+        rights,
+        gather(connection, rights),
+        read_people(connection, rights),
+        revisions,
+        {row.id: row for row in connection.execute(query)},
+    )
+
+
+def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
+    """One file of a project."""
+    name = f"{snapshot.workflow.name}-{snapshot.rights.project}-{what}.{form}"
+    match what:
+        case "raw" if form == "jsonl":
+            data = b"".join(orjson.dumps(line) + b"\n" for line in _raw_lines(snapshot))
+        case "raw":
+            rows = _raw_rows(snapshot)
+            data = write_rows(rows, [*RAW, "training", "current", *snapshot.field_names], form)
+        case "resolved":
+            columns = ["item", "group", "kept", "reason", "complete", *snapshot.field_names]
+            data = write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
+        case "verdicts" if form == "jsonl":
+            lines = [orjson.dumps(v.model_dump()) + b"\n" for v in make_verdicts(snapshot)]
+            data = b"".join(lines)
+        case _:
+            raise AnswerError({"form": f"{what} does not come as {form}"})
+    return Export(name, TYPES[form], data)
+
+
+def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:
+    """The outcome of every real item."""
+    prelabels = snapshot.rights.settings.prelabels == "shown"
+    return [
+        (item, resolve(snapshot.workflow, item.case, prelabels=prelabels))
+        for item in snapshot.items
+        if not item.row.training_round
+    ]
+
+
+def make_verdicts(snapshot: Snapshot) -> list[Verdict]:
+    """The finished items in the form that construction reads, with the votes behind each."""
+    return [
+        Verdict(
+            item=found.item,
+            group=found.group,
+            workflow=snapshot.workflow.name,
+            kept=found.kept,
+            values=dict(found.values),
+            reason=found.reason,
+            votes=[_vote(snapshot, item, seat) for seat in item.answered()],
+            hidden=load(item.row.hidden),
+        )
+        for item, found in resolve_all(snapshot)
+        if found.complete
+    ]
+
+
+def _vote(snapshot: Snapshot, item: Gathered, seat: Any) -> Vote:
+    return Vote(
+        person=_name(snapshot, seat.user),
+        stage=snapshot.workflow.stages[seat.stage].id,
+        values=seat.answer or {},
+        at=iso(item.times.get(seat.id, 0.0)),
+    )
+
+
+def _name(snapshot: Snapshot, user: int | None) -> str:
+    person = snapshot.people.get(user) if user is not None else None
+    return person.pseudonym if person else ""
+
+
+def _resolved_rows(snapshot: Snapshot) -> list[Row]:
+    rows: list[Row] = []
+    for item, found in resolve_all(snapshot):
+        row: dict[str, JsonValue] = {
+            "item": found.item,
+            "group": found.group,
+            "kept": found.kept,
+            "reason": found.reason,
+            "complete": found.complete,
+        }
+        row |= {name: found.values.get(name) for name in snapshot.field_names}
+        row |= {"details": dict(found.details), "hidden": load(item.row.hidden)}
+        rows.append(row)
+    return rows
+
+
+def _raw_rows(snapshot: Snapshot) -> list[Row]:
+    rows: list[Row] = []
+    for item in snapshot.items:
+        for revision in snapshot.revisions.get(item.row.id, ()):
+            row = _revision(snapshot, item, revision)
+            values = load(revision.answer)
+            rows.append(row | {name: values.get(name) for name in snapshot.field_names})
+    return rows
+
+
+def _revision(snapshot: Snapshot, item: Gathered, row: Any) -> dict[str, JsonValue]:
+    seat = next(seat for seat in item.seats if seat.id == row.seat_id)
+    training = seat.id in item.training
+    return {
+        "item": item.row.item_key,
+        "group": item.row.group_key,
+        "stage": snapshot.workflow.stages[row.stage].id,
+        "seat": 0 if training else seat.seat,
+        "person": _name(snapshot, row.user_id),
+        "version": row.version,
+        "action": row.action,
+        "at": iso(row.at),
+        "seconds": row.seconds,
+        "training": training,
+        "current": seat.done and seat.version == row.version,
+    }
+
+
+def _raw_lines(snapshot: Snapshot) -> list[Row]:
+    """Everything, line by line: the project, its people, its items, all revisions in order."""
+    rights = snapshot.rights
+    lines: list[Row] = [
+        {
+            "kind": "project",
+            "title": rights.title,
+            "workflow": rights.workflow.model_dump(mode="json"),
+            "settings": rights.settings.model_dump(),
+            "language": rights.language,
+        }
+    ]
+    lines += [
+        {"kind": "person", "person": person.pseudonym, "training": person.training}
+        for person in snapshot.people.values()
+    ]
+    for item in snapshot.items:
+        lines.append({"kind": "item", **describe_item(snapshot, item)})
+        for row in snapshot.revisions.get(item.row.id, ()):
+            values = load_optional(row.answer)
+            line = _revision(snapshot, item, row)
+            lines.append({"kind": "revision", **line, "values": values})
+    return lines
+
+
+def describe_item(snapshot: Snapshot, item: Gathered) -> dict[str, JsonValue]:
+    """All that was imported of an item; images by name, checksum and id."""
+    row = item.row
+    return {
+        "id": row.item_key,
+        "group": row.group_key,
+        "number": row.number,
+        "shown": [entry.model_dump() for entry in item.shown],
+        "values": load(row.prelabels),
+        "gold": load_optional(row.gold),
+        "hidden": load(row.hidden),
+        "training_round": row.training_round,
+        "images": [
+            {
+                "media": image.id,
+                "name": image.name,
+                "sha256": image.sha256,
+                "file": file_name(image),
+            }
+            for image in images_of(snapshot, item)
+        ],
+    }
+
+
+def images_of(snapshot: Snapshot, item: Gathered) -> list[Any]:
+    """The rows of an item's images, in order."""
+    keys = [str(key) for key in load_list(item.row.images)]
+    return [snapshot.images[key] for key in keys if key in snapshot.images]
+
+
+def file_name(image: Any) -> str:
+    """A name for an image outside: unique, and free of what its first name may hold."""
+    return f"{image.sha256[:20]}.{str(image.media_type).rpartition('/')[2]}"

@@ -1,0 +1,145 @@
+"""New items: from queues, from folders of memes, from uploads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.base import Rights, dump
+from memantics.annotate.errors import AnswerError
+from memantics.annotate.seating import first_states
+from memantics.annotate.values import check
+from memantics.core.errors import DataError
+from memantics.core.memes import read_memes
+from memantics.core.queue import QueueItem, Shown
+
+_items, _seats = schema.items, schema.seats
+_CHUNK = 500
+
+
+def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
+    """A folder of memes as items: the printed text and all notes are shown."""
+    for meme in read_memes(folder):
+        shown = [Shown(label="text", value=meme.text)] if meme.text else []
+        shown += [Shown(label=name, value=text) for name, text in meme.notes.items() if text]
+        yield QueueItem(id=meme.id, group=meme.id, images=[], shown=shown), meme.image
+
+
+def check_item(rights: Rights, item: QueueItem, where: str, row: int) -> None:
+    """Known answers must fit the form: a wrong key would judge people wrongly for weeks."""
+    labels = labels_of(item.shown)
+    known = {field.id for field in rights.workflow.fields}
+    if unknown := sorted(set(item.values) - known):
+        raise DataError(
+            where,
+            f"item {item.id!r} has values for unknown fields: {', '.join(unknown)}",
+            row=row,
+            hint=f"workflow {rights.workflow.name} has {', '.join(sorted(known))}",
+        )
+    if item.gold is not None:
+        fields = rights.workflow.stages[0].fields
+        try:
+            check(rights.workflow, fields, item.gold, labels=labels, state=item.values)
+        except AnswerError as error:
+            raise DataError(where, f"gold of item {item.id!r}: {error}", row=row) from error
+
+
+def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
+    """The labels by which conditions ask what an item shows."""
+    return frozenset(entry.label.casefold() for entry in shown)
+
+
+def add_items(
+    connection: Connection,
+    rights: Rights,
+    items: Sequence[tuple[QueueItem, Sequence[str]]],
+    *,
+    owner: int | None,
+    now: float,
+) -> int:
+    """Write items with their seats; each comes with the ids of its images."""
+    count, gold = _present(connection, rights.project)
+    states = first_states(rights.workflow)
+    for start in range(0, len(items), _CHUNK):
+        rows: list[dict[str, object]] = []
+        for item, images in items[start : start + _CHUNK]:
+            count += 1
+            training = 0
+            if item.gold is not None:
+                gold += 1
+                training = _training_round(rights, gold)
+            rows.append(_item_row(rights.project, count, item, images, training))
+            rows[-1] |= {"owner_id": owner, "created_at": now}
+        insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
+        ids = connection.execute(insert, rows).scalars().all()
+        seats = [
+            _seat_row(rights, key, row, stage, seat) | {"state": state}
+            for key, row in zip(ids, rows, strict=True)
+            if not row["training_round"]
+            for stage, seat, state in states
+        ]
+        if seats:
+            connection.execute(sa.insert(_seats), seats)
+    return len(items)
+
+
+def _present(connection: Connection, project: int) -> tuple[int, int]:
+    query = sa.select(sa.func.max(_items.c.number), sa.func.count(_items.c.gold)).where(
+        _items.c.project_id == project
+    )
+    row = connection.execute(query).one()
+    return int(row[0] or 0), int(row[1] or 0)
+
+
+def _training_round(rights: Rights, nth: int) -> int:
+    """The first items with known answers train; the others are mixed in, to watch for drift."""
+    training = rights.workflow.training
+    if training is None or not rights.settings.training:
+        return 0
+    number = (nth - 1) // training.size + 1
+    return number if number <= training.rounds else 0
+
+
+def _item_row(
+    project: int, number: int, item: QueueItem, images: Sequence[str], training: int
+) -> dict[str, object]:
+    return {
+        "project_id": project,
+        "number": number,
+        "item_key": item.id,
+        "group_key": item.group,
+        "images": dump(list(images)),
+        "shown": dump([entry.model_dump() for entry in item.shown]),
+        "prelabels": dump(item.values),
+        "gold": dump(item.gold) if item.gold is not None else None,
+        "hidden": dump(item.hidden),
+        "training_round": training,
+        "state": "open",
+    }
+
+
+def _seat_row(
+    rights: Rights, item: int, row: dict[str, object], stage: int, seat: int
+) -> dict[str, object]:
+    number = int(str(row["number"]))
+    return {
+        "project_id": rights.project,
+        "item_id": item,
+        "group_key": row["group_key"],
+        "stage": stage,
+        "seat": seat,
+        "place": _shuffled(rights.project, number) if rights.workflow.shuffle else number,
+        "training_round": 0,
+        "version": 0,
+    }
+
+
+def _shuffled(project: int, number: int) -> int:
+    """A place in an order that tells nothing, the same for everybody."""
+    digest = hashlib.sha256(f"{project}:{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

@@ -1,0 +1,266 @@
+"""Label Studio's JSON, both ways.
+
+A task's ``data`` carries the whole item under ``memantics``, an annotation's results carry the
+answer field by field in Label Studio's own shapes. What Label Studio does not know (stage, seat,
+earlier versions) rides along and is used when it comes back; values are always read from the
+results, because those are what somebody may have changed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from memantics.annotate.base import iso, load_optional
+from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
+from memantics.annotate.gathering import Gathered
+from memantics.annotate.workflow import Field, Workflow
+from memantics.core.queue import Shown
+
+_SIDES = {"a": "left", "b": "right", "tie": "tie"}
+_BACK = {side: letter for letter, side in _SIDES.items()}
+
+
+class Past(BaseModel):
+    """An earlier version of an answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    version: int
+    action: str
+    values: dict[str, JsonValue] | None = None
+    at: float
+    seconds: float | None = None
+    person: str = ""
+
+
+class Ridden(BaseModel):
+    """What rides along with an annotation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    stage: str
+    seat: int = 0
+    person: str = ""
+    revisions: list[Past] = []
+
+
+class ImageName(BaseModel):
+    """An image of a task: the name it came with, and the one it goes out with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str
+    file: str = ""
+
+
+class Origin(BaseModel):
+    """The item as it was imported here."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    group: str
+    shown: list[Shown] = []
+    values: dict[str, JsonValue] = {}
+    gold: dict[str, JsonValue] | None = None
+    hidden: dict[str, JsonValue] = {}
+    images: list[ImageName] = []
+
+
+class Annotation(BaseModel):
+    """One person's results, or a model's."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: int | str | None = None
+    completed_by: int | str | dict[str, JsonValue] | None = None
+    result: list[dict[str, JsonValue]] = []
+    was_cancelled: bool = False
+    lead_time: float | None = None
+    memantics: Ridden | None = None
+
+
+class LabelStudioTask(BaseModel):
+    """One task of a project's export."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: int | str | None = None
+    data: dict[str, JsonValue]
+    annotations: list[Annotation] = []
+    predictions: list[Annotation] = []
+
+
+def write_tasks(snapshot: Snapshot) -> list[dict[str, JsonValue]]:
+    """A project as Label Studio tasks."""
+    return [_write_task(snapshot, item) for item in snapshot.items]
+
+
+def _write_task(snapshot: Snapshot, item: Gathered) -> dict[str, JsonValue]:
+    origin = describe_item(snapshot, item)
+    names = [file_name(image) for image in images_of(snapshot, item)]
+    data: dict[str, JsonValue] = {
+        "image": f"images/{names[0]}" if names else "",
+        "text": "\n".join(_show(entry) for entry in item.shown),
+        "memantics": origin,
+    }
+    prelabels = origin["values"]
+    assert isinstance(prelabels, dict)
+    prediction: dict[str, JsonValue] = {
+        "model_version": "prelabels",
+        "result": list(write_results(snapshot.workflow, prelabels)),
+    }
+    return {
+        "id": item.row.number,
+        "data": data,
+        "annotations": [_write_annotation(snapshot, item, seat) for seat in item.answered()],
+        "predictions": [prediction] if prelabels else [],
+    }
+
+
+def _show(entry: Shown) -> str:
+    value = entry.value if isinstance(entry.value, str) else "; ".join(entry.value)
+    return f"{entry.label}: {value}"
+
+
+def _write_annotation(snapshot: Snapshot, item: Gathered, seat: Any) -> dict[str, JsonValue]:
+    person = snapshot.people[seat.user].pseudonym
+    training = seat.id in item.training
+    history: list[JsonValue] = [
+        {
+            "version": row.version,
+            "action": row.action,
+            "values": load_optional(row.answer),
+            "at": row.at,
+            "seconds": row.seconds,
+            "person": snapshot.people[row.user_id].pseudonym,
+        }
+        for row in snapshot.revisions.get(item.row.id, ())
+        if row.seat_id == seat.id
+    ]
+    return {
+        "id": seat.id,
+        "completed_by": {"email": f"{person}@memantics.invalid"},
+        "created_at": iso(item.times.get(seat.id, 0.0)),
+        "lead_time": item.seconds.get(seat.id),
+        "was_cancelled": False,
+        "result": list(write_results(snapshot.workflow, seat.answer or {})),
+        "memantics": {
+            "stage": snapshot.workflow.stages[seat.stage].id,
+            "seat": 0 if training else seat.seat,
+            "person": person,
+            "revisions": history,
+        },
+    }
+
+
+def write_results(workflow: Workflow, values: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """An answer as results, one a field; a field asked of each element has one an element."""
+    results: list[JsonValue] = []
+    for field in workflow.fields:
+        if field.id not in values:
+            continue
+        value = values[field.id]
+        many = value if field.each and isinstance(value, list) else [value]
+        for place, one in enumerate(many):
+            kind, shape = _write_value(field, one)
+            results.append(
+                {
+                    "id": f"{field.id}-{place}" if field.each else field.id,
+                    "from_name": field.id,
+                    "to_name": "image",
+                    "type": kind,
+                    "value": shape,
+                    **({"item_index": place} if field.each else {}),
+                }
+            )
+    return results
+
+
+def _write_value(field: Field, value: JsonValue) -> tuple[str, dict[str, JsonValue]]:
+    match field.kind:
+        case "choice":
+            return "choices", {"choices": [value]}
+        case "boolean":
+            return "choices", {"choices": ["true" if value else "false"]}
+        case "scale":
+            return "rating", {"rating": value}
+        case "pairwise":
+            return "pairwise", {"selected": _SIDES.get(str(value), str(value))}
+        case _:
+            return "textarea", {"text": value if isinstance(value, list) else [value]}
+
+
+def read_results(
+    workflow: Workflow, results: list[dict[str, JsonValue]]
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """The answer in an annotation's results, and what in them has no field here."""
+    known = {field.id: field for field in workflow.fields}
+    values: dict[str, JsonValue] = {}
+    unknown: list[str] = []
+    for result in results:
+        name, shape = str(result.get("from_name", "")), result.get("value")
+        field = known.get(name)
+        if field is None or not isinstance(shape, dict):
+            unknown.append(name)
+            continue
+        value = _read_value(field, shape)
+        if field.each:
+            former = values.get(name)
+            values[name] = [*(former if isinstance(former, list) else []), value]
+        else:
+            values[name] = value
+    return values, unknown
+
+
+def _read_value(field: Field, shape: Mapping[str, JsonValue]) -> JsonValue:
+    chosen, text = shape.get("choices"), shape.get("text")
+    match field.kind:
+        case "choice":
+            return chosen[0] if isinstance(chosen, list) and chosen else None
+        case "boolean":
+            return isinstance(chosen, list) and chosen == ["true"]
+        case "scale":
+            return shape.get("rating")
+        case "pairwise":
+            return _BACK.get(str(shape.get("selected")), "")
+        case "list" | "ranked":
+            return text
+        case _:
+            return "\n".join(map(str, text)) if isinstance(text, list) else text
+
+
+def write_config(workflow: Workflow) -> str:
+    """A labelling interface for Label Studio that asks the same.
+
+    >>> from memantics.annotate.workflow import read_workflow
+    >>> print(write_config(read_workflow("validate")).splitlines()[1])
+      <Image name="image" value="$image"/>
+    """
+    lines = [
+        "<View>",
+        '  <Image name="image" value="$image"/>',
+        '  <Text name="text" value="$text"/>',
+    ]
+    for field in workflow.fields:
+        lines += [f"  <Header value={quoteattr(field.label.en)}/>", *_write_control(field)]
+    return "\n".join([*lines, "</View>"]) + "\n"
+
+
+def _write_control(field: Field) -> list[str]:
+    head = f'name="{field.id}" toName="image"'
+    match field.kind:
+        case "choice" | "boolean":
+            options = field.allowed or ("true", "false")
+            inner = [f"    <Choice value={quoteattr(value)}/>" for value in options]
+            return [f"  <Choices {head}>", *inner, "  </Choices>"]
+        case "scale":
+            return [f'  <Rating {head} maxRating="{field.high}"/>']
+        case "pairwise":
+            return [f'  <Pairwise name="{field.id}" toName="image,text"/>']
+        case _:
+            return [f'  <TextArea {head} maxSubmissions="{field.max_items}"/>']

@@ -1,0 +1,292 @@
+"""Tasks that come back from Label Studio, or come from it for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.accounts import insert_user
+from memantics.annotate.base import Rights, dump
+from memantics.annotate.errors import AnswerError
+from memantics.annotate.intake import labels_of
+from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
+from memantics.annotate.membership import next_pseudonym
+from memantics.annotate.resolution import state_before
+from memantics.annotate.seating import Seat, make_case, read_seats, settle
+from memantics.annotate.tasks import read_shown
+from memantics.annotate.values import check
+from memantics.core.data import conform, inside
+from memantics.core.errors import DataError
+from memantics.core.queue import QueueItem, Shown
+
+_FILE = "tasks"
+_TASKS = TypeAdapter(list[LabelStudioTask])
+_items, _seats, _members = schema.items, schema.seats, schema.memberships
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A task as an item of ours, with the answers it brings."""
+
+    item: QueueItem
+    images: tuple[Path, ...]
+    annotations: tuple[Annotation, ...]
+    missing: tuple[str, ...]
+
+
+def read_tasks(text: str | bytes, images: Path | None) -> list[Incoming]:
+    """Tasks from a Label Studio export; an error names the task."""
+    try:
+        raw = orjson.loads(text)
+        tasks = _TASKS.validate_python(raw)
+    except orjson.JSONDecodeError as error:
+        raise DataError(_FILE, f"not valid JSON: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(_FILE, f"{place}: {first['msg']}", hint="export as JSON") from error
+    return [_read_task(task, row, images) for row, task in enumerate(tasks, 1)]
+
+
+def _read_task(task: LabelStudioTask, row: int, folder: Path | None) -> Incoming:
+    if "memantics" in task.data:
+        origin = conform(Origin, task.data["memantics"], _FILE, row)
+        names = [image.file or image.name for image in origin.images]
+        item = QueueItem(
+            id=origin.id,
+            group=origin.group,
+            shown=origin.shown,
+            values=origin.values,
+            gold=origin.gold,
+            hidden=origin.hidden,
+        )
+    else:
+        item, names = _read_foreign(task, row)
+    paths, missing = _find_images(folder, names)
+    kept = tuple(entry for entry in task.annotations if not entry.was_cancelled)
+    return Incoming(item, paths, kept, missing)
+
+
+def _read_foreign(task: LabelStudioTask, row: int) -> tuple[QueueItem, list[str]]:
+    """A task that somebody else made: texts are shown, everything else is kept out of sight."""
+    data = task.data
+    key = str(task.id if task.id is not None else row)
+    image = data.get("image") or data.get("img")
+    shown = [
+        Shown(label=name, value=value)
+        for name, value in data.items()
+        if isinstance(value, str) and value and value != image
+    ]
+    hidden: dict[str, JsonValue] = {
+        name: value for name, value in data.items() if not isinstance(value, str)
+    }
+    names = [PurePosixPath(image).name] if isinstance(image, str) and image else []
+    item = QueueItem(id=f"task-{key}", group=f"task-{key}", shown=shown, hidden=hidden)
+    return item, names
+
+
+def _find_images(
+    folder: Path | None, names: Sequence[str]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    paths: list[Path] = []
+    missing: list[str] = []
+    for name in names:
+        path = inside(folder, name) if folder is not None else None
+        if path is not None and path.is_file():
+            paths.append(path)
+        else:
+            missing.append(name)
+    return tuple(paths), tuple(missing)
+
+
+class Returning:
+    """Writes the answers that tasks bring, under the pseudonyms of those who gave them."""
+
+    def __init__(self, connection: Connection, rights: Rights, now: float) -> None:
+        self._connection = connection
+        self._rights = rights
+        self._now = now
+        self._ghosts: dict[str, int] = {}
+
+    def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
+        """Fill the seats of an item; how many, and what could not be kept."""
+        query = sa.select(_items).where(
+            _items.c.project_id == self._rights.project, _items.c.item_key == key
+        )
+        item = self._connection.execute(query).one()
+        labels = labels_of(read_shown(item.shown))
+        order = {stage.id: place for place, stage in enumerate(self._rights.workflow.stages)}
+        count, skipped = 0, []
+        for entry in sorted(annotations, key=lambda one: _order(one, order)):
+            seats = read_seats(self._connection, item.id)
+            problem = self._fill(item, seats, labels, entry, order)
+            if problem:
+                skipped.append(f"{key}: {problem}")
+                continue
+            count += 1
+            if not item.training_round:
+                fresh = read_seats(self._connection, item.id)
+                state = settle(self._connection, self._rights.workflow, item, fresh, labels)
+                item = self._connection.execute(query).one() if state != item.state else item
+        return count, skipped
+
+    def _fill(
+        self,
+        item: Any,
+        seats: Sequence[Seat],
+        labels: frozenset[str],
+        entry: Annotation,
+        order: Mapping[str, int],
+    ) -> str:
+        workflow = self._rights.workflow
+        ridden = entry.memantics
+        stage = order.get(ridden.stage, 0) if ridden else 0
+        values, unknown = read_results(workflow, entry.result)
+        if unknown:
+            return f"results for unknown fields: {', '.join(unknown)}"
+        shown = self._rights.settings.prelabels == "shown"
+        state = state_before(workflow, stage, make_case(item, seats, labels), prelabels=shown)
+        try:
+            answer = check(
+                workflow, workflow.stages[stage].fields, values, labels=labels, state=state
+            )
+        except AnswerError as error:
+            return str(error)
+        user = self._ghost(_person(entry))
+        if item.training_round:
+            seat = self._training_seat(item, user)
+        else:
+            seat = _free_seat(seats, stage, ridden.seat if ridden else 0, user)
+        if seat is None:
+            return f"no seat is left at stage {workflow.stages[stage].id}"
+        past = self._past(entry, answer)
+        self._write_past(item, seat, stage, past, user)
+        last = past[-1]
+        change = {
+            "state": "done",
+            "user_id": user,
+            "answer": dump(answer),
+            "version": last.version,
+            "submitted_at": last.at,
+            "seconds": last.seconds,
+            "lease_until": None,
+        }
+        self._connection.execute(sa.update(_seats).where(_seats.c.id == seat).values(**change))
+        return ""
+
+    def _past(self, entry: Annotation, answer: Mapping[str, JsonValue]) -> list[Past]:
+        """The versions that led to an answer; what was changed elsewhere is a version more."""
+        ridden = entry.memantics
+        past = sorted(ridden.revisions, key=lambda one: one.version) if ridden else []
+        if not past or past[-1].values != dict(answer):
+            version = past[-1].version + 1 if past else 1
+            past.append(
+                Past(
+                    version=version,
+                    action="import",
+                    values=dict(answer),
+                    at=self._now,
+                    seconds=entry.lead_time,
+                )
+            )
+        return past
+
+    def _write_past(
+        self, item: Any, seat: int, stage: int, past: Sequence[Past], user: int
+    ) -> None:
+        rows = [
+            {
+                "project_id": self._rights.project,
+                "item_id": item.id,
+                "seat_id": seat,
+                "user_id": self._ghost(one.person) if one.person else user,
+                "stage": stage,
+                "version": one.version,
+                "action": one.action[:10],
+                "answer": dump(one.values) if one.values is not None else None,
+                "at": one.at,
+                "seconds": one.seconds,
+            }
+            for one in past
+        ]
+        self._connection.execute(sa.insert(schema.revisions), rows)
+
+    def _training_seat(self, item: Any, user: int) -> int | None:
+        taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
+        if self._connection.execute(taken).first():
+            return None
+        row = {
+            "project_id": self._rights.project,
+            "item_id": item.id,
+            "group_key": item.group_key,
+            "stage": 0,
+            "seat": user,
+            "place": item.number,
+            "training_round": item.training_round,
+            "state": "leased",
+            "user_id": user,
+            "version": 0,
+        }
+        key = self._connection.execute(sa.insert(_seats), row).inserted_primary_key
+        return int(key[0]) if key else None
+
+    def _ghost(self, person: str) -> int:
+        """A member without an account that anybody could use, under the same pseudonym if free."""
+        if person in self._ghosts:
+            return self._ghosts[person]
+        project = self._rights.project
+        name = f"import.{project}.{person}"[:80]
+        users = schema.users
+        found = self._connection.execute(
+            sa.select(users.c.id).where(users.c.name_key == name.casefold())
+        ).scalar_one_or_none()
+        if found is None:
+            found = insert_user(self._connection, name, None, admin=False, now=self._now).id
+            taken = sa.select(_members.c.user_id).where(
+                _members.c.project_id == project, _members.c.pseudonym == person[:40]
+            )
+            free = not self._connection.execute(taken).first()
+            row = {
+                "project_id": project,
+                "user_id": found,
+                "roles": "",
+                "pseudonym": person[:40] if free else next_pseudonym(self._connection, project),
+                "training": "none",
+                "training_round": 1,
+                "joined_at": self._now,
+            }
+            self._connection.execute(sa.insert(_members), row)
+        self._ghosts[person] = int(found)
+        return int(found)
+
+
+def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:
+    ridden = entry.memantics
+    return (order.get(ridden.stage, 0), ridden.seat) if ridden else (0, 0)
+
+
+def _person(entry: Annotation) -> str:
+    if entry.memantics and entry.memantics.person:
+        return entry.memantics.person
+    who = entry.completed_by
+    if isinstance(who, dict):
+        who = str(who.get("email") or who.get("id") or "unknown")
+    return f"LS-{who if who is not None else 'unknown'}"
+
+
+def _free_seat(seats: Sequence[Seat], stage: int, wanted: int, user: int) -> int | None:
+    """The seat an answer had, else the first free one; nobody answers twice."""
+    mine = [seat for seat in seats if seat.stage == stage]
+    if any(seat.user == user for seat in mine):
+        return None
+    free = [seat for seat in mine if seat.state in ("open", "waiting", "closed")]
+    exact = [seat for seat in free if seat.seat == wanted]
+    return (exact or free)[0].id if free else None

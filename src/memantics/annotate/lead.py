@@ -1,0 +1,328 @@
+"""What a lead sees and decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from statistics import median
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.base import DAY, Ground, Rights, load, load_list, load_optional
+from memantics.annotate.consensus import find_disagreements, measure_agreement, measure_drift
+from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
+from memantics.annotate.gathering import Gathered, Person, gather, read_people
+from memantics.annotate.records import (
+    Actor,
+    Agreement,
+    AuditEntry,
+    Disagreement,
+    Drift,
+    ItemView,
+    PersonProgress,
+    Progress,
+    SeatView,
+    StageProgress,
+)
+from memantics.annotate.seating import Seat, read_seat, read_seats, settle
+from memantics.annotate.tasks import read_shown, read_step
+from memantics.annotate.workflow import Workflow
+
+_COUNTS = sa.text(
+    "SELECT stage, state, COUNT(*) AS seats FROM seats WHERE project_id = :project"
+    " AND training_round = 0 GROUP BY stage, state"
+)
+_ITEM_COUNTS = sa.text(
+    "SELECT SUM(CASE WHEN training_round = 0 THEN 1 ELSE 0 END) AS items,"
+    " SUM(CASE WHEN training_round = 0 AND state = 'done' THEN 1 ELSE 0 END) AS finished,"
+    " SUM(CASE WHEN training_round > 0 THEN 1 ELSE 0 END) AS training"
+    " FROM items WHERE project_id = :project"
+)
+_BY_PERSON = sa.text(
+    "SELECT user_id, seconds, submitted_at FROM seats WHERE project_id = :project"
+    " AND state = 'done' AND training_round = 0 AND user_id IS NOT NULL"
+)
+_SKIPS = sa.text(
+    "SELECT user_id, COUNT(*) AS skipped FROM skips WHERE project_id = :project GROUP BY user_id"
+)
+_ITEM_SEATS = sa.text("SELECT * FROM seats WHERE item_id = :item ORDER BY stage, seat, id")
+_HISTORY = sa.text(
+    "SELECT r.stage, r.action, r.answer, r.at, r.version, m.pseudonym FROM revisions r"
+    " JOIN memberships m ON m.project_id = r.project_id AND m.user_id = r.user_id"
+    " WHERE r.item_id = :item ORDER BY r.id"
+)
+_REOPEN = sa.text("UPDATE seats SET state = 'leased', lease_until = :until WHERE id = :id")
+_RESET = sa.text(
+    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
+    " submitted_at = NULL, seconds = NULL WHERE id = :id"
+)
+_REOPEN_DAYS = 7
+
+
+class Lead:
+    """Progress, agreement, history and repairs."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def progress(self, actor: Actor, project: int) -> Progress:
+        """How far a project is, by stage and by person."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+            key = {"project": project}
+            items = connection.execute(_ITEM_COUNTS, key).one()
+            return Progress(
+                items=int(items.items or 0),
+                finished=int(items.finished or 0),
+                training_items=int(items.training or 0),
+                stages=_stage_progress(rights.workflow, connection.execute(_COUNTS, key).all()),
+                people=_person_progress(connection, rights),
+            )
+
+    def agreement(self, actor: Actor, project: int) -> tuple[Agreement, ...]:
+        """Agreement as it is now, on each field and on all of them together."""
+        workflow, items, _ = self._gather(actor, project)
+        return measure_agreement(workflow, items)
+
+    def drift(self, actor: Actor, project: int) -> tuple[Drift, ...]:
+        """Each person against known answers."""
+        return measure_drift(*self._gather(actor, project))
+
+    def disagreements(
+        self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
+    ) -> tuple[Disagreement, ...]:
+        """Items on which people differ."""
+        found = find_disagreements(*self._gather(actor, project))
+        return tuple(islice(found, offset, offset + limit))
+
+    def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:
+        """For pairwise fields: how often each side's maker won, ties counting half.
+
+        Makers are what the hidden values ``a`` and ``b`` of items say.
+        """
+        workflow, items, _ = self._gather(actor, project)
+        names = [field.id for field in workflow.fields if field.kind == "pairwise"]
+        return {name: _win_rates(items, name) for name in names}
+
+    def audit(
+        self, actor: Actor, project: int, *, before: int | None = None, limit: int = 100
+    ) -> tuple[AuditEntry, ...]:
+        """Changes, the newest first; go on with ``before`` = the last id seen."""
+        table, members = schema.audit, schema.memberships
+        query = (
+            sa.select(table, members.c.pseudonym, schema.users.c.name)
+            .outerjoin(schema.users, schema.users.c.id == table.c.user_id)
+            .outerjoin(
+                members,
+                sa.and_(
+                    members.c.project_id == table.c.project_id,
+                    members.c.user_id == table.c.user_id,
+                ),
+            )
+            .where(table.c.project_id == project)
+            .order_by(table.c.id.desc())
+            .limit(min(limit, 1000))
+        )
+        if before is not None:
+            query = query.where(table.c.id < before)
+        with self._ground.db.read() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            return tuple(
+                AuditEntry(
+                    row.id, row.at, row.name or "", row.action, row.subject, load(row.detail)
+                )
+                for row in connection.execute(query)
+            )
+
+    def items(
+        self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
+    ) -> tuple[ItemView, ...]:
+        """Items in order, each with all that happened to it."""
+        table = schema.items
+        query = (
+            sa.select(table)
+            .where(table.c.project_id == project)
+            .order_by(table.c.number)
+            .limit(min(limit, 500))
+            .offset(offset)
+        )
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+            people = read_people(connection, rights)
+            rows = connection.execute(query).all()
+            return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
+
+    def item(self, actor: Actor, item: int) -> ItemView:
+        """One item with all that happened to it."""
+        with self._ground.db.read() as connection:
+            query = sa.select(schema.items).where(schema.items.c.id == item)
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise Forbidden
+            rights = self._ground.require(connection, actor, row.project_id, "lead")
+            people = read_people(connection, rights)
+            return _view_item(connection, rights.workflow, people, row)
+
+    def reopen(self, actor: Actor, assignment: int) -> None:
+        """Give an answer back to its person for a week; what came after it begins anew.
+
+        Nothing is lost: all that was said stays in history, and the reopened answer is what its
+        person starts from.
+        """
+        with self._ground.db.write() as connection:
+            query = sa.select(schema.seats).where(schema.seats.c.id == assignment)
+            row = connection.execute(query.with_for_update()).one_or_none()
+            if row is None:
+                raise Forbidden
+            rights = self._ground.require(connection, actor, row.project_id, "lead")
+            if row.state != "done" or row.training_round:
+                raise Locked("only real answers can be reopened")
+            self._reopen(connection, rights, row)
+            self._ground.log(
+                connection,
+                actor,
+                "answer.reopen",
+                f"assignment:{assignment}",
+                project=rights.project,
+            )
+
+    def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
+        """Let a person pass (``passed``) or begin again with the last round (``running``)."""
+        if state not in ("passed", "running"):
+            raise AnswerError({"state": "passed or running"})
+        members, seats = schema.memberships, schema.seats
+        mine = sa.and_(members.c.project_id == project, members.c.user_id == user)
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            change = sa.update(members).where(mine).values(training=state)
+            if connection.execute(change).rowcount != 1:
+                raise NotFound("this person is no member of the project")
+            if state == "running":
+                number = connection.execute(sa.select(members.c.training_round).where(mine))
+                again = sa.and_(
+                    seats.c.project_id == project,
+                    seats.c.user_id == user,
+                    seats.c.training_round == number.scalar_one(),
+                )
+                # The answers stay in history; the seats may be answered once more.
+                connection.execute(sa.update(seats).where(again).values(state="leased"))
+            subject = f"user:{user}"
+            self._ground.log(
+                connection, actor, "member.training", subject, project=project, state=state
+            )
+
+    def _reopen(self, connection: Connection, rights: Rights, row: Any) -> None:
+        seats = read_seats(connection, row.item_id)
+        mine = read_seat(row)
+        chained = rights.workflow.stages[mine.stage].kind == "sequential"
+        for seat in seats:
+            later = seat.stage > mine.stage or (
+                chained and seat.stage == mine.stage and seat.seat > mine.seat
+            )
+            if seat.id == mine.id:
+                until = self._ground.clock() + _REOPEN_DAYS * DAY
+                connection.execute(_REOPEN, {"id": seat.id, "until": until})
+            elif later and seat.state in ("done", "leased"):
+                connection.execute(_RESET, {"id": seat.id})
+        item = connection.execute(
+            sa.select(schema.items).where(schema.items.c.id == row.item_id)
+        ).one()
+        fresh = read_seats(connection, row.item_id)
+        labels = frozenset(entry.label.casefold() for entry in read_shown(item.shown))
+        settle(connection, rights.workflow, item, fresh, labels)
+
+    def _gather(
+        self, actor: Actor, project: int
+    ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
+        with self._ground.db.read() as connection:
+            rights = self._ground.require(connection, actor, project, "lead")
+            return rights.workflow, gather(connection, rights), read_people(connection, rights)
+
+
+def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[StageProgress, ...]:
+    counts = {(row.stage, row.state): int(row.seats) for row in rows}
+    return tuple(
+        StageProgress(
+            stage=stage.id,
+            title=stage.title,
+            done=counts.get((place, "done"), 0),
+            leased=counts.get((place, "leased"), 0),
+            open=counts.get((place, "open"), 0),
+            waiting=counts.get((place, "waiting"), 0),
+        )
+        for place, stage in enumerate(workflow.stages)
+    )
+
+
+def _person_progress(connection: Connection, rights: Rights) -> tuple[PersonProgress, ...]:
+    key = {"project": rights.project}
+    skips = {row.user_id: int(row.skipped) for row in connection.execute(_SKIPS, key)}
+    paces: dict[int, list[float]] = {}
+    times: dict[int, list[float]] = {}
+    for row in connection.execute(_BY_PERSON, key):
+        times.setdefault(row.user_id, []).append(row.submitted_at or 0.0)
+        if row.seconds is not None:
+            paces.setdefault(row.user_id, []).append(row.seconds)
+    return tuple(
+        PersonProgress(
+            person=person.pseudonym,
+            name=person.name,
+            done=len(times.get(user, ())),
+            skipped=skips.get(user, 0),
+            pace=median(paces[user]) if user in paces else None,
+            last=max(times[user]) if user in times else None,
+        )
+        for user, person in read_people(connection, rights).items()
+    )
+
+
+def _view_item(
+    connection: Connection, workflow: Workflow, people: dict[int, Person], row: Any
+) -> ItemView:
+    key = {"item": row.id}
+    seats = [read_seat(seat) for seat in connection.execute(_ITEM_SEATS, key)]
+    steps = connection.execute(_HISTORY, key)
+    return ItemView(
+        id=row.id,
+        number=row.number,
+        key=row.item_key,
+        group=row.group_key,
+        images=tuple(load_list(row.images)),
+        shown=read_shown(row.shown),
+        prelabels=load(row.prelabels),
+        gold=load_optional(row.gold),
+        hidden=load(row.hidden),
+        seats=tuple(_view_seat(workflow, people, seat) for seat in seats),
+        history=tuple(read_step(workflow, step) for step in steps),
+    )
+
+
+def _view_seat(workflow: Workflow, people: dict[int, Person], seat: Seat) -> SeatView:
+    return SeatView(
+        assignment=seat.id,
+        stage=workflow.stages[seat.stage].id,
+        seat=seat.seat,
+        state=seat.state,
+        person=people[seat.user].pseudonym if seat.user in people else "",
+        version=seat.version,
+        values=seat.answer,
+    )
+
+
+def _win_rates(items: Sequence[Gathered], name: str) -> dict[str, float]:
+    won: dict[str, float] = {}
+    met: dict[str, int] = {}
+    for item in items:
+        hidden = load(item.row.hidden)
+        sides = {side: str(hidden.get(side, side)) for side in ("a", "b")}
+        for seat in item.answered():
+            vote = (seat.answer or {}).get(name)
+            if vote in ("a", "b", "tie"):
+                for side, maker in sides.items():
+                    met[maker] = met.get(maker, 0) + 1
+                    points = 0.5 if vote == "tie" else float(vote == side)
+                    won[maker] = won.get(maker, 0.0) + points
+    return {maker: won[maker] / met[maker] for maker in sorted(met)}

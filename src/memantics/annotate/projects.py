@@ -1,0 +1,217 @@
+"""Projects, their members and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from memantics.annotate import schema
+from memantics.annotate.accounts import require_admin
+from memantics.annotate.base import Ground, Rights, read_rights, read_roles, write_roles
+from memantics.annotate.errors import AnswerError, NotFound
+from memantics.annotate.membership import join_project
+from memantics.annotate.records import Actor, Member, Project
+from memantics.annotate.workflow import (
+    ROLES,
+    Role,
+    Settings,
+    Workflow,
+    parse_workflow,
+    workflow_text,
+)
+
+_projects, _members, _users = schema.projects, schema.memberships, schema.users
+
+
+class Projects:
+    """What there is to work on, and who works on it."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def create(
+        self,
+        actor: Actor,
+        title: str,
+        workflow: str | Path,
+        *,
+        settings: Settings | None = None,
+        language: str = "en",
+    ) -> Project:
+        """A project with a workflow: one of ours by name, a TOML file, or its text."""
+        text, rules = _read_rules(workflow)
+        title = " ".join(title.split())[:300]
+        if not title:
+            raise AnswerError({"title": "a title is needed"})
+        now = self._ground.clock()
+        entry = {
+            "title": title,
+            "workflow": text,
+            "settings": (settings or rules.settings).model_dump_json(),
+            "language": language[:20],
+            "archived": False,
+            "created_at": now,
+            "created_by": actor.id,
+        }
+        with self._ground.db.write() as connection:
+            require_admin(connection, actor)
+            key = connection.execute(sa.insert(_projects), entry).inserted_primary_key
+            assert key is not None
+            project = int(key[0])
+            join_project(connection, project, actor.id, ["lead"], now)
+            self._ground.log(
+                connection,
+                actor,
+                "project.create",
+                f"project:{project}",
+                project=project,
+                title=title,
+                workflow=rules.name,
+            )
+            return _view(self._ground.rights(connection, actor, project))
+
+    def mine(self, actor: Actor) -> tuple[Project, ...]:
+        """The projects a person belongs to, the newest first."""
+        query = (
+            sa.select(_members, _projects, _users.c.preferences)
+            .join(_projects, _projects.c.id == _members.c.project_id)
+            .join(_users, _users.c.id == _members.c.user_id)
+            .where(_members.c.user_id == actor.id, _members.c.roles != "")
+            .order_by(_projects.c.archived, _projects.c.id.desc())
+        )
+        with self._ground.db.read() as connection:
+            return tuple(_view(read_rights(row)) for row in connection.execute(query))
+
+    def get(self, actor: Actor, project: int) -> Project:
+        """One of the projects a person belongs to."""
+        with self._ground.db.read() as connection:
+            return _view(self._ground.rights(connection, actor, project))
+
+    def set_settings(self, actor: Actor, project: int, settings: Settings) -> None:
+        """Change what the lead decides."""
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            change = sa.update(_projects).where(_projects.c.id == project)
+            connection.execute(change.values(settings=settings.model_dump_json()))
+            self._log(connection, actor, "project.settings", project, settings.model_dump())
+
+    def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
+        """Close a project for work, or open it again; nothing is deleted."""
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            change = sa.update(_projects).where(_projects.c.id == project)
+            connection.execute(change.values(archived=archived))
+            self._log(connection, actor, "project.archive", project, {"archived": archived})
+
+    def members(self, actor: Actor, project: int) -> tuple[Member, ...]:
+        """Everybody in a project, former members too."""
+        query = (
+            sa.select(_members, _users.c.name, _users.c.active)
+            .join(_users, _users.c.id == _members.c.user_id)
+            .where(_members.c.project_id == project)
+            .order_by(_members.c.joined_at, _members.c.user_id)
+        )
+        with self._ground.db.read() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            return tuple(_view_member(row) for row in connection.execute(query))
+
+    def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
+        """Let somebody in who has an account."""
+        wanted = list(roles)
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+            user = connection.execute(query).scalar_one_or_none()
+            if user is None:
+                raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
+            join_project(connection, project, user, wanted, self._ground.clock())
+            detail = {"user": user, "roles": write_roles(wanted)}
+            self._log(connection, actor, "member.add", project, detail)
+
+    def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
+        """Set what a member may do; no role at all: they are out. The last lead stays."""
+        text = write_roles(roles)
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            if "lead" not in text.split(",") and _only_lead(connection, project, user):
+                raise AnswerError({"roles": "a project keeps at least one lead"})
+            self._change(connection, project, user, roles=text)
+            self._log(connection, actor, "member.roles", project, {"user": user, "roles": text})
+
+    def set_limits(
+        self, actor: Actor, project: int, user: int, daily: int | None, weekly: int | None
+    ) -> None:
+        """Exposure limits of one person; None: those of the project, 0: none."""
+        for limit in (daily, weekly):
+            if limit is not None and not 0 <= limit <= 1_000_000:
+                raise AnswerError({"limit": "a number from 0"})
+        with self._ground.db.write() as connection:
+            self._ground.require(connection, actor, project, "lead")
+            self._change(connection, project, user, daily_limit=daily, weekly_limit=weekly)
+            detail = {"user": user, "daily": daily, "weekly": weekly}
+            self._log(connection, actor, "member.limits", project, detail)
+
+    def consent(self, actor: Actor, project: int) -> None:
+        """Note that a member has read the content warning and wants to go on."""
+        with self._ground.db.write() as connection:
+            rights = self._ground.rights(connection, actor, project)
+            if not rights.consented:
+                self._change(connection, project, actor.id, consent_at=self._ground.clock())
+                self._log(connection, actor, "member.consent", project, {})
+
+    def _change(self, connection: Connection, project: int, user: int, **values: object) -> None:
+        mine = sa.and_(_members.c.project_id == project, _members.c.user_id == user)
+        if connection.execute(sa.update(_members).where(mine).values(**values)).rowcount != 1:
+            raise NotFound("this person is no member of the project")
+
+    def _log(
+        self, connection: Connection, actor: Actor, action: str, project: int, detail: Any
+    ) -> None:
+        subject = f"project:{project}"
+        self._ground.log(connection, actor, action, subject, project=project, **detail)
+
+
+def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:
+    if isinstance(workflow, str) and "\n" in workflow:
+        return workflow, parse_workflow(workflow, "workflow")
+    text = workflow_text(workflow)
+    return text, parse_workflow(text, Path(workflow).name)
+
+
+def _only_lead(connection: Connection, project: int, user: int) -> bool:
+    query = sa.select(_members.c.user_id, _members.c.roles).where(_members.c.project_id == project)
+    leads = {row.user_id for row in connection.execute(query) if "lead" in read_roles(row.roles)}
+    return leads == {user}
+
+
+def _view(rights: Rights) -> Project:
+    return Project(
+        id=rights.project,
+        title=rights.title,
+        workflow=rights.workflow,
+        settings=rights.settings,
+        language=rights.language,
+        roles=rights.roles,
+        consented=rights.consented,
+        archived=rights.archived,
+        pseudonym=rights.pseudonym,
+    )
+
+
+def _view_member(row: Any) -> Member:
+    roles: tuple[Role, ...] = tuple(role for role in ROLES if role in read_roles(row.roles))
+    return Member(
+        user=row.user_id,
+        name=row.name,
+        pseudonym=row.pseudonym,
+        roles=roles,
+        daily_limit=row.daily_limit,
+        weekly_limit=row.weekly_limit,
+        training=row.training,
+        consented=row.consent_at is not None,
+        active=bool(row.active) and bool(roles),
+    )

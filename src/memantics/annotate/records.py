@@ -1,0 +1,363 @@
+"""What the data layer hands to its callers: plain, frozen, free of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import Field as Limit
+
+from memantics.annotate.errors import Values
+from memantics.annotate.workflow import Role, Settings, StageKind, Words, Workflow
+from memantics.core.queue import Shown
+
+SeatState = Literal["waiting", "open", "leased", "done", "closed"]
+TrainingState = Literal["none", "running", "passed", "failed"]
+Action = Literal["submit", "edit", "undo", "import"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks. Only :meth:`Accounts.actor_of` and its kin make one."""
+
+    id: int
+    name: str
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A fresh session; the token is shown once and stored only as a hash."""
+
+    token: str
+    actor: Actor
+    expires: float
+
+
+class Preferences(BaseModel):
+    """What a person chose for themselves. 0: no limit of their own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    language: Literal["en", "zh"] = "en"
+    blur: bool = True
+    grey: bool = False
+    daily_limit: int = Limit(default=0, ge=0, le=100_000)
+    break_minutes: int | None = Limit(default=None, ge=0, le=600)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What an invitation offers; ``id`` serves to revoke it, the token is not stored."""
+
+    id: int
+    project: int
+    project_title: str
+    roles: tuple[Role, ...]
+    note: str
+    expires: float
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project as one of its members sees it."""
+
+    id: int
+    title: str
+    workflow: Workflow
+    settings: Settings
+    language: str
+    roles: frozenset[Role]
+    consented: bool
+    archived: bool
+    pseudonym: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person in a project."""
+
+    user: int
+    name: str
+    pseudonym: str
+    roles: tuple[Role, ...]
+    daily_limit: int | None
+    weekly_limit: int | None
+    training: TrainingState
+    consented: bool
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry in the history of an item, as its readers may see it."""
+
+    person: str
+    stage: str
+    action: str
+    values: Values
+    at: float
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a person needs to answer one item at one stage.
+
+    ``state`` is what stands so far (sequential stages start from it, reviews rate it),
+    ``suggestions`` are pre-labels where the project shows them: never preselect them.
+    ``draft`` is what this person typed and did not submit, ``answer`` what they submitted.
+    ``votes`` are the answers that an adjudicator decides between. A pairwise field is answered
+    with ``first``, ``second`` or ``tie``, in the order in which ``shown`` has the two.
+    """
+
+    assignment: int
+    project: int
+    number: int
+    stage: str
+    kind: StageKind
+    title: Words
+    fields: tuple[str, ...]
+    images: tuple[str, ...]
+    shown: tuple[Shown, ...]
+    state: Values
+    suggestions: Values
+    draft: Values | None
+    answer: Values | None
+    version: int
+    lease_until: float
+    seat: int
+    people: int
+    training: bool
+    history: tuple[Step, ...] = ()
+    votes: tuple[Step, ...] = ()
+    labels: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """After a training item: what was expected, and which fields were right."""
+
+    gold: Values
+    right: Mapping[str, bool]
+    accuracy: float
+    state: TrainingState
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An acknowledged answer: it is on disk. ``again``: the same answer was there already."""
+
+    assignment: int
+    version: int
+    again: bool = False
+    feedback: Feedback | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One of my last items."""
+
+    assignment: int
+    number: int
+    stage: str
+    at: float
+    version: int
+    training: bool
+    changeable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a person stands in a project; ``pace`` is their median seconds an item."""
+
+    done: int
+    today: int
+    week: int
+    daily_limit: int
+    weekly_limit: int
+    open: int
+    pace: float | None
+    training: TrainingState
+    training_round: int
+    training_done: int
+    training_size: int
+    break_minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """How far one stage is, in answers."""
+
+    stage: str
+    title: Words
+    done: int
+    leased: int
+    open: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersonProgress:
+    """What one person did."""
+
+    person: str
+    name: str
+    done: int
+    skipped: int
+    pace: float | None
+    last: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a project is."""
+
+    items: int
+    finished: int
+    training_items: int
+    stages: tuple[StageProgress, ...]
+    people: tuple[PersonProgress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement on one field (or on ``*``, all of a stage's labels as one).
+
+    ``pairwise`` is the mean share of agreeing pairs, ``complete`` the share of items on which
+    all agree. Cohen is the mean over pairs of people. None: not defined here.
+    """
+
+    stage: str
+    field: str
+    items: int
+    people: int
+    pairwise: float | None
+    complete: float | None
+    cohen: float | None
+    fleiss: float | None
+    alpha: float | None
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One person against gold, in order of time: ``windows`` are accuracies of successive runs."""
+
+    person: str
+    name: str
+    items: int
+    accuracy: float | None
+    windows: tuple[float, ...]
+    training: TrainingState
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An item on which people differ, field by field."""
+
+    item: int
+    key: str
+    group: str
+    images: tuple[str, ...]
+    fields: Mapping[str, tuple[tuple[str, JsonValue], ...]]
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change: who, when, what."""
+
+    id: int
+    at: float
+    person: str
+    action: str
+    subject: str
+    detail: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatView:
+    """One seat of an item, for the lead."""
+
+    assignment: int
+    stage: str
+    seat: int
+    state: SeatState
+    person: str
+    version: int
+    values: Values | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """An item with all that happened to it, for the lead."""
+
+    id: int
+    number: int
+    key: str
+    group: str
+    images: tuple[str, ...]
+    shown: tuple[Shown, ...]
+    prelabels: Values
+    gold: Values | None
+    hidden: Values
+    seats: tuple[SeatView, ...]
+    history: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import brought; ``skipped`` says what was left out, and why."""
+
+    items: int
+    images: int
+    answers: int = 0
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file to hand out."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image of a project: where its bytes are, and what they are."""
+
+    id: str
+    path: Path
+    media_type: str
+    width: int
+    height: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """How an item ended. ``details`` says what a rule did (counts, drops, restores)."""
+
+    item: str
+    group: str
+    kept: bool
+    values: Values
+    reason: str = ""
+    complete: bool = True
+    details: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the database answers, and at which schema."""
+
+    ok: bool
+    database: str
+    schema: str

@@ -1,0 +1,177 @@
+"""Coming in and going out: login, links, invitations, and each person's own settings."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from memantics.annotate.errors import AnswerError, LoginFailed, TokenInvalid
+from memantics.annotate.records import Preferences
+from memantics.annotate.web.asking import Ask, Routes, own_path
+from memantics.annotate.web.language import LANGUAGES, NAMES, Language, say_problem
+from memantics.annotate.web.logs import note
+
+routes = Routes()
+LONGEST_PASSWORD = 1000
+
+
+@routes.get("/login", public=True)
+def show_login(ask: Ask) -> Response:
+    """The login form."""
+    if ask.found is not None:
+        return ask.go("/")
+    return _login_page(ask, 200, "")
+
+
+@routes.post("/login", public=True)
+def log_in(ask: Ask) -> Response:
+    """Check name and password; a few failures in a row make one wait."""
+    name, password = ask.text("name", 200), _password(ask, "password")
+    address = ask.request.client.host if ask.request.client else ""
+    throttles = ((ask.desk.names, name.lower()), (ask.desk.addresses, address))
+    wait = max(throttle.wait(key) for throttle, key in throttles)
+    if wait > 0:
+        note("login throttled", address=address)
+        minutes = int(wait // 60) + 1
+        response = _login_page(ask, 429, ask.words("login.wait", minutes=minutes))
+        response.headers["retry-after"] = str(int(wait) + 1)
+        return response
+    try:
+        session = ask.service.accounts.log_in(name, password)
+    except LoginFailed:
+        for throttle, key in throttles:
+            throttle.fail(key)
+        note("login failed", address=address)
+        return _login_page(ask, 401, ask.words("login.wrong"))
+    ask.desk.names.forget(name.lower())
+    note("login", person=session.actor.id)
+    return ask.let_in(session, own_path(ask.text("next")))
+
+
+def _login_page(ask: Ask, status: int, error: str) -> Response:
+    following = ask.text("next") or ask.query("next")
+    return ask.page(
+        "login.html", status, name=ask.text("name", 200), error=error, next=own_path(following)
+    )
+
+
+def _password(ask: Ask, name: str) -> str:
+    value = ask.form.get(name, "")
+    return value[:LONGEST_PASSWORD] if isinstance(value, str) else ""
+
+
+@routes.post("/logout", public=True)
+def log_out(ask: Ask) -> Response:
+    """End the session here and in the database."""
+    if ask.session:
+        ask.service.accounts.log_out(ask.session)
+    response = ask.go("/login", "out")
+    response.delete_cookie(ask.desk.session_cookie, path="/")
+    return response
+
+
+@routes.get("/enter/{ticket}", public=True)
+def enter(ask: Ask) -> Response:
+    """A link from the terminal: it logs one person in, once."""
+    if ask.found is not None:
+        # The link was used in this browser before: going on is all that is wanted.
+        return ask.go("/")
+    session = ask.service.accounts.enter(ask.request.path_params["ticket"])
+    return ask.let_in(session, own_path(ask.query("next") or "/"))
+
+
+@routes.get("/join/{invitation}", public=True)
+def show_invitation(ask: Ask) -> Response:
+    """What an invitation offers, and a form to accept it."""
+    return _invitation_page(ask, 200, {})
+
+
+@routes.post("/join/{invitation}", public=True)
+def accept(ask: Ask) -> Response:
+    """Accept an invitation: as who is logged in, or with a new account."""
+    token = ask.request.path_params["invitation"]
+    if ask.found is not None:
+        project = ask.service.accounts.accept_as(ask.found, token)
+        return ask.go(f"/p/{project}")
+    if _password(ask, "password") != _password(ask, "again"):
+        return _invitation_page(ask, 422, {"again": ask.words("join.differ")})
+    offered = ask.service.accounts.invitation(token)
+    try:
+        session = ask.service.accounts.accept(
+            token, ask.text("name", 200), _password(ask, "password")
+        )
+    except AnswerError as error:
+        return _invitation_page(ask, 422, error.problems)
+    ask.service.accounts.set_preferences(session.actor, Preferences(language=ask.words.language))
+    return ask.let_in(session, f"/p/{offered.project}")
+
+
+def _invitation_page(ask: Ask, status: int, errors: dict[str, str]) -> Response:
+    offered = ask.service.accounts.invitation(ask.request.path_params["invitation"])
+    if offered.used:
+        raise TokenInvalid("invitation")
+    return ask.page("join.html", status, offered=offered, errors=errors, name=ask.text("name", 200))
+
+
+@routes.get("/settings")
+def show_settings(ask: Ask) -> Response:
+    """Each person's own choices."""
+    return _settings_page(ask, 200, {})
+
+
+def _settings_page(ask: Ask, status: int, errors: dict[str, str]) -> Response:
+    errors = {name: say_problem(text, ask.words) for name, text in errors.items()}
+    return ask.page("settings.html", status, errors=errors, languages=NAMES, here="settings")
+
+
+@routes.post("/settings")
+def save_settings(ask: Ask) -> Response:
+    """Keep the choices."""
+    minutes = ask.text("break_minutes", 6)
+    try:
+        chosen = Preferences(
+            language=_language(ask),
+            blur=ask.text("blur") == "on",
+            grey=ask.text("grey") == "on",
+            daily_limit=ask.number("daily_limit", 0) or 0,
+            break_minutes=int(minutes) if minutes.isascii() and minutes.isdigit() else None,
+        )
+    except ValidationError:
+        return _settings_page(ask, 422, {"limits": ask.words("settings.range")})
+    ask.service.accounts.set_preferences(ask.actor, chosen)
+    return ask.go("/settings", "kept")
+
+
+def _language(ask: Ask) -> Language:
+    wanted = ask.text("language")
+    return next((known for known in LANGUAGES if known == wanted), ask.words.language)
+
+
+@routes.post("/settings/language")
+def switch_language(ask: Ask) -> Response:
+    """Change only the language, from any page."""
+    before = ask.service.accounts.preferences(ask.actor)
+    ask.service.accounts.set_preferences(
+        ask.actor, before.model_copy(update={"language": _language(ask)})
+    )
+    return ask.go(own_path(ask.text("back")))
+
+
+@routes.post("/settings/password")
+def change_password(ask: Ask) -> Response:
+    """Change the password; every other session of this person ends."""
+    new = _password(ask, "new")
+    if new != _password(ask, "again"):
+        return _settings_page(ask, 422, {"again": ask.words("join.differ")})
+    wait = ask.desk.names.wait(ask.actor.name.lower())
+    if wait > 0:
+        minutes = int(wait // 60) + 1
+        return _settings_page(ask, 429, {"old": ask.words("login.wait", minutes=minutes)})
+    try:
+        session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
+    except LoginFailed:
+        ask.desk.names.fail(ask.actor.name.lower())
+        return _settings_page(ask, 422, {"old": ask.words("settings.wrong")})
+    except AnswerError as error:
+        return _settings_page(ask, 422, error.problems)
+    return ask.let_in(session, "/settings?done=password")

@@ -1,0 +1,127 @@
+"""The app: all pages, what a refusal looks like, and what stands around every request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from fastapi import FastAPI, Request
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from memantics.annotate.errors import (
+    AnswerError,
+    Conflict,
+    ConsentMissing,
+    Forbidden,
+    LimitReached,
+    Locked,
+    NotFound,
+    TokenInvalid,
+    TrainingFailed,
+)
+from memantics.annotate.service import Service
+from memantics.annotate.web import account, exchange, lead, team, work
+from memantics.annotate.web.asking import Ask, Desk, ForgedForm, Route, install
+from memantics.annotate.web.logs import note
+from memantics.annotate.web.pages import STATIC, read_static
+from memantics.annotate.web.settings import WebSettings
+from memantics.annotate.web.shell import Shell
+
+MODULES = (account, work, lead, team, exchange)
+STATUS: Mapping[type[Exception], int] = {
+    Forbidden: 403,
+    NotFound: 404,
+    TokenInvalid: 410,
+    ForgedForm: 403,
+    Conflict: 409,
+    Locked: 409,
+    AnswerError: 422,
+    LimitReached: 429,
+    TrainingFailed: 403,
+}
+
+
+def list_routes() -> tuple[Route, ...]:
+    """Every page that the app serves through :mod:`asking`."""
+    return tuple(route for module in MODULES for route in module.routes.entries)
+
+
+def make_app(service: Service, settings: WebSettings) -> FastAPI:
+    """The app on one database."""
+    desk = Desk(service, settings)
+
+    @asynccontextmanager
+    async def live(_: FastAPI) -> AsyncIterator[None]:
+        note("started", address=settings.address)
+        yield
+        # Requests in hand were answered before this; what they began is finished here.
+        desk.threads.shutdown(wait=True)
+        note("stopped")
+
+    app = FastAPI(lifespan=live, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.desk = desk
+    app.add_middleware(Shell, settings=settings)
+    app.add_exception_handler(HTTPException, _refuse_unknown)
+    for route in list_routes():
+        install(app, desk, route, refuse)
+    _add_plain_routes(app, service)
+    return app
+
+
+def _add_plain_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/health")
+    def health() -> Response:
+        """Whether the app and its database answer."""
+        found = service.health()
+        return JSONResponse(asdict(found), 200 if found.ok else 503)
+
+    @app.get("/static/{name}")
+    def static(name: str) -> Response:
+        """Our style and our script."""
+        if name not in STATIC:
+            return PlainTextResponse("not found", 404)
+        return Response(
+            read_static(name),
+            media_type=STATIC[name],
+            headers={"cache-control": "public, max-age=31536000, immutable"},
+        )
+
+
+async def _refuse_unknown(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    desk: Desk = request.app.state.desk
+    ask = Ask(request, desk, FormData())
+    return ask.page("error.html", status, **_say(ask, "unknown", ""))
+
+
+def refuse(ask: Ask, error: Exception) -> Response:
+    """What was refused, as a page that says what to do next."""
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
+    if isinstance(error, ConsentMissing):
+        return ask.go(f"/p/{ask.request.path_params.get('project', 0)}/welcome")
+    if ask.wants_json:
+        return JSONResponse({"error": str(error)}, status)
+    if isinstance(error, LimitReached):
+        until = datetime.fromisoformat(error.until) if error.until else datetime.now(UTC)
+        return ask.page("limit.html", status, span=error.span, limit=error.limit, until=until)
+    kind = {
+        Forbidden: "forbidden",
+        NotFound: "missing",
+        TokenInvalid: "token",
+        ForgedForm: "forged",
+        Locked: "locked",
+        TrainingFailed: "training",
+    }.get(type(error), "refused")
+    return ask.page("error.html", status, **_say(ask, kind, str(error)))
+
+
+def _say(ask: Ask, kind: str, detail: str) -> dict[str, str]:
+    return {
+        "title": ask.words(f"error.{kind}"),
+        "advice": ask.words(f"error.{kind}_next"),
+        "detail": detail if kind == "refused" else "",
+    }

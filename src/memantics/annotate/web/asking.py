@@ -1,0 +1,325 @@
+"""One request as the pages see it, and the one way in which all of them are served.
+
+Every route is a plain function from an :class:`Ask` to a response. Around it, in this order:
+who is it, does the form come from us, then the function; what the data layer refuses becomes a
+page that says so. Bodies are read before, database work runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from fastapi import FastAPI, Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
+from memantics.annotate.records import Actor, Preferences, Project, Session
+from memantics.annotate.service import Service
+from memantics.annotate.web.language import Catalogue, choose_language, read_catalogue
+from memantics.annotate.web.pages import render
+from memantics.annotate.web.pauses import Pauses
+from memantics.annotate.web.settings import WebSettings
+from memantics.annotate.web.throttle import Throttle
+from memantics.annotate.web.tokens import is_own_form, make_form_token, make_seed
+
+MAX_FIELDS = 2000
+MAX_FILES = 200
+WORKERS = 16
+Method = Literal["GET", "POST"]
+
+
+@dataclass(slots=True)
+class Desk:
+    """What all requests share."""
+
+    service: Service
+    settings: WebSettings
+    names: Throttle = field(default_factory=lambda: Throttle(limit=8, window=900.0))
+    addresses: Throttle = field(default_factory=lambda: Throttle(limit=30, window=900.0))
+    pauses: Pauses = field(default_factory=Pauses)
+    threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="annotate")
+    )
+
+    @property
+    def session_cookie(self) -> str:
+        """The name of the session's cookie; over https no other host can set it."""
+        return "__Host-memantics" if self.settings.secure else "memantics"
+
+    @property
+    def guest_cookie(self) -> str:
+        """The name of the cookie behind forms of people who are not logged in."""
+        return f"{self.session_cookie}-guest"
+
+
+class Ask:
+    """One request, with what every page needs."""
+
+    def __init__(self, request: Request, desk: Desk, form: FormData) -> None:
+        self.request = request
+        self.desk = desk
+        self.service = desk.service
+        self.form = form
+        self.session = request.cookies.get(desk.session_cookie, "")
+        self.guest = request.cookies.get(desk.guest_cookie, "")
+        self.found: Actor | None = None
+        self.began = time.time()
+
+    @property
+    def actor(self) -> Actor:
+        """Who asks; routes that are not open always have one."""
+        if self.found is None:
+            raise Forbidden
+        return self.found
+
+    def recognise(self) -> None:
+        """Find out who asks, where a session says so."""
+        if self.session:
+            try:
+                self.found = self.service.accounts.actor_of(self.session)
+            except TokenInvalid:
+                self.session = ""
+
+    @cached_property
+    def preferences(self) -> Preferences | None:
+        """The choices of the person; None for someone unknown."""
+        return self.service.accounts.preferences(self.found) if self.found else None
+
+    @cached_property
+    def words(self) -> Catalogue:
+        """The interface in the language of the person, else of the browser."""
+        chosen = self.preferences.language if self.preferences else self.query("lang")
+        accepted = self.request.headers.get("accept-language", "")
+        return read_catalogue(choose_language(chosen, accepted))
+
+    @property
+    def seed(self) -> str:
+        """What form tokens are made from: the session, or a cookie of someone unknown."""
+        return self.session or self.guest
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether our script asks, not a person's browser."""
+        return self.request.headers.get("accept", "").startswith("application/json")
+
+    def query(self, name: str) -> str:
+        """A value behind the question mark."""
+        return self.request.query_params.get(name, "")[:2000]
+
+    def place(self, name: str) -> int:
+        """A number in the path."""
+        return int(self.request.path_params[name])
+
+    def text(self, name: str, longest: int = 2000) -> str:
+        """A text of the form, trimmed; absent ones are empty."""
+        value = self.form.get(name, "")
+        return value.strip()[:longest] if isinstance(value, str) else ""
+
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """A whole number of the form or the query; anything else is the default."""
+        value = self.text(name, 12) or self.query(name)[:12]
+        return int(value) if value.isascii() and value.isdigit() else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """All texts of that name."""
+        return tuple(value for value in self.form.getlist(name) if isinstance(value, str))
+
+    def uploads(self, name: str) -> tuple[UploadFile, ...]:
+        """All files of that name."""
+        return tuple(
+            value
+            for value in self.form.getlist(name)
+            if isinstance(value, UploadFile) and value.filename
+        )
+
+    def page(self, template: str, status: int = 200, **context: object) -> Response:
+        """Render a page with what all pages show."""
+        if not self.seed:
+            self.guest = make_seed()
+        shared: dict[str, object] = {
+            "t": self.words,
+            "actor": self.found,
+            "preferences": self.preferences,
+            "token": make_form_token(self.desk.settings.secret, self.seed),
+            "contact": self.desk.settings.contact,
+            "demo": self.desk.settings.demo,
+            "flash": self._flash(),
+            "path": self.request.url.path,
+            "project": None,
+            "here": "",
+        }
+        project = context.get("project")
+        if isinstance(project, Project):
+            stages = project.workflow.stages
+            shared["titles"] = {stage.id: stage.title.say(self.words.language) for stage in stages}
+        response = render(template, shared | context, status)
+        if not self.session and self.request.cookies.get(self.desk.guest_cookie) != self.guest:
+            self._set_cookie(response, self.desk.guest_cookie, self.guest)
+        return response
+
+    def _flash(self) -> str:
+        key = f"flash.{self.query('done')}"
+        return self.words.messages.get(key, "")
+
+    def go(self, path: str, done: str = "") -> Response:
+        """Send the browser to another page of ours."""
+        mark = "&" if "?" in path else "?"
+        return RedirectResponse(f"{path}{mark}done={done}" if done else path, 303)
+
+    def let_in(self, session: Session, path: str) -> Response:
+        """Start a new session: whatever cookie was there before opens nothing any more."""
+        response = self.go(path)
+        self._set_cookie(response, self.desk.session_cookie, session.token, session.expires)
+        response.delete_cookie(self.desk.guest_cookie, path="/")
+        return response
+
+    def _set_cookie(
+        self, response: Response, name: str, value: str, expires: float | None = None
+    ) -> None:
+        response.set_cookie(
+            name,
+            value,
+            max_age=None if expires is None else max(0, int(expires - time.time())),
+            path="/",
+            secure=self.desk.settings.secure,
+            httponly=True,
+            samesite="lax",
+        )
+
+
+Handler = Callable[[Ask], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One page. ``public`` ones need no session; ``upload`` ones take files."""
+
+    method: Method
+    path: str
+    handler: Handler
+    public: bool = False
+    upload: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The pages of one module."""
+
+    entries: list[Route] = field(default_factory=list)
+
+    def get(self, path: str, *, public: bool = False) -> Callable[[Handler], Handler]:
+        """Declare a page."""
+        return self._add("GET", path, public, False)
+
+    def post(
+        self, path: str, *, public: bool = False, upload: bool = False
+    ) -> Callable[[Handler], Handler]:
+        """Declare what a form does."""
+        return self._add("POST", path, public, upload)
+
+    def _add(
+        self, method: Method, path: str, public: bool, upload: bool
+    ) -> Callable[[Handler], Handler]:
+        def add(handler: Handler) -> Handler:
+            self.entries.append(Route(method, path, handler, public, upload))
+            return handler
+
+        return add
+
+
+def install(
+    app: FastAPI, desk: Desk, route: Route, refuse: Callable[[Ask, Exception], Response]
+) -> None:
+    """Put one route into the app."""
+
+    async def endpoint(request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        if route.upload:
+            # Files of strangers are not even read.
+            refused = await loop.run_in_executor(
+                desk.threads, _serve, route, Ask(request, desk, FormData()), refuse, True
+            )
+            if refused.status_code != 204:
+                return refused
+        form = FormData()
+        if route.upload:
+            form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
+        elif route.method == "POST":
+            form = read_fields(await request.body())
+        try:
+            return await loop.run_in_executor(
+                desk.threads, _serve, route, Ask(request, desk, form), refuse, False
+            )
+        finally:
+            await form.close()
+
+    # A plain route: nothing of a request is injected here, so nothing need be looked up.
+    app.add_route(route.path, endpoint, [route.method], route.handler.__name__)
+
+
+def read_fields(body: bytes) -> FormData:
+    """The fields of a form without files; one with too many is as good as empty.
+
+    >>> read_fields(b"name=ann&note=a+b%21&empty=").multi_items()
+    [('name', 'ann'), ('note', 'a b!'), ('empty', '')]
+    """
+    try:
+        text = body.decode("ascii", "replace")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return FormData()
+    return FormData(list[tuple[str, str | UploadFile]](pairs))
+
+
+def _serve(
+    route: Route, ask: Ask, refuse: Callable[[Ask, Exception], Response], only_check: bool
+) -> Response:
+    try:
+        ask.recognise()
+        if ask.found is None and not route.public:
+            return _send_to_login(ask, route)
+        if only_check:
+            return Response(status_code=204)
+        if route.method == "POST" and not is_own_form(
+            ask.request, ask.desk.settings.secret, ask.seed, ask.text("token", 200)
+        ):
+            return refuse(ask, ForgedForm())
+        return route.handler(ask)
+    except AnnotateError as error:
+        return refuse(ask, error)
+
+
+class ForgedForm(AnnotateError):
+    """A post that did not come from a form of ours, or from one that is too old."""
+
+    def __init__(self) -> None:
+        super().__init__("this form is not valid here", hint="go back, reload, send it again")
+
+
+def _send_to_login(ask: Ask, route: Route) -> Response:
+    if ask.wants_json or ask.request.url.path.startswith("/media/"):
+        return Response(status_code=401)
+    if route.method == "POST":
+        return ask.page("login.html", 401, name="", error=ask.words("login.expired"), next="/")
+    here = ask.request.url.path
+    return ask.go("/login" if here == "/" else f"/login?next={quote(here)}")
+
+
+def own_path(given: str) -> str:
+    """A path of ours to go to after login; anything that leads elsewhere becomes the start.
+
+    >>> own_path("/p/3/next"), own_path("//evil.example"), own_path("https://evil.example/x")
+    ('/p/3/next', '/', '/')
+    """
+    parts = urlsplit(given)
+    safe = given.startswith("/") and not given.startswith(("//", "/\\"))
+    clean = given.isascii() and given.isprintable() and "\\" not in given
+    return given if safe and clean and not parts.netloc and not parts.scheme else "/"

@@ -1,0 +1,267 @@
+"""Between a workflow's fields and an HTML form: what is drawn, and how a post is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from starlette.datastructures import FormData
+
+from memantics.annotate.web.language import Catalogue
+from memantics.annotate.workflow import Field, Scalar
+
+PREFIX = "f-"
+KIND = "k-"
+MOST_PARTS = 500
+SPARE_ROWS = 3
+Values = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionView:
+    """One button of a field; nothing is chosen unless a person chose it."""
+
+    value: str
+    label: str
+    key: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One thing to fill in, as the page draws it.
+
+    ``name`` is its name in the form. ``when`` is JSON for the script; empty: always shown.
+    ``rows`` are the texts of a list.
+    """
+
+    id: str
+    name: str
+    kind: str
+    label: str
+    help: str
+    required: bool
+    when: str
+    error: str
+    ends: tuple[str, str]
+    limit: int
+    options: tuple[OptionView, ...]
+    text: str
+    rows: tuple[str, ...]
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether long options stand below each other."""
+        return any(len(option.label) > 34 for option in self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Fields that belong together: one by itself, or all that ask about one ``about``."""
+
+    about: str
+    number: int
+    fields: tuple[FieldView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormView:
+    """A form: its blocks, and what it declares about each field for :func:`read_form`."""
+
+    blocks: tuple[Block, ...]
+    declared: tuple[tuple[str, str], ...]
+
+
+def draw_form(
+    fields: Sequence[Field],
+    values: Values,
+    state: Values,
+    errors: Mapping[str, str],
+    words: Catalogue,
+) -> FormView:
+    """How fields look with the values so far; an absent value leaves its field empty.
+
+    ``state`` is what earlier people said: it names the elements of fields that ask about each.
+    """
+    blocks: list[Block] = []
+    declared = []
+    for field in fields:
+        elements = _elements(field, values, state)
+        declared.append((KIND + field.id, _declare(field, len(elements))))
+        if not field.each:
+            blocks.append(Block("", 0, (_draw_field(field, None, values, errors, words),)))
+        elif not any(field.id == view.id for block in blocks for view in block.fields):
+            together = [other for other in fields if other.each == field.each]
+            for place, about in enumerate(elements):
+                drawn = (_draw_field(other, place, values, errors, words) for other in together)
+                blocks.append(Block(about, place + 1, tuple(drawn)))
+    return FormView(tuple(blocks), tuple(declared))
+
+
+def _elements(field: Field, values: Values, state: Values) -> list[str]:
+    if not field.each:
+        return []
+    return [str(text) for text in _listed(values.get(field.each, state.get(field.each)))]
+
+
+def _declare(field: Field, count: int) -> str:
+    kind = "flag" if _is_flag(field) else field.kind
+    return f"{kind}:{count}" if field.each else kind
+
+
+def _is_flag(field: Field) -> bool:
+    """A yes that need not be said is one box to tick."""
+    return field.kind == "boolean" and not field.required and not field.each
+
+
+def _draw_field(
+    field: Field, place: int | None, values: Values, errors: Mapping[str, str], words: Catalogue
+) -> FieldView:
+    value = values.get(field.id)
+    if place is not None:
+        value = _at(_listed(value), place)
+    rows = [text for text in _listed(value) if isinstance(text, str)]
+    anchors = [anchor.say(words.language) for anchor in field.anchors]
+    return FieldView(
+        id=field.id,
+        name=PREFIX + field.id + ("" if place is None else f"-{place}"),
+        kind="flag" if _is_flag(field) else field.kind,
+        label=field.label.say(words.language),
+        help=field.help.say(words.language),
+        required=field.required,
+        when=_draw_condition(field.show_if),
+        error=errors.get(field.id, ""),
+        ends=(anchors[0], anchors[-1]) if anchors else ("", ""),
+        limit=field.max_length,
+        options=tuple(_draw_options(field, value, words)),
+        text=value if isinstance(value, str) else "",
+        rows=(*rows, *[""] * SPARE_ROWS) if field.kind in ("list", "ranked") else (),
+    )
+
+
+def _draw_options(field: Field, value: JsonValue, words: Catalogue) -> list[OptionView]:
+    if field.kind == "choice":
+        return [
+            OptionView(
+                option.value,
+                option.label.say(words.language),
+                option.key or (str(place) if place < 10 else ""),
+                value == option.value,
+            )
+            for place, option in enumerate(field.options, 1)
+        ]
+    if field.kind == "scale":
+        return [
+            OptionView(
+                str(step),
+                str(step),
+                str(step) if 0 <= step < 10 else "",
+                # True equals 1 in Python; it is no step of a scale.
+                value == step and not isinstance(value, bool),
+            )
+            for step in range(field.low, field.high + 1)
+        ]
+    if _is_flag(field):
+        return [OptionView("true", field.label.say(words.language), "u", value is True)]
+    if field.kind == "boolean":
+        return [
+            OptionView("true", words("item.yes"), "y", value is True),
+            OptionView("false", words("item.no"), "n", value is False),
+        ]
+    if field.kind == "pairwise":
+        sides = [("first", "item.first", "a"), ("second", "item.second", "b")]
+        sides += [("tie", "item.tie", "t")] if field.ties else []
+        return [OptionView(v, words(label), key, value == v) for v, label, key in sides]
+    return []
+
+
+def _draw_condition(show_if: Mapping[str, tuple[Scalar, ...]]) -> str:
+    if not show_if:
+        return ""
+    return json.dumps(
+        {PREFIX + name: [spell(value) for value in values] for name, values in show_if.items()}
+    )
+
+
+def spell(value: Scalar) -> str:
+    """A value as a form spells it.
+
+    >>> spell(True), spell(3), spell("YES")
+    ('true', '3', 'YES')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _listed(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def _at(values: Sequence[JsonValue], place: int) -> JsonValue:
+    return values[place] if place < len(values) else None
+
+
+def read_form(form: FormData) -> dict[str, JsonValue]:
+    """The values that a post carries; fields without an answer are absent.
+
+    The form says for each field what kind it is (``k-NAME``), so that saving needs no look at
+    the database before. That is believed only as far as reading goes: whether a value is
+    allowed, the data layer judges.
+
+    >>> read_form(FormData([("k-ok", "boolean"), ("f-ok", "true"), ("k-fit", "scale:2"),
+    ...                     ("f-fit-1", "4"), ("k-why", "text"), ("f-why", " ")]))
+    {'ok': True, 'fit': [None, 4]}
+    """
+    values: dict[str, JsonValue] = {}
+    for key, declared in form.multi_items():
+        if not key.startswith(KIND) or not isinstance(declared, str):
+            continue
+        name = key.removeprefix(KIND)
+        kind, _, count = declared.partition(":")
+        if count:
+            several = min(int(count), MOST_PARTS) if count.isascii() and count.isdigit() else 0
+            parts = [_read_part(kind, form, f"{PREFIX}{name}-{n}") for n in range(several)]
+            if any(part is not None for part in parts):
+                values[name] = parts
+        else:
+            value = _read_part(kind, form, PREFIX + name)
+            if value is not None:
+                values[name] = value
+    return values
+
+
+def _read_part(kind: str, form: FormData, name: str) -> JsonValue:
+    if kind in ("list", "ranked"):
+        rows = _read_rows(form, name)
+        return list(rows) if rows else None
+    text = form.get(name)
+    if kind == "flag":
+        return text == "true"
+    if not isinstance(text, str) or not text.strip():
+        return None
+    text = text.replace("\r\n", "\n").strip()
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text, text)
+    if kind == "scale":
+        digits = text.removeprefix("-")
+        return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 6 else text
+    return text
+
+
+def _read_rows(form: FormData, name: str) -> list[str]:
+    """The filled rows of a list in the order of their rank numbers (the script keeps them 1, 2, …).
+
+    >>> _read_rows(FormData([("n", "b"), ("n-rank", "2"), ("n", " "), ("n-rank", ""),
+    ...                      ("n", "a"), ("n-rank", "1")]), "n")
+    ['a', 'b']
+    """
+    texts = [text for text in form.getlist(name) if isinstance(text, str)]
+    ranks = [rank for rank in form.getlist(f"{name}-rank") if isinstance(rank, str)]
+    ranks += [""] * (len(texts) - len(ranks))
+    placed = [
+        (int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 6 else 10**6, place, text)
+        for place, (text, rank) in enumerate(zip(texts, ranks, strict=False))
+        if text.strip()
+    ]
+    return [text.strip() for _, _, text in sorted(placed)]

@@ -1,0 +1,180 @@
+"""What the item screen shows, worked out before a template draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from memantics.annotate.errors import Values
+from memantics.annotate.records import Project, Step, Task
+from memantics.annotate.web.fields import FormView, draw_form
+from memantics.annotate.web.language import Catalogue
+from memantics.annotate.workflow import Field, Workflow
+from memantics.core.queue import Shown
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    """A field with what it holds, in words; ``differs`` marks it on pages that compare."""
+
+    id: str
+    label: str
+    texts: tuple[str, ...]
+    other: tuple[str, ...] = ()
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One entry of the history: who, when, and the fields as they stood then."""
+
+    person: str
+    action: str
+    at: float
+    rows: tuple[ValueRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRow:
+    """One field for an adjudicator: what each person said."""
+
+    label: str
+    said: tuple[tuple[str, tuple[str, ...]], ...]
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScreen:
+    """The item in hand."""
+
+    form: FormView
+    stands: tuple[ValueRow, ...]
+    shown: tuple[Shown, ...]
+    pairs: Mapping[str, Shown]
+    suggestions: tuple[ValueRow, ...]
+    history: tuple[StepView, ...]
+    votes: tuple[VoteRow, ...]
+
+
+def draw_item(
+    project: Project,
+    task: Task,
+    values: Values,
+    errors: Mapping[str, str],
+    words: Catalogue,
+) -> ItemScreen:
+    """Everything that the item screen shows."""
+    flow = project.workflow
+    fields = [flow.field(name) for name in task.fields]
+    pairs = {
+        field.id: shown
+        for field in fields
+        if field.kind == "pairwise"
+        for shown in task.shown
+        if shown.label.casefold() == field.of.casefold() and isinstance(shown.value, list)
+    }
+    paired = {shown.label for shown in pairs.values()}
+    asked = [
+        _settle(field, task)
+        for field in fields
+        if not field.needs or field.needs.casefold() in task.labels
+    ]
+    return ItemScreen(
+        form=draw_form(asked, values, task.state, errors, words),
+        stands=_draw_standing(flow, fields, task, words),
+        shown=tuple(shown for shown in task.shown if shown.label not in paired),
+        pairs=pairs,
+        suggestions=draw_values(flow, task.suggestions, words),
+        history=tuple(_draw_step(flow, step, words) for step in task.history),
+        votes=_draw_votes(flow, task, words),
+    )
+
+
+def _settle(field: Field, task: Task) -> Field:
+    """Leave only conditions on fields of this form: others were settled by earlier stages."""
+    if all(name in task.fields for name in field.show_if):
+        return field
+    kept = {name: values for name, values in field.show_if.items() if name in task.fields}
+    return field.model_copy(update={"show_if": kept})
+
+
+def _draw_standing(
+    flow: Workflow, fields: list[Field], task: Task, words: Catalogue
+) -> tuple[ValueRow, ...]:
+    """What earlier stages left that this form does not show by itself."""
+    open_here = {field.id for field in fields if not field.show_if}
+    rated = {field.each for field in fields}
+    rest = {
+        name: value
+        for name, value in task.state.items()
+        if name not in open_here and name not in rated
+    }
+    return draw_values(flow, rest, words)
+
+
+def _draw_step(flow: Workflow, step: Step, words: Catalogue) -> StepView:
+    return StepView(step.person, step.action, step.at, draw_values(flow, step.values, words))
+
+
+def _draw_votes(flow: Workflow, task: Task, words: Catalogue) -> tuple[VoteRow, ...]:
+    names = dict.fromkeys(name for vote in task.votes for name in vote.values)
+    rows = []
+    for name in names:
+        said = tuple(
+            (vote.person, show_value(flow, name, vote.values.get(name), words))
+            for vote in task.votes
+        )
+        rows.append(VoteRow(_label(flow, name, words), said, len({text for _, text in said}) > 1))
+    return tuple(rows)
+
+
+def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[ValueRow, ...]:
+    """Values in words, in the order of the workflow; names it does not know come last."""
+    order = [field.id for field in flow.fields if field.id in values]
+    order += [name for name in values if name not in order]
+    return tuple(
+        ValueRow(name, _label(flow, name, words), show_value(flow, name, values[name], words))
+        for name in order
+    )
+
+
+def compare_values(
+    project: Project, task: Task, mine: Values, theirs: Values, words: Catalogue
+) -> tuple[ValueRow, ...]:
+    """Two answers to one form, row by row."""
+    flow = project.workflow
+    rows = []
+    for name in task.fields:
+        if name in mine or name in theirs:
+            here = show_value(flow, name, mine.get(name), words)
+            there = show_value(flow, name, theirs.get(name), words)
+            rows.append(ValueRow(name, _label(flow, name, words), here, there, here != there))
+    return tuple(rows)
+
+
+def _label(flow: Workflow, name: str, words: Catalogue) -> str:
+    return next((f.label.say(words.language) for f in flow.fields if f.id == name), name)
+
+
+def show_value(flow: Workflow, name: str, value: JsonValue, words: Catalogue) -> tuple[str, ...]:
+    """A value in words: one text, or one for each element of a list."""
+    field = next((entry for entry in flow.fields if entry.id == name), None)
+    if isinstance(value, list):
+        return tuple(_show_one(field, part, words) for part in value)
+    return (_show_one(field, value, words),)
+
+
+def _show_one(field: Field | None, value: JsonValue, words: Catalogue) -> str:
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return words("item.yes") if value else words("item.no")
+    if field is not None and field.kind == "pairwise" and value in ("first", "second", "tie"):
+        return words(f"item.{value}")
+    if field is not None and field.kind == "choice":
+        named = next((o.label.say(words.language) for o in field.options if o.value == value), None)
+        if named is not None:
+            return named
+    return str(value)

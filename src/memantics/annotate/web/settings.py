@@ -1,0 +1,113 @@
+"""How the web app is run: where it listens, with which secret, and who may reach it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from memantics.core.errors import InputError, StoreError
+
+SECRET = "MEMANTICS_SECRET"  # noqa: S105 - the name of a variable, not a secret
+MIN_SECRET = 16
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What the app needs to know about its surroundings.
+
+    ``public_url`` is the address under which people reach it (behind a proxy, say); where it is
+    https, cookies are sent over https only. ``contact`` is the well-being line on every page.
+    """
+
+    secret: bytes
+    host: str = "127.0.0.1"
+    port: int = 8765
+    public_url: str = ""
+    contact: str = ""
+    demo: bool = False
+
+    @property
+    def secure(self) -> bool:
+        """Whether people reach the app over https."""
+        return self.public_url.startswith("https://")
+
+    @property
+    def address(self) -> str:
+        """Where to point a browser."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """The names by which a request may call us; None: any.
+
+        On this machine only, another site must not reach the app by pointing its own name at
+        127.0.0.1, so only local names count.
+        """
+        if self.public_url:
+            return frozenset({urlsplit(self.public_url).hostname or "", *LOOPBACK_NAMES})
+        return frozenset(LOOPBACK_NAMES) if is_local(self.host) else None
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a host.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("::1")
+    (True, True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def find_secret(host: str, keep: Path, environment: Mapping[str, str] = os.environ) -> bytes:
+    """The secret from the environment; on this machine only, one of our own, kept in a file.
+
+    >>> find_secret("0.0.0.0", Path("unused"), {})
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: --host 0.0.0.0 opens the app to other machines and \
+MEMANTICS_SECRET is not set; export MEMANTICS_SECRET with 16 or more random characters
+    """
+    given = environment.get(SECRET, "")
+    if given:
+        if len(given) < MIN_SECRET:
+            raise InputError(
+                f"{SECRET} has {len(given)} characters", hint=f"give {MIN_SECRET} or more"
+            )
+        return given.encode()
+    if not is_local(host):
+        raise InputError(
+            f"--host {host} opens the app to other machines and {SECRET} is not set",
+            hint=f"export {SECRET} with {MIN_SECRET} or more random characters",
+        )
+    return _keep_secret(keep)
+
+
+def _keep_secret(path: Path) -> bytes:
+    """Read or make the secret of this machine: forms that are open survive a restart."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            kept = path.read_bytes().strip()
+            if len(kept) >= MIN_SECRET:
+                return kept
+            raise StoreError(f"{path} is damaged", hint="delete it; a new one is made") from None
+        with os.fdopen(handle, "wb") as file:
+            made = secrets.token_urlsafe(32).encode()
+            file.write(made)
+        return made
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error

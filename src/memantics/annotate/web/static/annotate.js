@@ -1,0 +1,268 @@
+// Everything here is help: without it, forms still post and answers are still saved.
+"use strict";
+document.documentElement.classList.add("script");
+
+const isTyping = (node) =>
+  node instanceof HTMLElement &&
+  (node.isContentEditable ||
+    node.matches("textarea, select, input:not([type=radio]):not([type=checkbox]):not([type=submit])"));
+
+function showTimes() {
+  for (const node of document.querySelectorAll("time[datetime]")) {
+    const when = new Date(node.dateTime);
+    if (Number.isNaN(when.getTime())) continue;
+    node.title = node.dateTime;
+    node.textContent = when.toLocaleString(document.documentElement.lang, {
+      dateStyle: "medium", timeStyle: "short",
+    });
+  }
+}
+
+// Fields that depend on another answer: hidden ones are not asked, and the server ignores them.
+function makeConditions(form) {
+  const fields = [...form.querySelectorAll("[data-when]")].map((node) => ({
+    node, when: JSON.parse(node.dataset.when),
+  }));
+  const valueOf = (name) => {
+    const inputs = [...form.querySelectorAll(`[name="${CSS.escape(name)}"]`)];
+    if (!inputs.length || inputs[0].closest("[data-field][hidden]")) return "";
+    const found = inputs.find((input) => input.checked || !["radio", "checkbox"].includes(input.type));
+    // A box that is not ticked says no; a choice that was not made says nothing.
+    return found ? found.value : inputs[0].type === "checkbox" ? "false" : "";
+  };
+  return () => {
+    for (const { node, when } of fields) {
+      node.hidden = !Object.entries(when).every(([name, values]) => values.includes(valueOf(name)));
+    }
+  };
+}
+
+// Lists of texts: add, remove and move rows; the order is what counts.
+function makeRows(list, changed) {
+  const template = list.parentElement.querySelector("template");
+  const ranks = () => list.querySelectorAll(".rank").forEach((input, at) => { input.value = at + 1; });
+  const add = (after) => {
+    const row = template.content.firstElementChild.cloneNode(true);
+    if (after) after.after(row); else list.append(row);
+    ranks();
+    row.querySelector("[data-text]").focus();
+  };
+  const move = (row, step) => {
+    const other = step < 0 ? row.previousElementSibling : row.nextElementSibling;
+    if (!other) return;
+    if (step < 0) other.before(row); else other.after(row);
+    ranks();
+    changed();
+  };
+  for (const row of [...list.children].slice(1)) {
+    if (!row.querySelector("[data-text]").value) row.remove();
+  }
+  ranks();
+  list.parentElement.querySelector("[data-add]").addEventListener("click", () => add(null));
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const row = button.closest("li");
+    if (button.dataset.move) {
+      move(row, Number(button.dataset.move));
+      button.focus();
+    } else if (list.children.length > 1) {
+      (row.nextElementSibling || row.previousElementSibling).querySelector("[data-text]").focus();
+      row.remove();
+      ranks();
+      changed();
+    } else {
+      row.querySelector("[data-text]").value = "";
+      changed();
+    }
+  });
+  list.addEventListener("keydown", (event) => {
+    if (event.isComposing || !event.target.matches("[data-text]")) return;
+    const row = event.target.closest("li");
+    if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      move(row, event.key === "ArrowUp" ? -1 : 1);
+      event.target.focus();
+    } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      if (event.target.value.trim()) add(row);
+    }
+  });
+}
+
+// Drafts go to the server while someone types; the line beside the buttons says how that went.
+function makeDrafts(form) {
+  const state = document.querySelector("[data-state]");
+  const words = state ? state.dataset : {};
+  let timer = 0, dirty = false, running = false, stopped = false;
+  const say = (text) => { if (state) state.textContent = text; };
+  const body = () => new URLSearchParams(new FormData(form));
+  async function save() {
+    clearTimeout(timer);
+    if (!dirty || running || stopped) return;
+    running = true;
+    dirty = false;
+    try {
+      const answer = await fetch(form.dataset.draft, {
+        method: "POST", body: body(), headers: { accept: "application/json" }, credentials: "same-origin",
+      });
+      if (answer.status === 409 || answer.status === 410) {
+        stopped = true;
+        say(words.elsewhere);
+      } else if (!answer.ok) {
+        throw new Error(String(answer.status));
+      } else {
+        say(words.saved.replace("{time}", new Date().toLocaleTimeString([], { timeStyle: "short" })));
+      }
+    } catch {
+      dirty = true;
+      say(words.failed);
+      timer = setTimeout(save, 5000);
+    }
+    running = false;
+    if (dirty && !stopped) timer = setTimeout(save, 1000);
+  }
+  const changed = () => {
+    if (!form.dataset.draft || stopped) return;
+    dirty = true;
+    clearTimeout(timer);
+    timer = setTimeout(save, 900);
+  };
+  form.addEventListener("input", changed);
+  form.addEventListener("change", changed);
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden" && dirty && !stopped && navigator.sendBeacon) {
+      if (navigator.sendBeacon(form.dataset.draft, body())) dirty = false;
+    }
+  });
+  form.addEventListener("submit", () => {
+    stopped = true;
+    clearTimeout(timer);
+  });
+  return changed;
+}
+
+// One key answers the field in hand and goes on to the next; nothing happens while someone types.
+function makeKeys(form) {
+  const fields = () => [...form.querySelectorAll("[data-field]")].filter((node) => !node.closest("[hidden]"));
+  const isChoice = (field) => field.querySelector("input[type=radio], input[type=checkbox]") !== null;
+  const isDone = (field) => field.querySelector("input:checked, input[type=checkbox]") !== null;
+  let current = null;
+  const hold = (field, scroll = true) => {
+    if (current) current.classList.remove("current");
+    current = field;
+    if (!field) return;
+    field.classList.add("current");
+    if (scroll) field.scrollIntoView({ block: "nearest" });
+  };
+  const next = (from) => {
+    const all = fields();
+    const after = all.slice(all.indexOf(from) + 1);
+    hold(after.find((field) => !isChoice(field) || !isDone(field)) || from);
+  };
+  const step = (by) => {
+    const all = fields();
+    const at = Math.min(all.length - 1, Math.max(0, all.indexOf(current) + by));
+    hold(all[at]);
+  };
+  const choose = (key) => {
+    if (!current || current.closest("[hidden]")) hold(fields()[0]);
+    const pick = (field) => field && field.querySelector(`input[data-key="${CSS.escape(key)}"]`);
+    let field = current, input = pick(current);
+    if (!input) {
+      const holders = fields().filter(pick);
+      if (holders.length !== 1) return false;
+      [field] = holders;
+      input = pick(field);
+    }
+    input.checked = input.type === "checkbox" ? !input.checked : true;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+    if (input.type === "checkbox") hold(field); else next(field);
+    return true;
+  };
+  const press = (selector) => {
+    const node = document.querySelector(selector);
+    if (node) node.click();
+    return node !== null;
+  };
+  const act = (event) => {
+    switch (event.key) {
+      case "ArrowDown": step(1); return true;
+      case "ArrowUp": step(-1); return true;
+      case "Enter": return press("[data-do=save]");
+      case "X": return press("[data-do=skip]");
+      case "v": return press("[data-do=reveal]");
+      case "z": return press("[data-do=undo]");
+      case "b": return press("[data-do=back]");
+      case "?": return press("[data-do=keys]");
+      case "e": {
+        const text = current && current.querySelector("textarea:not(.rank), input[type=text]");
+        if (text) text.focus();
+        return Boolean(text);
+      }
+      default: return false;
+    }
+  };
+  hold(fields().find((field) => !isDone(field)) || fields()[0] || null, false);
+  form.addEventListener("focusin", (event) => {
+    const field = event.target.closest("[data-field]");
+    if (field) hold(field, false);
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target.matches("input[type=radio]")) hold(event.target.closest("[data-field]"), false);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.defaultPrevented) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      press("[data-do=save]");
+      return;
+    }
+    if (event.key === "Escape" && isTyping(event.target)) {
+      event.target.blur();
+      return;
+    }
+    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const onButton = event.target.closest && event.target.closest("a, button, summary");
+    if (onButton && (event.key === "Enter" || event.key === " ")) return;
+    if (choose(event.key) || choose(event.key.toLowerCase()) || act(event)) event.preventDefault();
+  });
+}
+
+function guardSubmits() {
+  for (const form of document.querySelectorAll("form[method=post]")) {
+    form.addEventListener("submit", (event) => {
+      if (form.dataset.sent) { event.preventDefault(); return; }
+      form.dataset.sent = "1";
+    });
+  }
+  // Coming back through the browser's history must not leave a dead form.
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - 40;
+  showTimes();
+  guardSubmits();
+  for (const node of document.querySelectorAll("[data-copy]")) {
+    node.addEventListener("click", () => {
+      const field = document.getElementById(node.dataset.copy);
+      field.select();
+      if (navigator.clipboard) navigator.clipboard.writeText(field.value).catch(() => {});
+    });
+  }
+  for (const node of document.querySelectorAll("[data-dismiss]")) {
+    node.addEventListener("click", () => node.closest(node.dataset.dismiss).remove());
+  }
+  const form = document.querySelector("form[data-answers]");
+  if (!form) return;
+  const apply = makeConditions(form);
+  apply();
+  form.addEventListener("change", apply);
+  const changed = makeDrafts(form);
+  for (const list of form.querySelectorAll(".rows")) makeRows(list, changed);
+  makeKeys(form);
+});

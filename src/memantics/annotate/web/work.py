@@ -1,0 +1,236 @@
+"""The everyday pages: what there is to do, the item in hand, and the last ones."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from memantics.annotate.errors import AnswerError, Conflict, Values
+from memantics.annotate.records import Saved, Task
+from memantics.annotate.web.asking import Ask, Routes
+from memantics.annotate.web.fields import read_form
+from memantics.annotate.web.language import say_problem
+from memantics.annotate.web.screens import compare_values, draw_item, draw_values
+
+routes = Routes()
+LONGEST_LOOK = 3600.0
+
+
+@routes.get("/")
+def show_home(ask: Ask) -> Response:
+    """All projects of a person."""
+    projects = ask.service.projects.mine(ask.actor)
+    cards = [
+        (project, ask.service.work.standing(ask.actor, project.id) if project.consented else None)
+        for project in projects
+    ]
+    return ask.page("home.html", cards=cards, here="home")
+
+
+@routes.get("/p/{project:int}")
+def show_project(ask: Ask) -> Response:
+    """What there is to do in a project, how far it is, and how fast it goes."""
+    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    if not project.consented:
+        return ask.go(f"/p/{project.id}/welcome")
+    return ask.page(
+        "project.html",
+        project=project,
+        here="work",
+        standing=ask.service.work.standing(ask.actor, project.id),
+        stages=ask.service.work.stages_of(ask.actor, project.id),
+        last=ask.service.work.mine(ask.actor, project.id, limit=5),
+    )
+
+
+@routes.get("/p/{project:int}/welcome")
+def show_welcome(ask: Ask) -> Response:
+    """The content warning, what the work is, and the rights of who does it."""
+    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    return ask.page("welcome.html", project=project, here="work")
+
+
+@routes.post("/p/{project:int}/welcome")
+def consent(ask: Ask) -> Response:
+    """Agree to see such content, once for each project."""
+    project = ask.place("project")
+    if ask.text("agree") != "yes":
+        return ask.go(f"/p/{project}/welcome", "agree")
+    ask.service.projects.consent(ask.actor, project)
+    return ask.go(f"/p/{project}")
+
+
+@routes.get("/p/{project:int}/next")
+def take_next(ask: Ask) -> Response:
+    """Take the next item, or go on with the one in hand."""
+    project = ask.place("project")
+    task = ask.service.work.next(ask.actor, project, ask.query("stage") or None)
+    if task is None:
+        shown = ask.service.projects.get(ask.actor, project)
+        return ask.page(
+            "nothing.html",
+            project=shown,
+            here="work",
+            standing=ask.service.work.standing(ask.actor, project),
+        )
+    last = ask.number("last")
+    trail = f"?last={last}" if last is not None else ""
+    done = "skipped" if ask.query("done") == "skipped" else ""
+    return ask.go(f"/work/{task.assignment}{trail}", done)
+
+
+@routes.get("/p/{project:int}/last")
+def show_last(ask: Ask) -> Response:
+    """My last items: look again, or change an answer."""
+    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    done = ask.service.work.mine(ask.actor, project.id, limit=50)
+    return ask.page("last.html", project=project, here="last", done=done)
+
+
+@routes.get("/work/{assignment:int}")
+def show_item(ask: Ask) -> Response:
+    """One item with its form. A draft comes back; nothing else is filled in."""
+    task = ask.service.work.open(ask.actor, ask.place("assignment"))
+    values = task.draft if task.draft is not None else task.answer
+    return _item_page(ask, task, values if values is not None else _start(task))
+
+
+def _start(task: Task) -> Values:
+    """What a form starts with: a chain goes on from the last state, all else is empty."""
+    return task.state if task.kind == "sequential" else {}
+
+
+def _item_page(
+    ask: Ask,
+    task: Task,
+    values: Values,
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    project = ask.service.projects.get(ask.actor, task.project)
+    standing = ask.service.work.standing(ask.actor, project.id)
+    due = ask.desk.pauses.see(ask.actor.id, ask.began, standing.break_minutes)
+    if due:
+        ask.desk.pauses.rest(ask.actor.id)
+    before = ask.service.work.mine(ask.actor, project.id, limit=2)
+    last = next((done for done in before if done.assignment != task.assignment), None)
+    problems = {name: say_problem(text, ask.words) for name, text in (errors or {}).items()}
+    return ask.page(
+        "item.html",
+        status,
+        project=project,
+        here="work",
+        task=task,
+        standing=standing,
+        view=draw_item(project, task, values, problems, ask.words),
+        errors=problems,
+        break_due=due,
+        last=last,
+        saved_before=ask.query("last") != "",
+        opened=int(ask.began),
+    )
+
+
+@routes.post("/work/{assignment:int}")
+def save(ask: Ask) -> Response:
+    """Save an answer; once this responds, it is on disk."""
+    assignment = ask.place("assignment")
+    values = read_form(ask.form)
+    if ask.text("more"):
+        # Without the script, a button of the form asks for more rows.
+        ask.service.work.save_draft(ask.actor, assignment, values)
+        return _item_page(ask, ask.service.work.open(ask.actor, assignment), values)
+    opened = ask.number("opened")
+    seconds = ask.began - opened if opened else None
+    if seconds is not None and not 0 <= seconds <= LONGEST_LOOK:
+        seconds = None
+    try:
+        saved = ask.service.work.submit(
+            ask.actor, assignment, values, ask.number("version", 0) or 0, seconds
+        )
+    except AnswerError as error:
+        ask.service.work.save_draft(ask.actor, assignment, values)
+        task = ask.service.work.open(ask.actor, assignment)
+        return _item_page(ask, task, values, error.problems, 422)
+    except Conflict as conflict:
+        return _conflict_page(ask, assignment, conflict)
+    if saved.feedback is not None:
+        return _feedback_page(ask, values, saved)
+    project = ask.number("project", 0)
+    return ask.go(f"/p/{project}/next?last={assignment}")
+
+
+def _conflict_page(ask: Ask, assignment: int, conflict: Conflict) -> Response:
+    """Both versions side by side; mine can be saved over theirs, or theirs kept."""
+    if not conflict.by_me:
+        # The time for this item ran out and somebody else has it; their answer is not shown.
+        held = ask.service.projects.get(ask.actor, ask.number("project", 0) or 0)
+        rows = draw_values(held.workflow, conflict.mine, ask.words)
+        return ask.page("lost.html", 409, project=held, here="work", rows=rows)
+    task = ask.service.work.open(ask.actor, assignment)
+    project = ask.service.projects.get(ask.actor, task.project)
+    return ask.page(
+        "conflict.html",
+        409,
+        project=project,
+        here="work",
+        task=task,
+        conflict=conflict,
+        rows=compare_values(project, task, conflict.mine, conflict.theirs, ask.words),
+        view=draw_item(project, task, conflict.mine, {}, ask.words),
+        opened=int(ask.began),
+    )
+
+
+def _feedback_page(ask: Ask, values: Values, saved: Saved) -> Response:
+    """After a training item: what was expected."""
+    task = ask.service.work.open(ask.actor, saved.assignment)
+    project = ask.service.projects.get(ask.actor, task.project)
+    assert saved.feedback is not None
+    return ask.page(
+        "feedback.html",
+        project=project,
+        here="work",
+        task=task,
+        feedback=saved.feedback,
+        rows=compare_values(project, task, values, saved.feedback.gold, ask.words),
+        standing=ask.service.work.standing(ask.actor, project.id),
+    )
+
+
+@routes.post("/work/{assignment:int}/draft")
+def keep_draft(ask: Ask) -> Response:
+    """Keep what was typed so far; the script calls this, and so does a page that closes."""
+    ask.service.work.save_draft(ask.actor, ask.place("assignment"), read_form(ask.form))
+    return JSONResponse({"kept": True})
+
+
+@routes.post("/work/{assignment:int}/skip")
+def skip(ask: Ask) -> Response:
+    """Never see this meme again. No question is asked."""
+    task = ask.service.work.open(ask.actor, ask.place("assignment"))
+    ask.service.work.skip(ask.actor, task.assignment)
+    return ask.go(f"/p/{task.project}/next", "skipped")
+
+
+@routes.post("/work/{assignment:int}/release")
+def release(ask: Ask) -> Response:
+    """Give an item back for somebody else, and stop here."""
+    task = ask.service.work.open(ask.actor, ask.place("assignment"))
+    ask.service.work.release(ask.actor, task.assignment)
+    return ask.go(f"/p/{task.project}", "released")
+
+
+@routes.post("/work/{assignment:int}/undo")
+def undo(ask: Ask) -> Response:
+    """Take back the last change of an answer, then show it."""
+    version = ask.number("version", 0) or 0
+    task = ask.service.work.undo(ask.actor, ask.place("assignment"), version)
+    return ask.go(f"/work/{task.assignment}", "undone")
+
+
+@routes.post("/work/{assignment:int}/keep")
+def keep_saved(ask: Ask) -> Response:
+    """After a conflict: what is saved stays, and the other version is let go."""
+    task = ask.service.work.open(ask.actor, ask.place("assignment"))
+    ask.service.work.save_draft(ask.actor, task.assignment, task.answer or task.state)
+    return ask.go(f"/p/{task.project}/next?last={task.assignment}")

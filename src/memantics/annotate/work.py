@@ -1,0 +1,251 @@
+"""The daily work: take an item, answer it, change one's mind, step away from it."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from memantics.annotate.answers import Answers
+from memantics.annotate.base import Ground, Rights, load_optional, read_rights
+from memantics.annotate.errors import ConsentMissing, Forbidden, Values
+from memantics.annotate.leasing import Leasing, count_seen, expose, find_lease, stages_for
+from memantics.annotate.records import Actor, Done, Saved, Standing, Task
+from memantics.annotate.seating import Seat, read_seat, read_seats, rests_on
+from memantics.annotate.statement import Statement
+from memantics.annotate.tasks import Place, make_place, make_task
+from memantics.annotate.training import next_training_seat, rules_for, training_counts
+from memantics.annotate.workflow import Words
+
+_PLACE = Statement(
+    "SELECT s.id AS seat_id, s.stage, s.seat, s.state AS seat_state, s.user_id, s.lease_until,"
+    " s.version, s.answer, s.submitted_at, s.training_round AS seat_round,"
+    " i.id, i.number, i.item_key, i.group_key, i.images, i.shown, i.prelabels, i.gold, i.state,"
+    " m.roles, m.pseudonym, m.consent_at, m.training, m.training_round,"
+    " m.daily_limit, m.weekly_limit, p.id AS project_id, p.workflow, p.settings, p.archived,"
+    " p.title, p.language, u.preferences, d.answer AS draft, d.saved_at"
+    " FROM seats s JOIN items i ON i.id = s.item_id JOIN projects p ON p.id = s.project_id"
+    " JOIN memberships m ON m.project_id = s.project_id AND m.user_id = :user"
+    " JOIN users u ON u.id = m.user_id"
+    " LEFT JOIN drafts d ON d.seat_id = s.id AND d.user_id = :user"
+    " WHERE s.id = :seat AND m.roles <> '' AND u.active"
+)
+# Answers to one item take turns: each sees what the other one opened or closed.
+_LOCK = Statement(
+    "SELECT o.id FROM seats s JOIN seats o ON o.item_id = s.item_id WHERE s.id = :seat"
+    " ORDER BY o.id FOR UPDATE OF o"
+)
+_LAST = Statement(
+    "SELECT s.id, s.item_id, s.stage, s.seat, s.state, s.user_id, s.lease_until, s.version,"
+    " s.answer, s.submitted_at, s.training_round, i.number"
+    " FROM seats s JOIN items i ON i.id = s.item_id"
+    " WHERE s.user_id = :user AND s.project_id = :project AND s.submitted_at IS NOT NULL"
+    " AND s.state = 'done' ORDER BY s.submitted_at DESC, s.id DESC LIMIT :limit"
+)
+_DONE = Statement(
+    "SELECT COUNT(*) FROM seats WHERE user_id = :user AND project_id = :project"
+    " AND state = 'done' AND training_round = 0"
+)
+_PACE = Statement(
+    "SELECT seconds FROM seats WHERE user_id = :user AND project_id = :project"
+    " AND seconds IS NOT NULL ORDER BY submitted_at DESC LIMIT 50"
+)
+_OPEN = Statement(
+    "SELECT stage, COUNT(*) AS seats FROM seats WHERE project_id = :project AND state = 'open'"
+    " GROUP BY stage"
+)
+
+
+class Work:
+    """What annotators, reviewers and adjudicators do."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._leasing = Leasing(ground)
+        self._answers = Answers(ground)
+
+    def next(self, actor: Actor, project: int, stage: str | None = None) -> Task | None:
+        """The next item for a person: what they hold already, else something new."""
+        ground = self._ground
+        with ground.db.write() as connection:
+            rights = ground.rights(connection, actor, project, lock=True)
+            stages = self._open_stages(rights, stage)
+            seat = find_lease(connection, actor, rights, stages)
+            if seat is None:
+                seat = self._claim(connection, actor, rights, stages)
+            else:
+                self._leasing.renew(connection, actor, rights, seat)
+            if seat is None:
+                return None
+            place = find_place(connection, actor, seat)
+            expose(connection, actor, rights, place.item.id, ground.clock())
+            return make_task(connection, actor, place)
+
+    def open(self, actor: Actor, assignment: int) -> Task:
+        """One of one's own items again, held or answered."""
+        with self._ground.db.read() as connection:
+            return make_task(connection, actor, own_place(connection, actor, assignment))
+
+    def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
+        """Keep what is typed so far; nothing is checked but its size."""
+        with self._ground.db.write() as connection:
+            own_place(connection, actor, assignment)
+            self._answers.keep_draft(connection, actor, assignment, values)
+
+    def submit(
+        self,
+        actor: Actor,
+        assignment: int,
+        values: Values,
+        version: int,
+        seconds: float | None = None,
+    ) -> Saved:
+        """Save an answer. When this returns, it is on disk.
+
+        ``version`` is the one the person saw: when another one stands, both are kept and
+        Conflict is raised. The same answer sent twice is saved once.
+        """
+        with self._ground.db.write() as connection:
+            place = find_place(connection, actor, assignment, lock=True)
+            outcome = self._answers.submit(connection, actor, place, values, version, seconds)
+        if isinstance(outcome, Saved):
+            return outcome
+        raise outcome
+
+    def undo(self, actor: Actor, assignment: int, version: int) -> Task:
+        """Take back one's last answer: the one before stands again, or the form is open again."""
+        with self._ground.db.write() as connection:
+            place = own_place(connection, actor, assignment, lock=True)
+            self._answers.undo(connection, actor, place, version)
+            return make_task(connection, actor, own_place(connection, actor, assignment))
+
+    def skip(self, actor: Actor, assignment: int) -> None:
+        """Step away from a meme for good. Nobody asks why."""
+        with self._ground.db.write() as connection:
+            place = own_place(connection, actor, assignment, lock=True)
+            self._answers.skip(connection, actor, place)
+
+    def release(self, actor: Actor, assignment: int) -> None:
+        """Give an item back for others, or for oneself later."""
+        with self._ground.db.write() as connection:
+            place = own_place(connection, actor, assignment, lock=True)
+            self._answers.release(connection, actor, place)
+
+    def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[Done, ...]:
+        """One's last answers, the newest first, and whether they can still change."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.rights(connection, actor, project)
+            key = {"user": actor.id, "project": project, "limit": min(limit, 500)}
+            rows = _LAST.all(connection, key)
+            return tuple(self._view_done(connection, rights, row) for row in rows)
+
+    def standing(self, actor: Actor, project: int) -> Standing:
+        """Progress, pace, exposure and training of a person."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.rights(connection, actor, project)
+            key = {"user": actor.id, "project": project}
+            seen = count_seen(connection, actor, rights, self._ground.clock())
+            paces = [float(row.seconds) for row in _PACE.all(connection, key)]
+            stages = stages_for(rights)
+            waiting = {row.stage: row.seats for row in _OPEN.all(connection, key)}
+            trained = training_counts(connection, actor, rights)
+            pause = rights.preferences.break_minutes
+            return Standing(
+                done=int(_DONE.value(connection, key)),
+                today=seen.today,
+                week=seen.week,
+                daily_limit=seen.daily_limit,
+                weekly_limit=seen.weekly_limit,
+                open=sum(waiting.get(stage, 0) for stage in stages),
+                pace=median(paces) if paces else None,
+                training=_training_state(rights, stages, trained[1]),
+                training_round=rights.training_round,
+                training_done=trained[0],
+                training_size=trained[1],
+                break_minutes=rights.settings.break_minutes if pause is None else pause,
+            )
+
+    def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
+        """The stages a person may work at, with how many seats are open there."""
+        with self._ground.db.read() as connection:
+            rights = self._ground.rights(connection, actor, project)
+            waiting = {
+                row.stage: int(row.seats) for row in _OPEN.all(connection, {"project": project})
+            }
+            stages = rights.workflow.stages
+            return tuple(
+                (stages[place].id, stages[place].title, waiting.get(place, 0))
+                for place in sorted(stages_for(rights))
+            )
+
+    def _open_stages(self, rights: Rights, stage: str | None) -> list[int]:
+        stages = stages_for(rights)
+        if stage is not None:
+            stages = [place for place in stages if rights.workflow.stages[place].id == stage]
+        if not stages or rights.archived:
+            raise Forbidden
+        if not rights.consented:
+            raise ConsentMissing
+        return stages
+
+    def _claim(
+        self, connection: Connection, actor: Actor, rights: Rights, stages: list[int]
+    ) -> int | None:
+        rules = rules_for(rights, stages)
+        if rules is not None:
+            until = self._leasing.lease_end(rights)
+            seat = next_training_seat(connection, actor, rights, rules, until)
+            if seat is not None:
+                return seat
+        return self._leasing.claim(connection, actor, rights, stages)
+
+    def _view_done(self, connection: Connection, rights: Rights, row: Any) -> Done:
+        changeable = not rights.archived and not row.training_round
+        if changeable:
+            seats = read_seats(connection, row.item_id)
+            mine = read_seat(row)
+            changeable = not rests_on(rights.workflow, seats, mine, self._ground.clock())
+        return Done(
+            assignment=row.id,
+            number=row.number,
+            stage=rights.workflow.stages[row.stage].id,
+            at=row.submitted_at,
+            version=row.version,
+            training=bool(row.training_round),
+            changeable=changeable,
+        )
+
+
+def _training_state(rights: Rights, stages: list[int], size: int) -> Any:
+    if rights.training == "none" and rules_for(rights, stages) is not None and size:
+        return "running"
+    return rights.training
+
+
+def find_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
+    """A seat with its surroundings, for a member of its project; anybody else is refused."""
+    if lock and connection.dialect.name != "sqlite":
+        _LOCK.all(connection, {"seat": seat})
+    row = _PLACE.one(connection, {"seat": seat, "user": actor.id})
+    if row is None:
+        raise Forbidden
+    mine = Seat(
+        row.seat_id,
+        row.stage,
+        row.seat,
+        row.seat_state,
+        row.user_id,
+        row.lease_until,
+        row.version,
+        load_optional(row.answer),
+    )
+    return make_place(connection, read_rights(row), row, mine)
+
+
+def own_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
+    """The place of a seat that a person holds or answered, and may still work at."""
+    place = find_place(connection, actor, seat, lock=lock)
+    if place.seat.user != actor.id or not place.may_work:
+        raise Forbidden
+    return place

@@ -1,0 +1,320 @@
+"""A workflow as data: one TOML file says fields, stages, roles, rules and thresholds."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field as Limit
+
+from memantics.core.errors import DataError, InputError, UnknownName
+
+Role = Literal["lead", "annotator", "reviewer", "adjudicator"]
+ROLES: tuple[Role, ...] = get_args(Role)
+FieldKind = Literal["choice", "scale", "text", "longtext", "ranked", "list", "boolean", "pairwise"]
+StageKind = Literal["independent", "sequential", "review", "adjudicate"]
+RuleName = Literal["majority", "plurality", "mean", "median", "last", "longest", "reviewed"]
+Tie = Literal["adjudicate", "none", "longest", "first"]
+Level = Literal["nominal", "ordinal", "interval", "none"]
+Scalar = str | bool | int
+Name = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+FOLDER = Path(__file__).parent / "workflows"
+PAIR = ("a", "b", "tie")
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+
+
+class Words(BaseModel):
+    """A text in the languages of the interface."""
+
+    model_config = _CLOSED
+
+    en: str
+    zh: str = ""
+
+    def say(self, language: str) -> str:
+        """The text in a language, else in English.
+
+        >>> Words(en="yes", zh="是").say("zh"), Words(en="yes").say("zh")
+        ('是', 'yes')
+        """
+        return self.zh if language.startswith("zh") and self.zh else self.en
+
+
+class Choice(BaseModel):
+    """One answer of a choice, and the key that gives it."""
+
+    model_config = _CLOSED
+
+    value: str
+    label: Words
+    key: Annotated[str, Limit(max_length=1)] = ""
+
+
+class Field(BaseModel):
+    """One thing to fill in.
+
+    ``show_if`` names earlier fields and the values of theirs at which this one is asked;
+    ``needs`` the label of a shown text without which it is not asked. ``each`` asks once for
+    every element of an earlier list. ``of`` says what a pairwise field compares: the label of a
+    shown text of kind ``pair``, or ``images`` for the last two images.
+    """
+
+    model_config = _CLOSED
+
+    id: Name
+    kind: FieldKind
+    label: Words
+    help: Words = Words(en="")
+    options: tuple[Choice, ...] = ()
+    low: int = 1
+    high: int = 5
+    anchors: tuple[Words, ...] = ()
+    required: bool = True
+    show_if: Mapping[str, tuple[Scalar, ...]] = {}
+    needs: str = ""
+    each: str = ""
+    of: str = ""
+    ties: bool = True
+    max_length: Annotated[int, Limit(ge=1, le=100_000)] = 4000
+    max_items: Annotated[int, Limit(ge=1, le=500)] = 50
+    level: Level | None = None
+
+    @property
+    def scale_level(self) -> Level:
+        """How answers compare when agreement is measured; ``none`` for free text."""
+        if self.level is not None:
+            return self.level
+        if self.kind == "scale":
+            return "ordinal"
+        return "nominal" if self.kind in ("choice", "boolean", "pairwise") else "none"
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The values of a choice."""
+        return tuple(option.value for option in self.options)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.kind == "choice") != bool(self.options):
+            raise ValueError(f"field {self.id!r}: options belong to kind 'choice', and only there")
+        if len(set(self.allowed)) != len(self.options):
+            raise ValueError(f"field {self.id!r}: two options have one value")
+        keys = [option.key for option in self.options if option.key]
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"field {self.id!r}: two options have one key")
+        if self.kind == "scale" and not self.low < self.high <= self.low + 20:
+            raise ValueError(f"field {self.id!r}: a scale runs from low to high, 21 steps at most")
+        if self.anchors and len(self.anchors) != self.high - self.low + 1:
+            raise ValueError(f"field {self.id!r}: anchors need one text for each step")
+        if self.each and self.kind not in ("scale", "choice", "boolean"):
+            raise ValueError(f"field {self.id!r}: 'each' works with scale, choice and boolean")
+        return self
+
+
+class End(BaseModel):
+    """An answer at which an item is out, whatever stages would follow."""
+
+    model_config = _CLOSED
+
+    field: str
+    values: tuple[Scalar, ...]
+    reason: str
+
+
+class Stage(BaseModel):
+    """Who answers what, how many of them, and who may not.
+
+    ``apart_from`` names stages whose people may not take this one for the same meme; ``start``
+    is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
+    always the drafts of the queue.
+    """
+
+    model_config = _CLOSED
+
+    id: Name
+    kind: StageKind
+    title: Words
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    role: Role = "annotator"
+    people: Annotated[int, Limit(ge=1, le=50)] = 1
+    apart_from: tuple[str, ...] = ()
+    not_own: bool = True
+    start: Literal["empty", "prelabels", "drafts"] = "empty"
+    ends: tuple[End, ...] = ()
+
+
+class Rule(BaseModel):
+    """How votes on fields become one value; ``joint`` votes on several fields as on one label.
+
+    ``reviewed`` filters a list by its reviews: an element stays when every rating in ``by`` is
+    at least ``at_least``; where none stays, those with the best mean come back.
+    """
+
+    model_config = _CLOSED
+
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    rule: RuleName
+    stage: str
+    joint: bool = False
+    tie: Tie = "none"
+    by: str = ""
+    at_least: float = 0
+    restore: bool = True
+
+
+class Keep(BaseModel):
+    """Which resolved values keep an item; all of them must hold."""
+
+    model_config = _CLOSED
+
+    when: Mapping[str, tuple[Scalar, ...]] = {}
+    reason: str = "not confirmed"
+
+
+class Training(BaseModel):
+    """Rounds on items with known answers, passed before real work begins."""
+
+    model_config = _CLOSED
+
+    fields: Annotated[tuple[str, ...], Limit(min_length=1)]
+    rounds: Annotated[int, Limit(ge=1, le=20)] = 3
+    size: Annotated[int, Limit(ge=1, le=1000)] = 10
+    threshold: Annotated[float, Limit(ge=0, le=1)] = 0.75
+    feedback: bool = True
+
+
+class Settings(BaseModel):
+    """What a project may set for itself; a workflow gives the defaults. 0: no limit."""
+
+    model_config = _CLOSED
+
+    prelabels: Literal["shown", "hidden"] = "hidden"
+    training: bool = True
+    lease_minutes: Annotated[int, Limit(ge=1, le=10_080)] = 30
+    daily_limit: Annotated[int, Limit(ge=0, le=100_000)] = 300
+    weekly_limit: Annotated[int, Limit(ge=0, le=1_000_000)] = 1200
+    break_minutes: Annotated[int, Limit(ge=0, le=600)] = 40
+    contact: Annotated[str, Limit(max_length=500)] = ""
+    warning: Annotated[str, Limit(max_length=2000)] = ""
+
+
+class Workflow(BaseModel):
+    """All that a file says; read it with :func:`read_workflow`."""
+
+    model_config = _CLOSED
+
+    name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
+    title: Words
+    instructions: Words = Words(en="")
+    shuffle: bool = False
+    fields: Annotated[tuple[Field, ...], Limit(min_length=1)]
+    stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
+    resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]
+    keep: Keep = Keep()
+    training: Training | None = None
+    settings: Settings = Settings()
+
+    def field(self, name: str) -> Field:
+        """A field by its id."""
+        return next(field for field in self.fields if field.id == name)
+
+    def stage_fields(self, stage: int) -> tuple[Field, ...]:
+        """The fields of a stage, in its order."""
+        return tuple(self.field(name) for name in self.stages[stage].fields)
+
+    def place(self, stage: str) -> int:
+        """Where a stage stands in the order."""
+        return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        fields = [field.id for field in self.fields]
+        stages = [stage.id for stage in self.stages]
+        for what, names in (("field", fields), ("stage", stages)):
+            if len(set(names)) != len(names):
+                raise ValueError(f"two {what}s have one id")
+        for stage in self.stages:
+            ends = [end.field for end in stage.ends]
+            _known(f"stage {stage.id!r}", [*stage.fields, *ends], fields)
+            _known(f"stage {stage.id!r}: apart_from", stage.apart_from, stages)
+        for field in self.fields:
+            earlier = fields[: fields.index(field.id)]
+            named = [*field.show_if, *([field.each] if field.each else [])]
+            _known(f"field {field.id!r}: show_if and each", named, earlier)
+        for rule in self.resolve:
+            by = [rule.by] if rule.by else []
+            _known("resolve: fields and by", [*rule.fields, *by], fields)
+            _known("resolve: stage", [rule.stage], stages)
+            if (rule.rule == "reviewed") != bool(rule.by):
+                raise ValueError("resolve: 'by' belongs to rule 'reviewed', and only there")
+        _known("keep.when", self.keep.when, fields)
+        _known("training.fields", self.training.fields if self.training else (), fields)
+        ties = any(rule.tie == "adjudicate" for rule in self.resolve)
+        if ties != any(stage.kind == "adjudicate" for stage in self.stages):
+            raise ValueError("a rule with tie = 'adjudicate' and a stage 'adjudicate' go together")
+        return self
+
+
+def _known(where: str, names: object, known: list[str]) -> None:
+    assert isinstance(names, list | tuple | Mapping)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where}: unknown name {name!r}; known here: {', '.join(known)}")
+
+
+def parse_workflow(text: str, where: str) -> Workflow:
+    """Read the text of a workflow; every error names the file and the key.
+
+    >>> parse_workflow("name = 3", "own.toml")
+    Traceback (most recent call last):
+    memantics.core.errors.DataError: own.toml: key 'name': Input should be a valid string
+    """
+    try:
+        return Workflow.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(where, f"not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = re.sub(r"^Value error, ", "", first["msg"])
+        if first["type"] == "extra_forbidden":
+            message = "no such key"
+        raise DataError(where, f"key {key!r}: {message}" if key else message) from error
+
+
+@lru_cache(maxsize=256)
+def workflow_of(text: str) -> Workflow:
+    """The workflow of a project from its stored text, parsed once."""
+    return parse_workflow(text, "workflow of the project")
+
+
+def list_workflows() -> tuple[str, ...]:
+    """The names of the workflows that come with Memantics."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def workflow_text(name: str | Path) -> str:
+    """The text of a workflow: one of ours by name, or a TOML file by path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"workflow file {path} cannot be read: {error}") from error
+    if str(name) not in list_workflows():
+        raise UnknownName("workflow", str(name), list_workflows())
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def read_workflow(name: str | Path) -> Workflow:
+    """A workflow by name or path, checked.
+
+    >>> read_workflow("pun-form").stages[0].people
+    3
+    """
+    return parse_workflow(workflow_text(name), f"{Path(name).stem}.toml")

@@ -1,0 +1,86 @@
+"""Analyses as one self-contained page: image, verdicts, and the graph of what a meme means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from memantics import __version__
+from memantics.cli.analyze_card import describe_form
+from memantics.construct.analysis.records import Analysis
+from memantics.construct.knowledge.cards import Legend, make_legend
+from memantics.construct.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.core.errors import StoreError
+from memantics.report import page as report_page
+from memantics.report.thumbnails import Thumbnail, make_thumbnail
+
+_SIDE = 640
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One meme on the page."""
+
+    own: Analysis
+    form: str
+    picture: Thumbnail
+    blurred: bool
+    wide: Markup
+    narrow: Markup
+    legend: tuple[Legend, ...]
+
+
+def write_page(analyses: Sequence[Analysis], out: Path) -> None:
+    """Write the page in one step."""
+    body = render_page(analyses).encode("utf-8", "replace")
+    partial = out.with_name(out.name + ".partial")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(body)
+        partial.replace(out)
+    except OSError as error:
+        raise StoreError(
+            f"page {out} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+def render_page(analyses: Sequence[Analysis]) -> str:
+    """The page as text."""
+    templates = files("memantics.cli") / "templates"
+    sheets = [
+        ("knowledge.css", "analysis.css"),
+        ("analysis.js",),
+    ]
+    style, script = (
+        "".join((templates / name).read_text(encoding="utf-8") for name in names)
+        for names in sheets
+    )
+    style = read_style() + style
+    return (
+        report_page.make_environment()
+        .from_string((templates / "analysis.html").read_text(encoding="utf-8"))
+        .render(
+            sheets=[_make_sheet(own) for own in analyses],
+            policy=report_page.make_policy(style, script),
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704
+            version=__version__,
+        )
+    )
+
+
+def _make_sheet(own: Analysis) -> Sheet:
+    known = own.knowledge
+    return Sheet(
+        own,
+        describe_form(own),
+        make_thumbnail(own.meme.image, _SIDE),
+        any(harm.harmful for harm in own.harms),
+        draw(known) if known and known.individuals else Markup(),
+        draw_narrow(known) if known and known.individuals else Markup(),
+        tuple(make_legend(known)) if known else (),
+    )

@@ -1,0 +1,250 @@
+"""``memantics annotate``: the web app in which people validate, edit and agree."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from memantics.annotate import require_extra
+from memantics.cli.screen import console, plain
+from memantics.core.errors import InputError
+from memantics.core.home import home
+from memantics.core.queue import CARD
+
+if TYPE_CHECKING:
+    from memantics.annotate.records import Actor
+    from memantics.annotate.service import Service
+
+FIRST = "open"
+
+
+class OpenByDefault(TyperGroup):
+    """``annotate QUEUE`` means ``annotate open QUEUE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the first command in where none is named."""
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = [FIRST, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=OpenByDefault,
+    help="Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
+)
+
+Queues = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Queues, or folders of memes (with --workflow), to annotate."),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="FILE|URL",
+        help="SQLite file or postgresql://… Default: annotate/annotate.db in the home folder.",
+    ),
+]
+MediaFolder = Annotated[
+    Path | None,
+    typer.Option("--media", help="Where images are kept. Default: 'media' beside the database."),
+]
+Flow = Annotated[
+    str | None,
+    typer.Option("--workflow", help="Workflow of a folder of memes: a name, or a TOML file."),
+]
+
+
+@app.command(FIRST)
+def open_app(
+    queues: Queues = None,
+    database: Database = None,
+    media: MediaFolder = None,
+    workflow: Flow = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Try it on the starter pack; nothing is kept.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8765,
+    public_url: Annotated[
+        str, typer.Option(help="The address people use, such as https://annotate.example.org.")
+    ] = "",
+    contact: Annotated[
+        str, typer.Option(help="Whom people can turn to when the work weighs on them.")
+    ] = "",
+) -> None:
+    """Start the web app; queues that are named are opened as projects."""
+    require_extra()
+    from memantics.annotate.web.server import listen, serve
+    from memantics.annotate.web.settings import WebSettings, find_secret
+
+    if demo and (queues or database):
+        raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
+    if public_url and not public_url.startswith(("http://", "https://")):
+        raise InputError(f"--public-url {public_url} is no address", hint="begin with https://")
+    secret = find_secret(host, home() / "annotate" / "secret")
+    with ExitStack() as stack:
+        taken = stack.enter_context(listen(host, port))
+        if demo:
+            folder = Path(tempfile.mkdtemp(prefix="memantics-demo-"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            service = stack.enter_context(_open(str(folder / "demo.db"), folder / "media"))
+        else:
+            service = stack.enter_context(_open(database, media))
+        settings = WebSettings(secret, host, int(taken.getsockname()[1]), public_url, contact, demo)
+        if demo:
+            from memantics.cli.annotate_demo import make_demo
+
+            actor, start = make_demo(service, folder)
+        else:
+            actor, start = find_admin(service), "/"
+            for queue in queues or ():
+                start = f"/p/{_add(service, actor, queue, workflow)}"
+        link = f"{settings.address}/enter/{service.accounts.login_link(actor)}?next={start}"
+        out = console()
+        out.print(plain("Open this link in a browser; it logs you in, once, within the hour:"))
+        typer.echo(f"  {link}")
+        out.print(
+            plain(
+                "Stop with Ctrl+C; every saved answer is kept."
+                if not demo
+                else "Stop with Ctrl+C; then the demonstration is gone."
+            )
+        )
+        serve(service, settings, taken)
+
+
+@app.command("import")
+def take_in(
+    source: Annotated[Path, typer.Argument(help="A queue or a folder of memes.")],
+    database: Database = None,
+    media: MediaFolder = None,
+    workflow: Flow = None,
+) -> None:
+    """Make a project from a queue or a folder of memes, without starting the web app."""
+    require_extra()
+    with _open(database, media) as service:
+        project = _add(service, find_admin(service), source, workflow)
+        console().print(plain(f"project {project}: {source}"))
+
+
+@app.command("export")
+def hand_out(
+    project: Annotated[int, typer.Argument(help="The number of the project.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    database: Database = None,
+    media: MediaFolder = None,
+    what: Annotated[
+        Literal["verdicts", "resolved", "raw", "labelstudio"],
+        typer.Option(help="Verdicts for construction, or the data."),
+    ] = "verdicts",
+    form: Annotated[
+        Literal["jsonl", "csv", "parquet", "json"] | None,
+        typer.Option("--format", help="Default: jsonl; json for labelstudio."),
+    ] = None,
+) -> None:
+    """Write the verdicts or the data of a project to a file."""
+    require_extra()
+    shape = form or ("json" if what == "labelstudio" else "jsonl")
+    with _open(database, media) as service:
+        made = service.exchange.export(find_admin(service), project, what, shape)
+    partial = out.with_name(out.name + ".partial")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial.write_bytes(made.data)
+    partial.replace(out)
+    console().print(plain(f"{what} of project {project}: {out}"))
+
+
+@app.command("backup")
+def back_up(
+    out: Annotated[Path, typer.Argument(help="File to write.")],
+    database: Database = None,
+    media: MediaFolder = None,
+) -> None:
+    """Back up database and images into one file, while the app may run."""
+    require_extra()
+    from memantics.annotate.backup import backup
+
+    with _open(database, media) as service:
+        made = backup(service, out)
+    answers = made.tables.get("revisions", 0)
+    console().print(plain(f"backup: {out} ({answers:,} answers, {made.images:,} images)"))
+
+
+@app.command("restore")
+def bring_back(
+    archive: Annotated[Path, typer.Argument(help="A file that 'annotate backup' wrote.")],
+    database: Database = None,
+    media: MediaFolder = None,
+) -> None:
+    """Restore a backup into an empty database."""
+    require_extra()
+    from memantics.annotate.backup import restore
+
+    url, folder = _places(database, media)
+    made = restore(archive, url, folder)
+    answers = made.tables.get("revisions", 0)
+    console().print(plain(f"restored: {archive} ({answers:,} answers, {made.images:,} images)"))
+
+
+def _places(database: str | None, media: Path | None) -> tuple[str, Path]:
+    url = database or str(home() / "annotate" / "annotate.db")
+    if media is None:
+        file = url.removeprefix("sqlite:///")
+        beside = Path(file).parent if "://" not in file else home() / "annotate"
+        media = beside / "media"
+    return url, media
+
+
+@contextmanager
+def _open(database: str | None, media: Path | None) -> Iterator[Service]:
+    from memantics.annotate.service import open_service
+
+    url, folder = _places(database, media)
+    service = open_service(url, media=folder)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def find_admin(service: Service) -> Actor:
+    """The administrator that the person at the terminal is; made at the first start."""
+    import sqlalchemy as sa
+
+    from memantics.annotate.records import Actor
+    from memantics.annotate.schema import users
+
+    query = sa.select(users.c.id, users.c.name).where(users.c.admin, users.c.active)
+    with service.ground.db.read() as connection:
+        row = connection.execute(query.order_by(users.c.id)).first()
+    if row is not None:
+        return Actor(int(row[0]), str(row[1]), admin=True)
+    # Nobody knows this password: the link logs in, and the settings page sets another.
+    return service.accounts.create_first("lead", secrets.token_urlsafe(24))
+
+
+def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> int:
+    """A project from a queue, or from a folder of memes; its maker may do everything in it."""
+    from memantics.annotate.workflow import ROLES
+
+    if (folder / CARD).is_file():
+        project = service.exchange.open_queue(actor, folder).id
+    else:
+        if workflow is None:
+            raise InputError(
+                f"{folder} is no queue", hint="for a folder of memes, give --workflow pun-form"
+            )
+        named: str | Path = Path(workflow) if workflow.endswith(".toml") else workflow
+        project = service.projects.create(actor, folder.resolve().name, named).id
+        service.exchange.import_memes(actor, project, folder)
+    service.projects.set_roles(actor, project, actor.id, ROLES)
+    return project

@@ -1,0 +1,222 @@
+"""``memantics build chats``: chats that end in a meme, with near and random wrong answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from memantics.cli import flags
+from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
+from memantics.cli.desk import DeskWish, open_desk, run_chain
+from memantics.cli.drafting import (
+    Calls,
+    CaptionFile,
+    Written,
+    adopt,
+    find_noted_memes,
+    find_place,
+    show_end,
+    stop_at_failures,
+)
+from memantics.cli.screen import console, plain, print_json, show_value, table
+from memantics.construct.chats.build import BuildSettings, ChatReport, build_chats
+from memantics.construct.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
+from memantics.construct.chats.generate import ChatSettings
+from memantics.construct.chats.records import TOPICS, Flow, Fluency, Topic
+from memantics.construct.chats.release import (
+    Chat,
+    write_chat_queue,
+    write_lines,
+    write_punmemecn,
+)
+from memantics.construct.chats.rules import Limits
+from memantics.construct.chats.selection import BertFlow, CosineFlow, Gauges
+from memantics.construct.extract import Adopted, write_report
+from memantics.core.errors import InputError, MissingExtra, UnknownName
+from memantics.core.memes import Meme
+from memantics.models.embedded.encoder import Encoder, open_encoder
+
+QUEUE, RELEASE, REPORT = "queue-chats", "punmemecn", "chats.json"
+Topics = Annotated[
+    list[str] | None,
+    typer.Option("--topic", help=f"{', '.join(TOPICS)}; may be repeated. Default: all."),
+]
+PerMeme = Annotated[int, typer.Option(min=1, max=6, help="Topics for each meme.")]
+Candidates = Annotated[int, typer.Option(min=1, max=20, help="Chats written for each topic.")]
+Keep = Annotated[int, typer.Option(min=1, max=6, help="Chats of a meme that stay at most.")]
+Turns = Annotated[int, typer.Option(min=3, max=20, help="Messages at most, the meme included.")]
+Nearest = Annotated[int, typer.Option(min=1, max=100, help="Length of the lists of near memes.")]
+Perplexity = Annotated[
+    str | None,
+    typer.Option(help="Folder of a causal or masked language model, or llm/… for that model."),
+]
+BertFolder = Annotated[
+    Path | None, typer.Option("--bert", help="Folder of a model for BERTScore between messages.")
+]
+Check = Annotated[
+    bool, typer.Option(help="Ask whether a wrong answer means the same as the right one.")
+]
+WriteLimit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Write for the first N memes; all may be wrong answers."),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of topics and draws.")]
+
+
+def make_chats(
+    folder: Folder = None,
+    model: ModelName = None,
+    out: BuildOut = None,
+    language: Written = "",
+    topic: Topics = None,
+    per_meme: PerMeme = 3,
+    candidates: Candidates = 2,
+    keep: Keep = 3,
+    turns: Turns = 6,
+    nearest: Nearest = 10,
+    perplexity: Perplexity = None,
+    bert: BertFolder = None,
+    check: Check = True,
+    seed: SeedOption = 0,
+    captions: CaptionFile = None,
+    limit: WriteLimit = None,
+    attempts: Attempts = 3,
+    base_url: flags.BaseUrl = None,
+    param: flags.Params = None,
+    concurrency: flags.Concurrency = 32,
+    timeout: flags.Timeout = 300.0,
+    price: flags.Price = None,
+    no_cache: flags.NoCache = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
+    folder, place = find_place(folder, out)
+    wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
+    settings = BuildSettings(
+        ChatSettings(
+            topics=_read_topics(topic),
+            per_meme=per_meme,
+            candidates=candidates,
+            language=language,
+            attempts=attempts,
+            seed=seed,
+            limits=Limits(most=turns - 1),
+        ),
+        DistractorSettings(nearest, seed, check),
+        keep,
+    )
+    memes = find_noted_memes(folder)
+    encoder = open_encoder()
+    with open_fluency(perplexity) as fluency:
+        gauges = Gauges(encoder, open_flow(bert, encoder), fluency)
+        adopted, chats, report = run_chain(
+            lambda: _build(place, (memes, limit), (wish, captions), gauges, settings)
+        )
+    _write(place, chats, adopted.memes, report)
+    _show(place, report, adopted, as_json)
+    stop_at_failures(report.statuses)
+
+
+def _read_topics(named: list[str] | None) -> tuple[Topic, ...]:
+    for name in named or ():
+        if name not in TOPICS:
+            raise UnknownName("topic", name, TOPICS)
+    return tuple(cast("Topic", name) for name in dict.fromkeys(named or TOPICS))
+
+
+@contextmanager
+def open_fluency(name: str | None) -> Iterator[Fluency | None]:
+    """The language model that measures perplexity: a folder, or the embedded one."""
+    if name is None:
+        yield None
+        return
+    if name.startswith("llm/"):
+        from memantics.models.llm import EmbeddedLlm
+
+        own = EmbeddedLlm(name)
+        own.note = f"{name}, causal"
+        try:
+            yield own
+        finally:
+            own.shut()
+        return
+    from memantics.metrics.perplexity import PerplexityScorer, PerplexitySettings
+
+    try:
+        yield PerplexityScorer(PerplexitySettings(Path(name)))
+    except ModuleNotFoundError as error:
+        raise MissingExtra("perplexity and BERTScore", "text") from error
+    except ValueError as error:
+        raise InputError(f"--perplexity {error}", hint="give a language model's folder") from error
+
+
+def open_flow(folder: Path | None, encoder: Encoder) -> Flow:
+    """BERTScore between messages where a model was named, else the cosine of their vectors."""
+    if folder is None:
+        return CosineFlow(encoder)
+    from memantics.metrics.semantic import BertScorer, BertSettings
+
+    try:
+        return BertFlow(BertScorer(BertSettings(folder)))
+    except ModuleNotFoundError as error:
+        raise MissingExtra("perplexity and BERTScore", "text") from error
+    except ValueError as error:
+        raise InputError(f"--bert {error}", hint="give a model's folder") from error
+
+
+async def _build(
+    place: Path,
+    memes: tuple[tuple[Meme, ...], int | None],
+    ways: tuple[DeskWish, Path | None],
+    gauges: Gauges,
+    settings: BuildSettings,
+) -> tuple[Adopted, list[Chat], ChatReport]:
+    wish, captions = ways
+    async with open_desk(wish, place, "chats") as desk:
+        adopted = adopt(memes[0], place, captions)
+        limit = memes[1] or len(adopted.memes)
+        parts = (adopted.memes[:limit], adopted.memes[limit:])
+        embedders = Embedders(gauges.encoder or open_encoder(), LayoutEncoder())
+        chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+        return adopted, chats, report
+
+
+def _write(place: Path, chats: list[Chat], memes: tuple[Meme, ...], report: ChatReport) -> None:
+    write_lines(place, chats)
+    write_report(place, report, REPORT)
+    if chats:
+        write_punmemecn(place / RELEASE, chats, memes)
+        write_chat_queue(place / QUEUE, chats, f"memantics build chats, {report.model}")
+
+
+def _show(place: Path, report: ChatReport, adopted: Adopted, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(report))
+        return
+    corpus = report.corpus
+    rows = table(
+        [("figure", "left"), ("value", "right"), ("measured by", "left")],
+        f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}",
+    )
+    shown: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
+        ("Distinct-1", corpus.distinct_1, "distinct"),
+        ("Distinct-2", corpus.distinct_2, "distinct"),
+        ("flow between messages", corpus.flow, "flow"),
+        ("perplexity", corpus.perplexity, "perplexity"),
+    )
+    for title, value, gauge in shown:
+        rows.add_row(title, show_value(value), plain(corpus.measured_by.get(gauge, "")))
+    out = console()
+    out.print(rows)
+    broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
+    if broken:
+        out.print(plain(f"given up for breaking rules: {broken}"))
+    if report.rejected:
+        out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
+    show_end(report.statuses, report.misses, adopted)
+    typer.echo(str(place / "chats.jsonl"))

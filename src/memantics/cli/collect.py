@@ -1,0 +1,122 @@
+"""``memantics collect``: from a folder of images to memes that can be worked with."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memantics.cli.collect_page import write_page
+from memantics.cli.progress import Watcher
+from memantics.cli.screen import console, plain, print_json, show_value, table
+from memantics.construct.collect.families import DUPLICATE_BITS, FAMILY_BITS
+from memantics.construct.collect.gather import PAGE, Collected, CollectSettings, collect
+from memantics.construct.collect.listing import OWN
+from memantics.construct.collect.looks import Reader
+from memantics.construct.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
+from memantics.core.home import home
+from memantics.core.memes import MEMES
+from memantics.run.progress import Progress
+
+Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
+Languages = Annotated[
+    list[str] | None,
+    typer.Option("--language", help="Keep memes of this language (en, zh, …); may be repeated."),
+]
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="RULE=VALUE", help="Another threshold; see --rules."),
+]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(help="Copy what is kept there. Default: list it beside the images."),
+]
+Workers = Annotated[int, typer.Option(min=1, max=64, help="Processes that read images.")]
+Pictures = Annotated[bool, typer.Option(help="Write the page of what was dropped, and why.")]
+ShowRules = Annotated[bool, typer.Option("--rules", help="Show the rules and stop.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def collect_memes(
+    folder: Folder = Path(),
+    out: OutFolder = None,
+    language: Languages = None,
+    thresholds: Thresholds = None,
+    copies: Annotated[
+        int, typer.Option(min=0, max=16, help="Bits within which the same text is a copy.")
+    ] = DUPLICATE_BITS,
+    family: Annotated[
+        int, typer.Option(min=0, max=24, help="Bits within which images share a template.")
+    ] = FAMILY_BITS,
+    workers: Workers = 1,
+    page: Pictures = True,
+    rules: ShowRules = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read a folder of images: text, language, copies, templates, filters. Deletes nothing."""
+    if rules:
+        _show_rules(as_json)
+        return
+    settings = CollectSettings(
+        out,
+        RuleSet(languages=frozenset(language or ()), thresholds=read_thresholds(thresholds or ())),
+        copies,
+        family,
+        workers,
+    )
+    begin = time.monotonic()
+    with Watcher(f"collect {folder.name}", None, None) as view:
+        done = collect(
+            folder,
+            open_reader,
+            settings,
+            lambda now, total: view.show(
+                Progress(done=now, total=total, answered=now, seconds=time.monotonic() - begin)
+            ),
+        )
+    if page:
+        write_page(done, done.folder / OWN / PAGE)
+    _show(done, page, as_json)
+
+
+def open_reader() -> Reader:
+    """The embedded OCR and its table of readings; every process opens its own."""
+    from memantics.models.embedded.ocr import RapidReader
+    from memantics.models.embedded.readings import RememberingOcr
+
+    return RememberingOcr(RapidReader(), home() / "ocr")
+
+
+def _show(done: Collected, page: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "images": len(done.memes),
+                "read_now": done.fresh,
+                "counts": done.counts,
+                "families": done.families,
+                "memes": str(done.folder / MEMES),
+                "page": str(done.folder / OWN / PAGE) if page else None,
+            }
+        )
+        return
+    rows = table([("memes", "right"), ("", "left")], f"{len(done.memes):,} images")
+    for rule, count in done.counts.items():
+        rows.add_row(show_value(count), "kept" if rule == "kept" else f"dropped: {rule}")
+    console().print(rows)
+    console().print(plain(f"{done.families} templates have several memes: keep them together"))
+    console().print(plain(f"list: {done.folder / MEMES}"))
+    if page:
+        console().print(plain(f"what was dropped: {done.folder / OWN / PAGE}"))
+
+
+def _show_rules(as_json: bool) -> None:
+    if as_json:
+        print_json([{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in DEFAULT_RULES])
+        return
+    rows = table([("rule", "left"), ("at least", "right"), ("of", "left")])
+    for rule in DEFAULT_RULES:
+        rows.add_row(rule.name, show_value(rule.threshold), rule.what)
+    console().print(rows)

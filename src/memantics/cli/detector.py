@@ -1,0 +1,315 @@
+"""``memantics detector``: train, measure, use, compare, export and explain detectors."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import orjson
+import typer
+
+from memantics.cli import detector_page, detector_show
+from memantics.cli.detector_data import (
+    RELEASE,
+    STARTER,
+    load_examples,
+    open_embedder,
+    read_images,
+)
+from memantics.cli.detector_judges import FastJudge, open_fast, open_judge
+from memantics.cli.flags import AsJson
+from memantics.cli.screen import console, plain, print_json
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.card import make_card, write_card
+from memantics.detector.comparison import compare as compare_predictions
+from memantics.detector.evaluation import Evaluation, evaluate
+from memantics.detector.examples import Example, Loaded, need_labels
+from memantics.detector.explanation import explain as explain_example
+from memantics.detector.fast import Prediction, fit
+from memantics.detector.features import Block, Dense
+from memantics.detector.folds import Split
+from memantics.detector.presets import FastSettings, find_preset
+from memantics.detector.robustness import (
+    Robustness,
+    augment,
+    measure_evasion,
+    measure_leakage,
+)
+from memantics.detector.storage import load, save
+from memantics.detector.study import cross_validate, make_trainer
+
+app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
+
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{STARTER}, {RELEASE} (the registered release), a .csv, a .jsonl, or a folder of"
+        " images with metadata. Default: the release if registered, else the starter pack."
+    ),
+]
+Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
+Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
+Preset = Annotated[
+    str, typer.Option(help="fast, linear, ridge, readings or full (needs the sentence encoder).")
+]
+Inner = Annotated[
+    Literal["random", "blocks"],
+    typer.Option(help="How examples are held out inside training, to calibrate and choose."),
+]
+Heads = Annotated[
+    Literal["flat", "hierarchical"],
+    typer.Option("--types", help="Types beside the decision (flat) or after it (hierarchical)."),
+]
+Ocr = Annotated[bool, typer.Option("--ocr", help="Read the images and use what they say.")]
+Pixels = Annotated[bool, typer.Option("--image-statistics", help="Add light, colour and edges.")]
+Augment = Annotated[float, typer.Option(min=0, max=1, help="Share of examples to add in disguise.")]
+ModelFile = Annotated[Path, typer.Argument(help="A detector file.")]
+Page = Annotated[Path | None, typer.Option(help="Write a page with curve and error browser.")]
+
+
+@app.command("train")
+def train(
+    data: Data = None,
+    preset: Preset = "fast",
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("detector.zip"),
+    split: Part = "train",
+    labels: Labels = "v1",
+    inner: Inner = "random",
+    types: Heads = "flat",
+    ocr: Ocr = False,
+    image_statistics: Pixels = False,
+    disguised: Augment = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Train a detector, and write it with its model card."""
+    settings = replace(find_preset(preset), inner=inner, type_head=types)
+    settings = _add_blocks(settings, ocr, image_statistics)
+    loaded = load_examples(data, split, labels)
+    need_labels(loaded.examples, loaded.name)
+    if ocr:
+        loaded = read_images(loaded)
+    examples = augment(loaded.examples, disguised) if disguised else list(loaded.examples)
+    trained = fit(examples, settings, open_embedder(settings))
+    # Disguised copies of a meme are no further memes: figures are on those that are real.
+    real = len(loaded.examples)
+    found = evaluate(loaded.examples, trained.held_out[:real])
+    note = (
+        "On memes that were held out inside training; the threshold was chosen on the same"
+        " predictions, so an outer test is a little lower (see detector eval --folds)."
+    )
+    card = make_card(trained.detector, loaded, found, note, sample=loaded.sample)
+    save(trained.detector, out, {"sample": loaded.sample, **card.dump()})
+    pages = write_card(card, out)
+    if as_json:
+        print_json({"model": str(out), "card": str(pages[0]), "figures": asdict(found)})
+        return
+    detector_show.show_loaded(loaded)
+    detector_show.show_evaluation(found, "Held out inside training")
+    size = out.stat().st_size / 1e6
+    console().print(plain(f"{out} ({size:.1f} MB), card: {pages[0].name}, {pages[1].name}"))
+    if loaded.sample:
+        console().print(plain(card.limits[0], "dim"))
+
+
+def _add_blocks(settings: FastSettings, ocr: bool, pixels: bool) -> FastSettings:
+    blocks = (*settings.blocks, Block("ocr", "chars", 0.7)) if ocr else settings.blocks
+    dense = (*settings.dense, Dense("image", 0.3)) if pixels else settings.dense
+    return replace(settings, blocks=blocks, dense=dense)
+
+
+@app.command("eval")
+def evaluate_detector(
+    model: Annotated[
+        Path | None, typer.Argument(help="A detector file. None: cross-validate a preset.")
+    ] = None,
+    data: Data = None,
+    split: Part = "test",
+    labels: Labels = "v1",
+    folds: Annotated[
+        Literal["blocks", "random"],
+        typer.Option(help="Without a file: 10 contiguous id blocks, or 5 random folds."),
+    ] = "blocks",
+    count: Annotated[int | None, typer.Option("--fold-count", min=2, help="Other folds.")] = None,
+    preset: Preset = "fast",
+    robustness: Annotated[
+        bool, typer.Option("--robustness", help="Add disguises and near-duplicates.")
+    ] = False,
+    page: Page = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a detector file on labelled memes, or a preset by cross-validation."""
+    if model is None:
+        loaded = load_examples(data, "train" if split == "test" else split, labels)
+        found, said, report, title = _cross(loaded, preset, folds, count, robustness)
+        notes: tuple[str, ...] = ()
+    else:
+        judge = open_judge(model)
+        loaded = load_examples(data, split, labels)
+        need_labels(loaded.examples, loaded.name)
+        said = judge.predict(loaded.examples)
+        found = evaluate(loaded.examples, said)
+        title = f"{model.name} on {loaded.name}"
+        seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
+        notes = (detector_show.SEEN,) if seen else ()
+        report = _test_disguises(judge, loaded) if robustness else None
+    if page is not None:
+        detector_page.write_evaluation(page, title, loaded, said, found, report)
+    if as_json:
+        print_json({"title": title, "notes": notes, "figures": found, "robustness": report})
+        return
+    detector_show.show_loaded(loaded)
+    for note in notes:
+        console().print(plain(f"note: {note}", "yellow"))
+    detector_show.show_evaluation(found, title)
+    if report is not None:
+        detector_show.show_robustness(report)
+    if page is not None:
+        console().print(plain(f"page: {page}"))
+
+
+def _cross(
+    loaded: Loaded, preset: str, split: Split, count: int | None, robustness: bool
+) -> tuple[Evaluation, list[Prediction], Robustness | None, str]:
+    settings = replace(find_preset(preset), inner=split)
+    embedder = open_embedder(settings)
+    study = cross_validate(
+        loaded.examples,
+        make_trainer(settings, embedder),
+        split,
+        count,
+        detector_show.show_fold,
+    )
+    report = None
+    if robustness:
+        leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
+        report = Robustness((), leakage, ("disguises are tried on a detector file",))
+    title = f"Preset {preset}, {study.count} {split} folds of {loaded.name}"
+    return evaluate(study.examples, study.predictions), list(study.predictions), report, title
+
+
+def _test_disguises(judge: object, loaded: Loaded) -> Robustness:
+    if not isinstance(judge, FastJudge):
+        raise InputError("--robustness works on fast detectors", hint="leave it out")
+    evasions = measure_evasion(judge.detector, loaded.examples, judge.embedder)
+    note = "near-duplicates are counted between folds: eval without a file"
+    return Robustness(evasions, None, (note,))
+
+
+@app.command("predict")
+def predict(
+    model: ModelFile,
+    texts: Annotated[list[str] | None, typer.Argument(help="Texts to judge.")] = None,
+    data: Data = None,
+    split: Part = "test",
+    labels: Labels = "v1",
+    out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge texts, or memes from a file, with a trained detector."""
+    judge = open_judge(model)
+    if texts and data:
+        raise InputError("texts and --data do not go together", hint="give one of them")
+    examples: tuple[Example, ...] = (
+        tuple(Example(str(number), text) for number, text in enumerate(texts, 1))
+        if texts
+        else load_examples(data, split, labels).examples
+    )
+    said = judge.predict(examples)
+    if out is not None:
+        try:
+            out.write_bytes(b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said))
+        except OSError as error:
+            raise StoreError(f"{out} cannot be written: {error.strerror}") from error
+        console().print(plain(f"{len(said):,} predictions: {out}"))
+    elif as_json:
+        print_json(said)
+    else:
+        detector_show.show_predictions(examples, said)
+    if isinstance(judge, FastJudge) and judge.sample and not as_json:
+        console().print(plain(detector_show.SAMPLE, "dim"))
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[Path, typer.Argument(help="A detector file.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+    data: Data = None,
+    split: Part = "test",
+    labels: Labels = "v1",
+    as_json: AsJson = False,
+) -> None:
+    """Compare two detectors on the same labelled memes, pair by pair."""
+    loaded = load_examples(data, split, labels)
+    judges = [open_judge(path) for path in (first, second)]
+    one, two = (judge.predict(loaded.examples) for judge in judges)
+    found = compare_predictions(loaded.examples, one, two)
+    if as_json:
+        print_json(found)
+        return
+    detector_show.show_loaded(loaded)
+    if loaded.checksum and any(judge.checksum == loaded.checksum for judge in judges):
+        console().print(plain(f"note: {detector_show.SEEN}", "yellow"))
+    detector_show.show_comparison(found, first.name, second.name)
+
+
+@app.command("export")
+def export(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write the single file that predict and serve load without PyTorch."""
+    from memantics.detector import neural
+
+    if neural.is_neural(model) and model.is_dir():
+        neural.export_onnx(model, out)
+    else:
+        judge = open_fast(model)
+        save(judge.detector, out, judge.card)
+        load(out)
+    body = out.read_bytes()
+    digest = hashlib.sha256(body).hexdigest()
+    if as_json:
+        print_json({"file": str(out), "bytes": len(body), "sha256": digest})
+        return
+    console().print(plain(f"{out}: {len(body) / 1e6:.1f} MB"))
+    console().print(plain(f"sha256 {digest}"))
+
+
+@app.command("explain")
+def explain(
+    model: ModelFile,
+    text: Annotated[str | None, typer.Argument(help="The text on a meme.")] = None,
+    text_caption: Annotated[str, typer.Option(help="What the text means.")] = "",
+    image_caption: Annotated[str, typer.Option(help="What the image shows.")] = "",
+    data: Data = None,
+    name: Annotated[str | None, typer.Option("--id", help="A meme of the data.")] = None,
+    split: Part = "all",
+    labels: Labels = "v1",
+    page: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which characters, words and captions moved a decision."""
+    judge = open_fast(model)
+    if (text is None) == (name is None):
+        raise InputError("give a text, or --id of a meme of the data", hint="one of them")
+    if text is not None:
+        example = Example("text", text, text_caption, image_caption)
+    else:
+        known = {own.id: own for own in load_examples(data, split, labels).examples}
+        if name not in known:
+            raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
+        example = known[name]
+    found = explain_example(judge.detector, example, judge.embedder)
+    if page is not None:
+        detector_page.write_explanation(page, example, found, sample=judge.sample)
+    if as_json:
+        print_json(found)
+        return
+    detector_show.show_explanation(found)
+    if judge.sample:
+        console().print(plain(detector_show.SAMPLE, "dim"))
+    if page is not None:
+        console().print(plain(f"page: {page}"))

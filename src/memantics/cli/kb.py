@@ -1,0 +1,354 @@
+"""``memantics kb``: what is known about memes, as a graph one can ask, check, draw and carry."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.tree import Tree
+
+from memantics.cli.kb_page import find_image, write_page
+from memantics.cli.screen import console, plain, print_json, table
+from memantics.construct.knowledge.adoption import Account
+from memantics.construct.knowledge.figures import list_dangling, measure
+from memantics.construct.knowledge.formats import Format, guess_format, serialize
+from memantics.construct.knowledge.querying import ask_folder, shorten
+from memantics.construct.knowledge.records import (
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    tell_apart,
+)
+from memantics.construct.knowledge.sources import import_path
+from memantics.construct.knowledge.store import KnowledgeStore
+from memantics.construct.knowledge.validation import Breach, validate, validate_slowly
+from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
+from memantics.core.errors import StoreError
+
+app = typer.Typer(help="Knowledge about memes: import, ask, check, draw, export.")
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Memes = Annotated[list[str] | None, typer.Argument(help="Ids of memes. Default: all.")]
+STORE = Path("knowledge")
+STARTER_SOURCE = "starter pack"
+_SHOWN = 15
+
+
+@app.command("import")
+def import_knowledge(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="starter, a folder or file of M-QUEST knowledge bases, or files that "
+            "'kb export' writes (.nq, .trig, .ttl, .jsonld)."
+        ),
+    ],
+    store: Store = STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Put knowledge into the store; what was known about the same memes is replaced."""
+    opened = KnowledgeStore.create(store)
+    total = {}
+    for source in sources:
+        account = _import_starter(opened) if source == "starter" else None
+        total[source] = account or import_path(opened, Path(source))
+    if as_json:
+        print_json({source: asdict(account) for source, account in total.items()})
+        return
+    for source, account in total.items():
+        _show_account(source, account)
+
+
+def _import_starter(store: KnowledgeStore) -> Account:
+    account = Account()
+    made = read_starter_knowledge()
+    for own in made:
+        account.add(own)
+    store.put(made)
+    return account
+
+
+def read_starter_knowledge() -> tuple[Knowledge, ...]:
+    """What we wrote down about our own memes."""
+    from memantics.starter import read_starter
+
+    origin = Provenance(source=STARTER_SOURCE)
+    return tuple(
+        Knowledge(
+            meme.id,
+            tell_apart(
+                Individual(
+                    own.dimension,
+                    own.name,
+                    own.label,
+                    own.description,
+                    tuple(Relation(link.relation, link.target) for link in own.relations),
+                    provenance=origin,
+                )
+                for own in meme.knowledge
+            ),
+            image=meme.file,
+            language="en",
+            collection="starter",
+        )
+        for meme in read_starter()
+    )
+
+
+def _show_account(source: str, account: Account) -> None:
+    out = console()
+    made = table([("from " + source, "left"), ("count", "right")])
+    rows = {
+        "memes": account.memes,
+        "individuals": sum(account.individuals.values()),
+        "relations of the ontology": sum(account.relations.values()),
+        "relations in other words, kept": sum(account.said.values()),
+        "references that lead nowhere, kept": len(account.dangling),
+        "references mended": len(account.mended),
+        "same names told apart": account.renamed,
+        "names that fit several individuals": account.ambiguous,
+        "statements said twice": account.repeated,
+        "individuals that two files tell differently": len(account.differing),
+        "statements not understood": sum(account.unread.values()),
+        "statements of the copied ontology, set aside": account.copied,
+    }
+    for name, count in rows.items():
+        if count or name in ("memes", "individuals"):
+            made.add_row(name, f"{count:,}")
+    out.print(made)
+    if account.dangling:
+        out.print(plain("'memantics kb stats --dangling' lists what leads nowhere.", "dim"))
+
+
+@app.command("query")
+def query_knowledge(
+    query: Annotated[str, typer.Argument(help="A SPARQL query; - reads it from standard input.")],
+    store: Store = STORE,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Rows at most.")] = 100,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds at most.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
+    text = sys.stdin.read() if query == "-" else query
+    found = ask_folder(store, text, limit, timeout)
+    if as_json:
+        rows = [dict(zip(found.variables, row, strict=True)) for row in found.rows]
+        print_json({"variables": found.variables, "rows": rows, "cut": found.cut})
+        return
+    out = console()
+    made = table([(name, "left") for name in found.variables])
+    for row in found.rows:
+        made.add_row(*(plain("" if cell is None else shorten(cell)) for cell in row))
+    out.print(made)
+    note = f"{len(found.rows):,} rows" + (", and more: raise --limit" if found.cut else "")
+    out.print(plain(note, "dim"))
+
+
+@app.command("stats")
+def show_stats(
+    store: Store = STORE,
+    dangling: Annotated[
+        bool, typer.Option("--dangling", help="List every reference that leads nowhere.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count what the store holds."""
+    opened = KnowledgeStore.open(store)
+    if dangling:
+        _show_dangling(opened, as_json)
+        return
+    found = measure(opened)
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    out.print(
+        plain(
+            f"{found.memes:,} memes, {found.individuals:,} individuals, "
+            f"{found.statements:,} statements, {found.confirmed:,} individuals confirmed by people"
+        )
+    )
+    made = table([("dimension", "left"), ("individuals", "right"), ("in memes", "right")])
+    for name, own in found.dimensions.items():
+        made.add_row(name, f"{own.individuals:,}", f"{own.memes:,}")
+    out.print(made)
+    made = table([("relation", "left"), ("count", "right")])
+    for relation, count in found.relations.items():
+        made.add_row(relation, f"{count:,}")
+    said = list(found.said.items())
+    for relation, count in said[:_SHOWN]:
+        made.add_row(plain(f"said: {relation}"), f"{count:,}")
+    if len(said) > _SHOWN:
+        rest = sum(count for _, count in said[_SHOWN:])
+        made.add_row(f"said: {len(said) - _SHOWN:,} others", f"{rest:,}")
+    made.add_row("references that lead nowhere", f"{found.dangling:,}")
+    out.print(made)
+    if any(found.kinds.values()):
+        made = table([("toxicity", "left"), ("count", "right")])
+        for kind, count in found.kinds.items():
+            made.add_row(kind, f"{count:,}")
+        made.add_row(
+            "no known kind",
+            f"{found.dimensions['Toxicity'].individuals - sum(found.kinds.values()):,}",
+        )
+        out.print(made)
+
+
+def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
+    found = list(list_dangling(store))
+    if as_json:
+        print_json(found)
+        return
+    made = table([("meme", "left"), ("from", "left"), ("relation", "left"), ("to", "left")])
+    for own in found:
+        source = plain(own.source, "red" if own.end != "target" else "")
+        target = plain(own.target, "red" if own.end != "source" else "")
+        made.add_row(plain(own.meme), source, plain(own.relation), target)
+    console().print(made)
+    console().print(plain(f"{len(found):,} references lead nowhere", "dim"))
+
+
+@app.command("validate")
+def validate_knowledge(
+    store: Store = STORE,
+    shapes: Annotated[
+        Path | None, typer.Option(help="A SHACL file of your own instead of the ontology's.")
+    ] = None,
+    engine: Annotated[
+        Literal["store", "pyshacl"],
+        typer.Option(help="Who checks: the store (fast), or pyshacl (independent, slow)."),
+    ] = "store",
+    every: Annotated[
+        bool, typer.Option("--all", help="List every breach, not kinds of it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
+    opened = KnowledgeStore.open(store)
+    found = (validate if engine == "store" else validate_slowly)(opened, shapes)
+    violations = [own for own in found if own.severity == "Violation"]
+    if as_json:
+        print_json({"memes": len(opened.memes()), "breaches": [asdict(own) for own in found]})
+    else:
+        _show_breaches(found, every)
+        memes = len({own.meme for own in violations})
+        console().print(
+            plain(
+                f"{len(opened.memes()):,} graphs checked: {len(violations):,} violations"
+                + (f" in {memes:,} graphs" if violations else ""),
+                "bold",
+            )
+        )
+    if violations:
+        raise typer.Exit(1)
+
+
+def _show_breaches(found: tuple[Breach, ...], every: bool) -> None:
+    if not found:
+        return
+    if every:
+        made = table([("severity", "left"), ("where", "left"), ("what", "left")])
+        for own in found:
+            made.add_row(own.severity, plain(shorten(own.focus)), plain(own.message))
+        console().print(made)
+        return
+    kinds: dict[tuple[str, str], list[Breach]] = {}
+    for own in found:
+        kinds.setdefault((own.severity, own.message), []).append(own)
+    made = table([("severity", "left"), ("what", "left"), ("count", "right"), ("such as", "left")])
+    for (severity, message), own_kind in sorted(
+        kinds.items(), key=lambda entry: ("VWI".index(entry[0][0][0]), -len(entry[1]))
+    ):
+        example = plain(shorten(own_kind[0].focus))
+        made.add_row(severity, plain(message), f"{len(own_kind):,}", example)
+    console().print(made)
+
+
+@app.command("show")
+def show_meme(
+    meme: Annotated[str, typer.Argument(help="The id of a meme.")],
+    store: Store = STORE,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder with the memes' images.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The page to write. Default: MEME.html.")] = None,
+    page: Annotated[bool, typer.Option(help="Write the page with the drawing.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON-LD instead.")] = False,
+) -> None:
+    """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
+    opened = KnowledgeStore.open(store)
+    if as_json:
+        sys.stdout.write(serialize(opened.quads(meme), "jsonld").decode())
+        return
+    known = opened.get(meme)
+    console().print(draw_tree(known))
+    if page:
+        name = re.sub(r"[^\w.-]", "_", meme).lstrip(".") or "meme"
+        target = out or Path(f"{name}.html")
+        write_page(known, target, find_image(known, images))
+        console().print(plain(f"wrote {target}", "dim"))
+
+
+def draw_tree(known: Knowledge) -> Tree:
+    """What is known about a meme, for the terminal: dimensions, individuals, and their links."""
+    tree = Tree(plain(f"meme {known.meme}", "bold"), guide_style="dim")
+    for dimension in DIMENSIONS:
+        if not (members := known.of(dimension)):
+            continue
+        branch = tree.add(plain(DIMENSION_TERMS[dimension].label, "bold cyan"))
+        for own in members:
+            kind = f" ({own.kind})" if own.kind else ""
+            leaf = branch.add(plain(own.label + kind, "bold"))
+            if own.description:
+                leaf.add(plain(own.description, "dim"))
+            for link in own.relations:
+                leaf.add(plain(_tell(known, link)))
+    return tree
+
+
+def _tell(known: Knowledge, link: Relation) -> str:
+    term = RELATIONS.get(link.relation)
+    verb = term.label if term else f"“{link.relation}”"
+    target = known.by_key.get(link.target)
+    if target is None:
+        return f"{verb} → {link.target} (leads nowhere)"
+    return f"{verb} → {target.label} [{DIMENSION_TERMS[target.dimension].label}]"
+
+
+@app.command("export")
+def export_knowledge(
+    memes: Memes = None,
+    store: Store = STORE,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: standard output.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="Default: by the file's name, else nquads."),
+    ] = None,
+) -> None:
+    """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
+    opened = KnowledgeStore.open(store)
+    chosen = form or (guess_format(out) if out else "nquads")
+    quads = [quad for meme in memes or opened.memes() for quad in opened.quads(meme)]
+    data = serialize(quads, chosen)
+    if out is None:
+        sys.stdout.write(data.decode())
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = out.with_name(out.name + ".partial")
+        partial.write_bytes(data)
+        partial.replace(out)
+    except OSError as error:
+        raise StoreError(
+            f"{out} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+    count = len(set(memes)) if memes else len(opened.memes())
+    console().print(plain(f"{count:,} memes, {len(quads):,} statements: {out}"))

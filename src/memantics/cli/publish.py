@@ -1,0 +1,120 @@
+"""``memantics publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memantics.cli import flags
+from memantics.cli.audit import audit_data
+from memantics.cli.screen import console, plain, print_json
+from memantics.construct.publish.bundle import Bundle, Facts, Section
+from memantics.construct.publish.families import find_writer
+from memantics.construct.publish.folder import rewrite_readme, write_folder
+from memantics.construct.publish.sections import describe_contents, describe_review
+from memantics.construct.review import read_review
+from memantics.core.errors import InputError
+from memantics.core.registry import add_to_shelf, read_shelf
+from memantics.wiring import find_benchmark, find_benchmarks
+
+Queue = Annotated[Path, typer.Argument(help="A queue, or a build folder that holds one.")]
+Name = Annotated[str, typer.Option(help="The name under which 'memantics run' finds it.")]
+Licence = Annotated[str, typer.Option(help="Licence of the data, such as CC-BY-4.0.")]
+Verdicts = Annotated[
+    Path | None, typer.Option(help="The review's verdicts. Default: verdicts.jsonl in the queue.")
+]
+Title = Annotated[str | None, typer.Option(help="Title. Default: the queue's.")]
+Summary = Annotated[str, typer.Option(help="One sentence on what it is.")]
+Citation = Annotated[str, typer.Option(help="How to cite it.")]
+Version = Annotated[str, typer.Option(help="Version of the data.")]
+Out = Annotated[Path, typer.Option(help="The benchmark's folder is made in here.")]
+Unreviewed = Annotated[
+    bool,
+    typer.Option("--unreviewed", help="Let drafts through that nobody judged; the card says so."),
+]
+
+
+def publish(
+    queue: Queue,
+    name: Name,
+    licence: Licence,
+    verdicts: Verdicts = None,
+    title: Title = None,
+    summary: Summary = "",
+    citation: Citation = "",
+    version: Version = "1.0.0",
+    out: Out = Path("published"),
+    unreviewed: Unreviewed = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
+
+    The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
+    queue is changed.
+    """
+    place = _find_queue(queue)
+    review = read_review(place, verdicts, unreviewed=unreviewed)
+    made = find_writer(review.card.workflow)(review)
+    facts = Facts(
+        name=name,
+        title=title or review.card.title,
+        summary=summary or f"{review.card.title}: {len(made.memes):,} memes.",
+        licence=licence,
+        languages=tuple(sorted({meme.language or "en" for meme in made.memes})),
+        warning=review.card.warning,
+        citation=citation,
+        version=version,
+    )
+    facts.check()
+    folder = out / name
+    _check_name(name, folder)
+    sections = (describe_contents(made), describe_review(review))
+    bundle = Bundle(facts, made.memes, made.tables, sections)
+    files = write_folder(folder, bundle, made, find_benchmark(made.like).card)
+    add_to_shelf(folder)
+    audited = _audit(name)
+    rewrite_readme(folder, replace(bundle, sections=(*sections, audited)), files)
+    _tell(folder, bundle, made.like, as_json=as_json)
+
+
+def _find_queue(folder: Path) -> Path:
+    for place in (folder, folder / "queue"):
+        if (place / "queue.json").is_file():
+            return place
+    raise InputError(
+        f"{folder}: no queue here", hint="name a folder with queue.json and items.jsonl"
+    )
+
+
+def _check_name(name: str, folder: Path) -> None:
+    """Refuse a name that another benchmark has; publishing again over one's own is fine."""
+    if name in find_benchmarks() and folder.resolve() not in read_shelf():
+        raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
+
+
+def _audit(name: str) -> Section:
+    found = audit_data(name)
+    rows = [
+        (f"{own.title} ({own.task})" if own.task else own.title, f"{own.verdict}: {own.meaning}")
+        for own in found.findings
+    ]
+    rows += [(f"not checked: {own.check}", own.reason) for own in found.gaps]
+    return Section(
+        "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
+    )
+
+
+def _tell(folder: Path, bundle: Bundle, like: str, *, as_json: bool) -> None:
+    counts = {name: len(records) for name, records in bundle.tables.items()}
+    if as_json:
+        memes = len(bundle.memes)
+        print_json({"folder": str(folder), "like": like, "memes": memes, "records": counts})
+        return
+    shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    console().print(
+        plain(f"{folder}: {len(bundle.memes):,} memes, {shown}, in the format of {like}")
+    )
+    console().print(plain(f"next: memantics run {bundle.facts.name} --model MODEL"))

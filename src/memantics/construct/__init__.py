@@ -1,0 +1,1 @@
+"""From memes to knowledge, questions, intents and chats, and on to a published benchmark."""

@@ -1,0 +1,44 @@
+"""Knowledge from memes: one structured call for each dimension, in a declared order."""
+
+from memantics.construct.extract.chain import (
+    Extraction,
+    ExtractSettings,
+    StepResult,
+    extract_meme,
+    extract_memes,
+    in_order,
+)
+from memantics.construct.extract.folder import (
+    IMAGES,
+    REPORT,
+    Adopted,
+    adopt_memes,
+    read_background,
+    whole_file,
+    write_report,
+)
+from memantics.construct.extract.plan import PLANS, Plan, PlannedStep, Refine, find_plan
+from memantics.construct.extract.report import KnowledgeReport, ReportTally
+
+__all__ = [
+    "IMAGES",
+    "PLANS",
+    "REPORT",
+    "Adopted",
+    "ExtractSettings",
+    "Extraction",
+    "KnowledgeReport",
+    "Plan",
+    "PlannedStep",
+    "Refine",
+    "ReportTally",
+    "StepResult",
+    "adopt_memes",
+    "extract_meme",
+    "extract_memes",
+    "find_plan",
+    "in_order",
+    "read_background",
+    "whole_file",
+    "write_report",
+]

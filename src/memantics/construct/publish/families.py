@@ -1,0 +1,24 @@
+"""Which family a workflow's results belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memantics.construct.publish.family import Writer
+from memantics.construct.publish.harms import write_harms
+from memantics.construct.publish.intents import write_intents
+from memantics.construct.publish.puns import write_puns
+from memantics.core.errors import UnknownName
+
+WRITERS: Mapping[str, Writer] = {
+    "collect-and-edit": write_intents,
+    "label-by-vote": write_harms,
+    "pun-form": write_puns,
+}
+
+
+def find_writer(workflow: str) -> Writer:
+    """The writer for results of a workflow."""
+    if workflow not in WRITERS:
+        raise UnknownName("workflow to publish from:", workflow, WRITERS)
+    return WRITERS[workflow]

@@ -1,0 +1,219 @@
+"""Level a set of items until neither length nor a blind solver finds the key more than by chance.
+
+Options are exchanged first (the item's own spare, then the right answer of another meme); what
+cannot be levelled so is set aside. Every move is drawn by the seed: the same drafts always give
+the same set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memantics.construct.knowledge.records import Knowledge
+from memantics.construct.questions.assembly import Item
+from memantics.construct.questions.lending import Pool
+from memantics.construct.questions.records import Choice, QuestionSettings, SetAside
+from memantics.construct.questions.slots import draw
+from memantics.construct.questions.solver import CHANCE, Solved, solve_blindly
+from memantics.construct.questions.wording import fold
+
+FAIR_LENGTH = 1 / 3
+_ROUNDS = 16
+_REPEATS = 2
+# Aim inside the tolerance: another solver, or a reader, should find the same.
+_AIM = 0.6
+
+
+@dataclass(slots=True)
+class Levelled:
+    """The set so far, and what was taken out of it."""
+
+    items: dict[str, Item]
+    aside: list[SetAside] = field(default_factory=list)
+    exchanged: int = 0
+
+
+def level(
+    items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
+) -> Levelled:
+    """Level a set; see the module."""
+    state = Levelled({item.id: item for item in items})
+    pool = Pool(items, knowledge, settings.seed)
+    _replace_recurring(state, pool, settings)
+    for _ in range(3):
+        _level_lengths(state, pool, settings)
+        if not _level_wording(state, pool, settings):
+            break
+    _trim_lengths(state, settings)
+    return state
+
+
+def rate_longest(items: Iterable[Item]) -> float:
+    """Of the items with a right option, in how many it is strictly the longest of the three."""
+    keyed = [item.key_is_longest for item in items if item.correct is not None]
+    return sum(keyed) / len(keyed) if keyed else FAIR_LENGTH
+
+
+def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+    """An option that stands in many items and is never right there is a dead one."""
+    counts = Counter(fold(own.text) for item in state.items.values() for own in item.wrong)
+    most = max(2, math.ceil(0.01 * len(state.items)))
+    seen: Counter[str] = Counter()
+    for item in _shuffled(state.items.values(), settings, "recurring"):
+        for own in item.wrong:
+            text = fold(own.text)
+            seen[text] += 1
+            if counts[text] <= most or seen[text] <= most:
+                continue
+            width = len(own.text)
+            if not _exchange(state, pool, item.id, own, _between(0.5 * width, 2.0 * width + 8)):
+                _drop(state, item.id, f"option {own.text!r} recurs in {counts[text]} questions")
+                break
+
+
+def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+    """Exchange options until the key is the longest one about as often as any other."""
+    keyed = [item for item in state.items.values() if item.correct is not None]
+    want, slack = len(keyed) * FAIR_LENGTH, settings.tolerance * _AIM * len(keyed)
+    longest = sum(item.key_is_longest for item in keyed)
+    for item in _shuffled(keyed, settings, "lengths"):
+        size = len(item.draft.correct)
+        if longest > want + slack and item.key_is_longest:
+            shortest = min(item.wrong, key=lambda own: len(own.text))
+            fits = _between(size + 1, 1.5 * size + 8)
+            longest -= _exchange(state, pool, item.id, shortest, fits)
+        elif longest < want - slack and not item.key_is_longest:
+            for own in item.wrong:
+                if len(own.text) >= size:
+                    _exchange(state, pool, item.id, own, _between(0.5 * size, size - 1))
+            longest += state.items[item.id].key_is_longest
+
+
+def _trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
+    """What exchanging could not level is set aside."""
+    keyed = [item for item in state.items.values() if item.correct is not None]
+    edge = settings.tolerance * 0.9
+    high, low = FAIR_LENGTH + edge, FAIR_LENGTH - edge
+    longest = [item for item in keyed if item.key_is_longest]
+    if len(longest) > high * len(keyed):
+        count = math.ceil((len(longest) - high * len(keyed)) / (1 - high))
+        surplus, reason = longest, "its key is the longest option, as in too many others"
+    else:
+        count = math.ceil(len(keyed) - len(longest) / low)
+        surplus = [item for item in keyed if not item.key_is_longest]
+        reason = "its key is not the longest option, as in too many others"
+    for item in _shuffled(surplus, settings, "trim")[: max(0, count)]:
+        _drop(state, item.id, reason)
+
+
+def _level_wording(state: Levelled, pool: Pool, settings: QuestionSettings) -> bool:
+    """Exchange or drop what the blind solver finds; return whether anything was changed."""
+    changed = False
+    for number in range(_ROUNDS):
+        items = list(state.items.values())
+        # Other folds each time: a set that fools one split only is not level.
+        solved = solve_blindly(items, settings.seed + number, _REPEATS)
+        if solved is None:
+            return changed
+        excess = solved.accuracy - CHANCE
+        if abs(excess) <= settings.tolerance * _AIM:
+            return changed
+        changed = True
+        count = max(1, math.ceil(0.7 * abs(excess) * len(items)))
+        if excess > 0:
+            _obscure(state, pool, items, solved, count, drop=number >= _ROUNDS // 4)
+        else:
+            _restore(state, pool, items, solved, count)
+    return changed
+
+
+def _obscure(
+    state: Levelled,
+    pool: Pool,
+    items: Sequence[Item],
+    solved: Solved,
+    count: int,
+    *,
+    drop: bool,
+) -> None:
+    """Take the surest keys: put a better rival beside each, or set the item aside."""
+    for place in np.argsort(-solved.margins)[:count]:
+        item = items[place]
+        if solved.margins[place] <= 0:
+            return
+        first = 0 if item.correct is None else 1
+        weakest = min(range(len(item.wrong)), key=lambda n: solved.scores[place, first + n])
+        old = item.wrong[weakest]
+        done = _exchange(state, pool, item.id, old, _same_rank(item, old))
+        if not done and drop:
+            _drop(state, item.id, "its wording gives the key away to a solver that sees no meme")
+
+
+def _restore(
+    state: Levelled, pool: Pool, items: Sequence[Item], solved: Solved, count: int
+) -> None:
+    """Too much was exchanged: lent options are as telling as bad ones. Give some back."""
+    for place in np.argsort(solved.margins):
+        if count <= 0:
+            return
+        item = items[place]
+        lent = [own for own in item.wrong if own.role == "borrowed"]
+        own = _find_unused(item)
+        if lent and own is not None and _same_rank(item, lent[0])(own.text):
+            pool.take_back(lent[0])
+            state.items[item.id] = item.swap(lent[0], own)
+            count -= 1
+
+
+def _find_unused(item: Item) -> Choice | None:
+    shown = {own.text for own in item.wrong}
+    for role in ("plausible", "implausible", "spare"):
+        text = item.draft.text_of(role)
+        if text not in shown:
+            return Choice(text, role)
+    return None
+
+
+def _same_rank(item: Item, old: Choice) -> Callable[[str], bool]:
+    """Texts that leave it as it is whether the key is the longest option."""
+    rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
+    if item.correct is None:
+        return _between(0.5 * rest, 1.5 * rest + 8)
+    size = len(item.correct.text)
+    if item.key_is_longest:
+        return _between(0.5 * size, size - 1)
+    return _between(0.5 * size if rest >= size else size, 1.5 * size + 8)
+
+
+def _between(low: float, high: float) -> Callable[[str], bool]:
+    return lambda text: low <= len(text) <= high
+
+
+def _exchange(
+    state: Levelled, pool: Pool, name: str, old: Choice, fits: Callable[[str], bool]
+) -> bool:
+    item = state.items[name]
+    new = pool.lend(item, old, fits)
+    if new is None:
+        return False
+    pool.take_back(old)
+    state.items[name] = item.swap(old, new)
+    state.exchanged += 1
+    return True
+
+
+def _drop(state: Levelled, name: str, reason: str) -> None:
+    item = state.items.pop(name)
+    slot = item.slot
+    state.aside.append(
+        SetAside(slot.id, slot.meme, slot.dimension, "levelling", reason, item.draft)
+    )
+
+
+def _shuffled(items: Iterable[Item], settings: QuestionSettings, what: str) -> list[Item]:
+    return sorted(items, key=lambda item: draw(2**60, settings.seed, what, item.id))

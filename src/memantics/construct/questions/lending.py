@@ -1,0 +1,83 @@
+"""Options lent from other memes: the right answer there is a wrong one here, in the same style."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memantics.construct.knowledge.records import Knowledge
+from memantics.construct.questions.assembly import Item
+from memantics.construct.questions.critic import find_support
+from memantics.construct.questions.records import Choice
+from memantics.construct.questions.slots import draw
+from memantics.construct.questions.wording import alike, content
+
+_MOST_USES = 4
+_COMMON = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    text: str
+    origin: str
+    meme: str
+
+
+class Pool:
+    """The right answers of all drafts, by dimension; each is lent a bounded number of times."""
+
+    def __init__(
+        self, items: Sequence[Item], knowledge: Mapping[str, Knowledge], seed: int
+    ) -> None:
+        self._offers: dict[str, list[_Offer]] = {}
+        for item in items:
+            offer = _Offer(item.draft.correct, item.id, item.slot.meme)
+            self._offers.setdefault(item.slot.dimension, []).append(offer)
+        words = Counter(word for item in items for word in content(item.draft.correct))
+        # A word that many answers share tells nothing about one of them.
+        self._common = {word for word, n in words.items() if n > max(3, _COMMON * len(items))}
+        self._knowledge = knowledge
+        self._seed = seed
+        self._uses: Counter[str] = Counter()
+
+    def lend(self, item: Item, old: Choice, fits: Callable[[str], bool]) -> Choice | None:
+        """Another wrong option in the place of one; the item's own spare before a borrowed one."""
+        spare = Choice(item.draft.spare, "spare")
+        unused = item.correct is not None and spare not in item.wrong
+        if unused and fits(spare.text) and self._suits(item, old, spare.text):
+            return spare
+        offers = [
+            offer
+            for offer in self._offers.get(item.slot.dimension, ())
+            if offer.meme != item.slot.meme
+            and self._uses[offer.origin] < _MOST_USES
+            and fits(offer.text)
+        ]
+        offers.sort(
+            key=lambda o: (self._uses[o.origin], draw(2**60, self._seed, item.id, o.origin))
+        )
+        for offer in offers:
+            if self._suits(item, old, offer.text):
+                self._uses[offer.origin] += 1
+                return Choice(offer.text, "borrowed", offer.origin)
+        return None
+
+    def take_back(self, choice: Choice) -> None:
+        """An option that is no longer used may be lent again."""
+        if choice.origin:
+            self._uses[choice.origin] -= 1
+
+    def _suits(self, item: Item, old: Choice, text: str) -> bool:
+        """Whether a text is wrong here, as far as words and graph can tell, and new."""
+        own = [item.draft.correct, *(one.text for one in item.wrong if one is not old)]
+        if any(alike(text, other) for other in own):
+            return False
+        # An option that shares a telling word with the answer may well be right, too.
+        if (content(text) & content(item.draft.correct)) - self._common:
+            return False
+        known = self._knowledge.get(item.slot.meme)
+        if known is None:
+            return True
+        cited = [known.by_key[key] for key in item.draft.cites if key in known.by_key]
+        return find_support(text, [*known.of(item.slot.dimension), *cited]) is None

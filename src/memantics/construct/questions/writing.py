@@ -1,0 +1,78 @@
+"""Have questions written: each slot one step, sent back with the critic's words until it is sound.
+
+A draft whose only faults are ones of length is not lost when the model does not mend them: the
+set is levelled afterwards (see ``balance``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memantics.construct.knowledge.records import Provenance
+from memantics.construct.questions.asking import Subject, ask_draft, complain, read_draft
+from memantics.construct.questions.critic import find_defects
+from memantics.construct.questions.records import Draft, QuestionSettings, SetAside, Slot
+from memantics.core.records import Request, Status
+from memantics.core.step import Asker, Step
+from memantics.core.task import Unparsed
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """How a slot ended: with a draft, or with the reason why there is none."""
+
+    slot: Slot
+    status: Status
+    draft: Draft | None
+    reason: str = ""
+    attempts: int = 0
+    provenance: Provenance | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+async def write_draft(
+    asker: Asker,
+    subject: Subject,
+    slot: Slot,
+    settings: QuestionSettings,
+    earlier: str = "",
+) -> Drafted:
+    """Have one question written; defects are told to the model, a bounded number of times."""
+    mendable: list[Draft] = []
+
+    def ask(complaint: str | None) -> Request:
+        return complain(ask_draft(subject, slot, settings, earlier), complaint)
+
+    def read(text: str) -> Draft:
+        draft = read_draft(text, subject.knowledge)
+        defects = list(find_defects(draft, slot, subject.knowledge, settings))
+        if not defects:
+            return draft
+        if all(defect.mendable for defect in defects):
+            mendable.append(draft)
+        raise Unparsed("; ".join(f"{own.code}: {own.message}" for own in defects[:3]))
+
+    stage = "rewrite" if earlier else "question"
+    taken = await asker.take(Step(f"{slot.id}/{stage}", ask, read, settings.attempts))
+    draft = taken.value
+    if draft is None and taken.status == "unparsed" and mendable:
+        draft = mendable[-1]
+    return Drafted(
+        slot,
+        "answered" if draft is not None else taken.status,
+        draft,
+        "" if taken.value is not None else taken.reason,
+        taken.attempts,
+        Provenance(taken.model, taken.prompt[:16], taken.when),
+        taken.tokens_in,
+        taken.tokens_out,
+    )
+
+
+def set_aside(drafted: Drafted) -> SetAside:
+    """The record of a slot without a usable draft."""
+    slot = drafted.slot
+    return SetAside(
+        slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
+    )

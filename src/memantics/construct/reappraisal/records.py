@@ -1,0 +1,104 @@
+"""What each stage of a reappraisal says, as it stands in its file."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memantics.core.errors import UnknownName
+
+Emotion = Literal["sad", "angry", "tense", "bored"]
+Target = Literal["happy", "calm", "relaxed", "excited"]
+VisualType = Literal[
+    "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
+]
+Polarity = Literal["Negative", "Neutral", "Positive"]
+Layout = Literal["SinglePanel", "MultiPanel"]
+EMOTIONS: tuple[Emotion, ...] = get_args(Emotion)
+TARGETS: tuple[Target, ...] = get_args(Target)
+VISUAL_TYPES: tuple[VisualType, ...] = get_args(VisualType)
+POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
+# The only pairs there are: a reappraisal keeps the situation and turns its feeling.
+PAIRS: dict[Emotion, Target] = {
+    "sad": "happy",
+    "angry": "calm",
+    "tense": "relaxed",
+    "bored": "excited",
+}
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+
+
+def find_source(target: str) -> Emotion:
+    """The emotion from which a target is reached.
+
+    >>> find_source("calm")
+    'angry'
+    """
+    for emotion, its_target in PAIRS.items():
+        if its_target == target:
+            return emotion
+    raise UnknownName("target emotion", target, TARGETS)
+
+
+class Feeling(BaseModel):
+    """Stage one: what a meme feels like and what it shows."""
+
+    model_config = _CLOSED
+
+    emotion: Emotion
+    description: str = Field(min_length=1, max_length=4000)
+    visual_type: VisualType
+    polarity: Polarity
+
+
+class Plan(BaseModel):
+    """Stage two: what becomes of each caption and of the picture, and what must stay.
+
+    ``captions`` has one text for every region of the source, by its number from "1"; a text that
+    equals the old one leaves that region untouched. ``scenario`` names words of the old captions
+    that the new ones keep. ``visual`` is the instruction for an editor of pictures.
+    """
+
+    model_config = _CLOSED
+
+    target: Target
+    captions: dict[str, str]
+    visual: str = Field(min_length=1, max_length=2000)
+    keep: str = Field(min_length=1, max_length=2000)
+    scenario: list[str] = Field(default=[], max_length=50)
+
+
+class CaptionCheck(BaseModel):
+    """How one caption that was set anew came out.
+
+    ``overlap`` is the intersection over union of the old and the new box as the OCR sees them,
+    ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
+    text that the OCR reads in one piece, as a share of it.
+    """
+
+    model_config = _CLOSED
+
+    region: str
+    planned: str
+    overlap: float
+    ink_overlap: float
+    read: float
+
+
+class Checks(BaseModel):
+    """What can be told about a result without a model."""
+
+    model_config = _CLOSED
+
+    panels_before: int
+    panels_after: int
+    captions: list[CaptionCheck]
+    changed_outside: float
+    changed_inside: float
+    distance: int
+
+    @property
+    def panels_kept(self) -> bool:
+        """Whether there are as many panels as before."""
+        return self.panels_before == self.panels_after

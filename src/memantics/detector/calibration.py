@@ -1,0 +1,151 @@
+"""From raw scores to probabilities and decisions, fitted on predictions for held-out memes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_RIDGE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """A softmax over weighted scores, after each was brought to mean 0 and deviation 1."""
+
+    mean: Floats
+    deviation: Floats
+    weights: Floats
+    intercepts: Floats
+
+    def logits(self, scores: Floats) -> Floats:
+        """One column per class. Sums run row by row, so that rows do not depend on each other."""
+        scaled = (scores - self.mean) / self.deviation
+        found: Floats = (scaled[:, :, None] * self.weights[None]).sum(axis=1) + self.intercepts
+        return found
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """One column per class, each row with sum 1."""
+        return normalise(self.logits(scores))
+
+
+def normalise(logits: Floats) -> Floats:
+    """Softmax of each row.
+
+    >>> normalise(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def fit_softmax(scores: Floats, classes: Ints, count: int) -> Softmax:
+    """Multinomial logistic regression with a light ridge, no class weights: calibrated."""
+    from scipy.optimize import minimize
+
+    mean = scores.mean(axis=0)
+    deviation = np.maximum(scores.std(axis=0), 1e-6)
+    scaled = (scores - mean) / deviation
+    size, columns = scaled.shape
+    truth = np.zeros((size, count))
+    truth[np.arange(size), classes] = 1
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat[: columns * count].reshape(columns, count)
+        shares = normalise(scaled @ weights + flat[columns * count :])
+        picked = np.maximum(shares[np.arange(size), classes], 1e-300)
+        slope = shares - truth
+        value = -np.log(picked).sum() + _RIDGE / 2 * (weights**2).sum()
+        gradient = np.concatenate(
+            [(scaled.T @ slope + _RIDGE * weights).ravel(), slope.sum(axis=0)]
+        )
+        return float(value), gradient
+
+    start = np.zeros((columns + 1) * count)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    weights = found.x[: columns * count].reshape(columns, count)
+    return Softmax(mean, deviation, weights, found.x[columns * count :])
+
+
+def macro_f1(truth: Ints, said: Ints, count: int) -> float:
+    """Mean F1 over the classes that occur; quick, for searches.
+
+    >>> macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
+    0.6666666666666666
+    """
+    cells = np.bincount(truth * count + said, minlength=count * count).reshape(count, count)
+    both = cells.sum(axis=0) + cells.sum(axis=1)
+    occurs = both > 0
+    return float((2 * np.diag(cells)[occurs] / both[occurs]).mean())
+
+
+def choose_threshold(chances: Floats, truth: Ints) -> float:
+    """The threshold with the best macro-F1; the middle of the best stretch, for stability.
+
+    >>> choose_threshold(np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1]))
+    0.45
+    """
+    order = np.argsort(chances, kind="stable")
+    sorted_chances, sorted_truth = chances[order], truth[order]
+    positives, total = int(truth.sum()), len(truth)
+    # Calling all from place i on harmful: hits and calls for each i at once.
+    hits = positives - np.concatenate([[0], np.cumsum(sorted_truth)])
+    calls = total - np.arange(total + 1)
+    other = total - positives - (calls - hits)
+    f_harmful = 2 * hits / np.maximum(1, positives + calls)
+    f_harmless = 2 * other / np.maximum(1, 2 * total - positives - calls)
+    values = (f_harmful + f_harmless) / 2
+    distinct = np.concatenate([[True], np.diff(sorted_chances) > 0, [True]])
+    values[~distinct] = -1
+    best = int(np.argmax(values))
+    low = sorted_chances[best - 1] if best > 0 else 0.0
+    high = sorted_chances[best] if best < total else 1.0
+    return float(round((low + high) / 2, 12))
+
+
+def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
+    """Additive biases per class by coordinate ascent on macro-F1; the first stays 0."""
+    count = logits.shape[1]
+    biases = np.zeros(count)
+    best = macro_f1(truth, logits.argmax(axis=1), count)
+    for turn in range(rounds):
+        for own in range(1, count):
+            for step in np.linspace(-1.5, 1.5, 31) / (turn + 1):
+                tried = biases.copy()
+                tried[own] += step
+                value = macro_f1(truth, (logits + tried).argmax(axis=1), count)
+                if value > best + 1e-9:
+                    best, kept = value, tried
+                    biases = kept
+    return biases
+
+
+def reliability(
+    chances: Sequence[float], truth: Sequence[int], bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """Mean chance, share of harmful memes and count, in bins of equal size.
+
+    >>> reliability([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 2)
+    [(0.15000000000000002, 0.0, 2), (0.8500000000000001, 1.0, 2)]
+    """
+    order = np.argsort(np.asarray(chances), kind="stable")
+    found = []
+    for places in np.array_split(order, min(bins, len(order))):
+        own = np.asarray(chances, float)[places]
+        found.append((float(own.mean()), float(np.asarray(truth)[places].mean()), len(places)))
+    return found
+
+
+def calibration_error(points: Sequence[tuple[float, float, int]]) -> float:
+    """Expected calibration error: mean distance of chance and share, weighted by count.
+
+    >>> calibration_error([(0.2, 0.1, 10), (0.8, 0.9, 10)])
+    0.1
+    """
+    total = sum(count for _, _, count in points)
+    return round(sum(abs(a - b) * count for a, b, count in points) / total, 12) if total else 0.0

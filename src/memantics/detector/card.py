@@ -1,0 +1,128 @@
+"""The model card that is written at each training: data, licence, selection, figures, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from memantics import __version__
+from memantics.core.data import dump_json
+from memantics.core.errors import StoreError
+from memantics.core.records import Score
+from memantics.detector.evaluation import Evaluation
+from memantics.detector.examples import Loaded
+from memantics.detector.fast import FastDetector
+
+LIMITS = (
+    "It reads texts and captions, not images; what only an image says stays unseen.",
+    "It repeats the judgement of those who labelled its data, with their blind spots.",
+    "It was fitted to one time and place; words change, and so do disguises.",
+    "Its file holds the pieces of its training texts: share it only where you may share these.",
+    "It is a filter for people who decide, not a judge: look at what it finds.",
+)
+SAMPLE_LIMIT = (
+    "Trained on the starter pack of a few dozen memes: it shows how things work, and its"
+    " verdicts mean nothing beyond that."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """What a reader should know before using a detector."""
+
+    name: str
+    data: str
+    licence: str
+    checksum: str
+    examples: int
+    harmful: int
+    skipped: int
+    settings: Mapping[str, object]
+    selection: str
+    figures: Mapping[str, Sequence[Score]]
+    figures_note: str
+    limits: tuple[str, ...]
+    made_by: str = f"memantics {__version__}"
+    notes: tuple[str, ...] = field(default=())
+
+    def dump(self) -> dict[str, object]:
+        """As JSON."""
+        return asdict(self)
+
+
+def make_card(
+    detector: FastDetector, loaded: Loaded, evaluation: Evaluation, note: str, *, sample: bool
+) -> ModelCard:
+    """The card of a detector that was trained just now."""
+    settings = detector.settings
+    return ModelCard(
+        name=f"fast detector, preset {settings.preset}",
+        data=loaded.name,
+        licence=loaded.licence,
+        checksum=loaded.checksum,
+        examples=len(loaded.examples),
+        harmful=sum(e.label == 1 for e in loaded.examples),
+        skipped=len(loaded.skips),
+        settings=asdict(settings),
+        selection=(
+            f"ridge {detector.ridge} of {list(settings.ridges)}, threshold"
+            f" {detector.decision.threshold:.3f}, calibration and type biases: all on predictions"
+            f" for examples held out in {settings.inner_folds} {settings.inner} folds of the"
+            " training data; no test data was looked at"
+        ),
+        figures={"harmful": evaluation.harmful, "types": evaluation.types},
+        figures_note=note,
+        limits=(SAMPLE_LIMIT, *LIMITS) if sample else LIMITS,
+        notes=loaded.notes,
+    )
+
+
+def format_card(card: ModelCard) -> str:
+    """The card as Markdown."""
+    lines = [
+        f"# Model card: {_plain(card.name)}",
+        "",
+        f"- Made by: {card.made_by}",
+        f"- Data: {_plain(card.data)}",
+        f"- Memes: {card.examples:,}, {card.harmful:,} of them harmful; left out: {card.skipped:,}",
+        f"- Licence of the data: {_plain(card.licence)}",
+        f"- Checksum of the data: `{card.checksum or 'none'}`",
+        f"- Selection: {card.selection}",
+        *(f"- Note: {_plain(note)}" for note in card.notes),
+        "",
+        "## Figures",
+        "",
+        card.figures_note,
+        "",
+        "| task | figure | value | 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for task, scores in card.figures.items():
+        lines += [f"| {task} | {s.key} | {_share(s.value)} | {_span(s)} |" for s in scores]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
+    return "\n".join(lines)
+
+
+def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
+    """Write the card beside a model, as Markdown and as JSON; return both places."""
+    pages = model.with_suffix(".card.md"), model.with_suffix(".card.json")
+    try:
+        pages[0].write_text(format_card(card), encoding="utf-8")
+        pages[1].write_text(dump_json(card.dump()), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"model card {pages[0]} cannot be written: {error.strerror}") from error
+    return pages
+
+
+def _plain(text: str) -> str:
+    """Text from outside, in one line and without the signs that Markdown reads."""
+    return "".join(" " if c in "|`<>[]*_#\n\r" else c for c in text)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _span(score: Score) -> str:
+    return "–" if score.low is None else f"{_share(score.low)} to {_share(score.high)}"

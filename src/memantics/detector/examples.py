@@ -1,0 +1,101 @@
+"""One meme as a detector sees it, with its labels where they are known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from memantics.core.data import Skip
+from memantics.core.errors import InputError
+
+Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
+Modality = Literal["fusion", "text", "image", "both"]
+# The order of the paper's tables. The official files number sexual before offence.
+TYPES: tuple[Type, ...] = get_args(Type)
+TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirited")
+MODALITIES: tuple[Modality, ...] = get_args(Modality)
+LABELS = ("harmless", "harmful")
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One meme.
+
+    ``text`` is printed on it, ``text_caption`` says what that text means and ``image_caption``
+    what the image shows; ``ocr`` is what a reader found in the image, where one was asked.
+    ``label`` is 1 for harmful, 0 for harmless, None where nobody said. ``modality`` says where
+    the harm lies. ``id`` and the image's name are for people and for splits: no feature may look
+    at them.
+    """
+
+    id: str
+    text: str
+    text_caption: str = ""
+    image_caption: str = ""
+    image: Path | None = None
+    label: int | None = None
+    type: Type | None = None
+    modality: Modality | None = None
+    ocr: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to read in it."""
+        return not (self.text + self.text_caption + self.image_caption + self.ocr).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Examples from one place. ``skips`` were left out, ``notes`` say what else to know.
+
+    ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
+    ``sample`` marks the starter pack, whose figures mean nothing.
+    """
+
+    name: str
+    examples: tuple[Example, ...]
+    skips: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+    licence: str = "not said"
+    checksum: str = ""
+    files: tuple[str, ...] = field(default=())
+    sample: bool = False
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key under which ``9`` comes before ``10``: the order in which memes were collected.
+
+    >>> sorted(["10", "9", "a2", "a10"], key=natural_key)
+    ['9', '10', 'a2', 'a10']
+    """
+    parts = [part for part in _DIGITS.split(name) if part]
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+
+
+def need_labels(examples: Iterable[Example], where: str) -> None:
+    """Refuse examples without a label.
+
+    >>> need_labels([Example("1", "hi")], "memes.csv")
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: memes.csv: example 1 has no label; add a label column
+    """
+    for example in examples:
+        if example.label is None:
+            raise InputError(
+                f"{where}: example {example.id} has no label", hint="add a label column"
+            )
+
+
+def need_two_classes(labels: Sequence[int], where: str) -> None:
+    """Refuse labels that are all alike: nothing can be learnt or measured there.
+
+    >>> need_two_classes([1, 1], "fold 2")
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: fold 2 holds one class only; give harmful and harmless memes
+    """
+    if len(set(labels)) < 2:
+        raise InputError(f"{where} holds one class only", hint="give harmful and harmless memes")

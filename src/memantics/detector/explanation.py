@@ -1,0 +1,203 @@
+"""What moved a decision: pieces of the texts with signed contributions that add up.
+
+The score that is explained is the log-odds of "harmful". The heads are polynomials of degree 1
+or 2 in the pieces, and for those halving every piece gives exact shares (Aumann and Shapley's
+rule): contributions and the base add up to the score.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memantics.detector.examples import Example
+from memantics.detector.fast import FastDetector, Prediction, make_rows
+from memantics.detector.features import Block, Embedder, Field, hear, read_field
+from memantics.detector.heads import add_margin, margin_places
+from memantics.detector.kernel import Singles
+from memantics.detector.pieces import Kind, cut
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of one block; positive speaks for harm. ``start`` is None for unplaced ones."""
+
+    field: str
+    kind: str
+    text: str
+    contribution: float
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShare:
+    """A field's text with the contribution of each character, and of the field as a whole."""
+
+    field: Field
+    text: str
+    characters: tuple[float, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A prediction with its reasons. ``base`` is the score of an empty meme.
+
+    ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
+    at most 2); ``needed`` is the score from which the detector says harmful.
+    """
+
+    prediction: Prediction
+    score: float
+    base: float
+    needed: float
+    parts: tuple[Part, ...]
+    fields: tuple[FieldShare, ...]
+
+    @property
+    def gap(self) -> float:
+        """What the contributions do not account for."""
+        return self.score - self.base - sum(part.contribution for part in self.parts)
+
+    def strongest(self, count: int = 10) -> tuple[Part, ...]:
+        """The pieces that moved most, either way; pieces inside a stronger one stay out."""
+        kept: list[Part] = []
+        for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
+            if len(kept) == count:
+                break
+            if not any(_covers(own, part) for own in kept):
+                kept.append(part)
+        return tuple(kept)
+
+
+def _covers(own: Part, other: Part) -> bool:
+    if own.field != other.field or own.start is None or other.start is None:
+        return False
+    same = (own.contribution > 0) == (other.contribution > 0)
+    return same and own.start <= other.start and (own.end or 0) >= (other.end or 0)
+
+
+def explain(
+    detector: FastDetector, example: Example, embedder: Embedder | None = None
+) -> Explanation:
+    """Say what moved the decision on one example."""
+    detector.check_embedder(embedder)
+    rows = make_rows(detector.extractor, [example], embedder)
+    raw = detector.scorer.score(rows)
+    scores = add_margin(detector.heads, raw)
+    mix = _mix(detector, raw)
+    sparse, dense = detector.scorer.attribute(rows, mix)
+    parts = tuple(_list_parts(detector, example, sparse, dense))
+    blank = Example("", "")
+    nothing = detector.scorer.score(make_rows(detector.extractor, [blank], _Silent(embedder)))
+    harm = detector.decision.harm
+    score = _odds(harm.logits(scores))
+    base = score - float((raw[0] - nothing[0]) @ mix)
+    threshold = min(max(detector.decision.threshold, 1e-9), 1 - 1e-9)
+    return Explanation(
+        prediction=detector.predict([example], embedder)[0],
+        score=score,
+        base=base,
+        needed=float(np.log(threshold / (1 - threshold))),
+        parts=parts,
+        fields=tuple(_share(parts, example)),
+    )
+
+
+class _Silent:
+    """An embedder for texts that are all empty: their meanings are set to zero anyway."""
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self.version = embedder.version if embedder is not None else ""
+        self._width = embedder.encode(["a"]).shape[1] if embedder is not None else 1
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Zeros."""
+        return np.zeros((len(texts), self._width), np.float32)
+
+
+def _odds(logits: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    return float(logits[0, 1] - logits[0, 0])
+
+
+def _mix(detector: FastDetector, raw: Singles) -> Singles:
+    """How much one unit of each head moves the log-odds; the margin counts for its two heads."""
+    harm = detector.decision.harm
+    slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
+    places = margin_places(detector.heads)
+    if places is None:
+        return slopes.astype(np.float32)
+    none, others = places
+    mix = slopes[:-1].copy()
+    mix[others[int(raw[0, others].argmax())]] += slopes[-1]
+    mix[none] -= slopes[-1]
+    return np.asarray(mix, np.float32)
+
+
+def _list_parts(
+    detector: FastDetector, example: Example, sparse: Singles, dense: Singles
+) -> Iterator[Part]:
+    offsets = detector.extractor.offsets()
+    for place, vocabulary in enumerate(detector.extractor.vocabularies):
+        block, index = vocabulary.block, detector.extractor.indices[place]
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for piece in cut(block.kind, _read(block, example)):
+            if piece.name in index:
+                found[piece.name].append((piece.start, piece.end))
+        for name, spans in found.items():
+            # A piece that occurs twice counts once, so its share is split among its places.
+            value = float(sparse[offsets[place] + index[name]]) / len(spans)
+            for start, end in spans:
+                yield _place(block, name, value, start, end)
+    width = len(dense) // max(1, len(detector.extractor.dense))
+    for place, own in enumerate(detector.extractor.dense):
+        value = float(dense[place * width : (place + 1) * width].sum())
+        yield Part(own.source, own.name.split("/")[1], "(as a whole)", value)
+
+
+def _read(block: Block, example: Example) -> str:
+    text = read_field(example, block.field)
+    return hear(text) if block.kind == "readings" else text
+
+
+def _place(block: Block, name: str, value: float, start: int, end: int) -> Part:
+    kind: Kind = block.kind
+    if kind == "readings":
+        # Places are those of the reading, not of the text that people see.
+        return Part(block.field, kind, name, value)
+    return Part(block.field, kind, name, value, start, end)
+
+
+def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
+    fields: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
+    for field in fields:
+        text = read_field(example, field)
+        own = [part for part in parts if part.field == field]
+        if not text or not own:
+            continue
+        characters = np.zeros(len(text))
+        for part in own:
+            if part.start is not None and part.end is not None:
+                characters[part.start : part.end] += part.contribution / (part.end - part.start)
+        total = sum(part.contribution for part in own)
+        yield FieldShare(field, text, tuple(characters.tolist()), total)
+
+
+def merge_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Pieces with the same text of the same field added up, strongest first.
+
+    >>> merged = merge_texts([Part("text", "chars", "a", 1.0), Part("text", "chars", "a", 0.5)])
+    >>> merged[0].contribution
+    1.5
+    """
+    sums: dict[tuple[str, str, str], Part] = {}
+    for part in parts:
+        key = (part.field, part.kind, part.text)
+        old = sums.get(key)
+        value = part.contribution + (old.contribution if old else 0.0)
+        sums[key] = replace(old or part, contribution=value)
+    return tuple(sorted(sums.values(), key=lambda part: -abs(part.contribution)))

@@ -1,0 +1,198 @@
+"""Texts as weighted blocks of numbers. Only what a meme says goes in: never an id or a name."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import InputError
+from memantics.detector.examples import Example
+from memantics.detector.pieces import Kind, clean, name_pieces
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Field = Literal["text", "text_caption", "image_caption", "ocr"]
+FIELDS: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
+Singles = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into vectors of length 1; ``version`` pins the weights."""
+
+    version: str
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """One row per text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One view of one field: its pieces, and how much it weighs. ``fewest``: memes with a piece."""
+
+    field: Field
+    kind: Kind
+    weight: float
+    fewest: int = 2
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"{self.field}/{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A block of plain numbers: meanings of a field by an embedder, or statistics of the image."""
+
+    source: Literal["text", "text_caption", "image_caption", "ocr", "image"]
+    weight: float
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return "image/statistics" if self.source == "image" else f"{self.source}/meaning"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The pieces of a block that count, with their inverse document frequencies."""
+
+    block: Block
+    pieces: tuple[str, ...]
+    rarity: Singles
+
+    def index(self) -> dict[str, int]:
+        """Piece → column."""
+        return {piece: place for place, piece in enumerate(self.pieces)}
+
+
+def read_field(example: Example, field: Field) -> str:
+    """A field's text, cleaned.
+
+    >>> read_field(Example("7.jpg", " Hi "), "text")
+    'hi'
+    """
+    texts: Mapping[Field, str] = {
+        "text": example.text,
+        "text_caption": example.text_caption,
+        "image_caption": example.image_caption,
+        "ocr": example.ocr,
+    }
+    return clean(texts[field])
+
+
+def fit_vocabulary(block: Block, texts: Sequence[Sequence[str]]) -> Vocabulary:
+    """Keep pieces that at least ``fewest`` memes have; the rarer, the heavier."""
+    counts: Counter[str] = Counter()
+    for pieces in texts:
+        counts.update(set(pieces))
+    kept = tuple(sorted(piece for piece, count in counts.items() if count >= block.fewest))
+    total = len(texts)
+    rarity = np.array([np.log((1 + total) / (1 + counts[p])) + 1 for p in kept], np.float32)
+    return Vocabulary(block, kept, rarity)
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """From examples to one sparse matrix and one dense one, each row of length at most 1.
+
+    ``scale`` divides all weights, so that a meme with every field has length 1.
+    """
+
+    vocabularies: tuple[Vocabulary, ...]
+    indices: tuple[Mapping[str, int], ...]
+    dense: tuple[Dense, ...]
+    scale: float
+
+    @property
+    def width(self) -> int:
+        """Columns of the sparse matrix."""
+        return sum(len(vocabulary.pieces) for vocabulary in self.vocabularies)
+
+    def offsets(self) -> list[int]:
+        """The first column of each block."""
+        sizes = [len(vocabulary.pieces) for vocabulary in self.vocabularies]
+        return [0, *np.cumsum(sizes).tolist()]
+
+    def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> csr_matrix:
+        """Rows from pieces, block by block (``texts[block][example]``)."""
+        from scipy.sparse import csr_matrix
+
+        columns, values, ends = array("i"), array("f"), array("q", [0])
+        offsets = self.offsets()
+        for row in range(len(texts[0]) if texts else 0):
+            for place, vocabulary in enumerate(self.vocabularies):
+                own, weights = _weigh(texts[place][row], vocabulary, self.indices[place])
+                if own.size:
+                    weights *= np.float32(vocabulary.block.weight / self.scale)
+                    columns.frombytes((own + offsets[place]).astype(np.int32).tobytes())
+                    values.frombytes(weights.tobytes())
+            ends.append(len(columns))
+        return csr_matrix(
+            (
+                np.frombuffer(values, np.float32) if values else np.zeros(0, np.float32),
+                np.frombuffer(columns, np.int32) if columns else np.zeros(0, np.int32),
+                np.frombuffer(ends, np.int64),
+            ),
+            shape=(len(ends) - 1, self.width),
+        )
+
+
+def _weigh(
+    pieces: Sequence[str], vocabulary: Vocabulary, index: Mapping[str, int]
+) -> tuple[NDArray[np.int64], Singles]:
+    """Sublinear counts times rarity, as a row of length 1, columns in order."""
+    found = [place for piece in pieces if (place := index.get(piece)) is not None]
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    columns, counts = np.unique(np.array(found, np.int64), return_counts=True)
+    values = (1 + np.log(counts.astype(np.float32))) * vocabulary.rarity[columns]
+    return columns, (values / np.sqrt(np.dot(values, values))).astype(np.float32)
+
+
+def cut_all(blocks: Sequence[Block], examples: Sequence[Example]) -> list[list[list[str]]]:
+    """The pieces of every block and example; readings are heard once for each text."""
+    return [list(_cut_block(block, examples)) for block in blocks]
+
+
+def _cut_block(block: Block, examples: Sequence[Example]) -> Iterator[list[str]]:
+    for example in examples:
+        text = read_field(example, block.field)
+        yield name_pieces(block.kind, hear(text) if block.kind == "readings" else text)
+
+
+def hear(text: str) -> str:
+    """What a caption says aloud where another reading is probably meant; else nothing.
+
+    A disguised word gets back the pieces of the word that is meant.
+    """
+    from memantics.phonetics import Settings, read_aloud
+
+    if not text:
+        return ""
+    meant = read_aloud(text, settings=Settings(model="dictionary")).meant
+    return clean(meant.text) if meant is not None else ""
+
+
+def fit_extractor(
+    blocks: Sequence[Block], dense: Sequence[Dense], texts: Sequence[Sequence[Sequence[str]]]
+) -> Extractor:
+    """Learn vocabularies from the pieces of training examples."""
+    vocabularies = tuple(
+        fit_vocabulary(block, own) for block, own in zip(blocks, texts, strict=True)
+    )
+    if not dense and not any(vocabulary.pieces for vocabulary in vocabularies):
+        raise InputError(
+            "no piece of text occurs in two memes", hint="give more examples with texts"
+        )
+    scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
+    indices = tuple(vocabulary.index() for vocabulary in vocabularies)
+    return Extractor(vocabularies, indices, tuple(dense), scale)

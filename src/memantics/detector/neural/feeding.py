@@ -1,0 +1,141 @@
+"""Batches on their way to a device: which rows, in which order, and how much each one counts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.detector.neural.encoding import Encoded, Places, fit
+from memantics.detector.neural.packages import get_torch
+from memantics.detector.neural.settings import Weighting
+
+_AHEAD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Rows that pass the network together. Those behind the first ``live`` fill up and weigh 0.
+
+    ``total`` is the weight of the whole step that the portion is a part of.
+    """
+
+    rows: Places
+    live: int
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A portion on its device."""
+
+    inputs: tuple[Any, Any, Any]
+    gold: Any
+    weights: Any
+
+
+def draw_order(rows: tuple[int, ...], seed: int, epoch: int) -> Places:
+    """The training rows in an order of its own for each seed and epoch."""
+    return np.random.default_rng([seed, epoch]).permutation(np.array(rows, np.int64))
+
+
+def mix_seed(seed: int, step: int, rank: int) -> int:
+    """The random generators' seed for one step of one process.
+
+    >>> len({mix_seed(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
+    8
+    """
+    return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def weigh_classes(gold: Places, classes: int, how: Weighting) -> NDArray[np.float64]:
+    """A weight per class from the training part: the rarer, the heavier; 1 on average.
+
+    >>> weigh_classes(np.array([0, 0, 0, 1]), 2, "balanced").round(3).tolist()
+    [0.667, 2.0]
+    """
+    counts = np.bincount(gold, minlength=classes).astype(np.float64)
+    if how == "none":
+        return np.ones(classes)
+    present = counts > 0
+    weights = np.zeros(classes)
+    weights[present] = 1 / counts[present] if how == "balanced" else counts[present] ** -0.5
+    scaled: NDArray[np.float64] = weights * (counts.sum() / (weights * counts).sum())
+    return scaled
+
+
+def cut_portions(batch: Places, weights: NDArray[np.float64], count: int) -> list[Portion]:
+    """Cut a step's rows into ``count`` portions of one size.
+
+    The last batch of an epoch may not fall into equal parts; its first row fills up, unweighed.
+    """
+    size = -(-len(batch) // count)
+    filled = np.concatenate([batch, np.repeat(batch[:1], size * count - len(batch))])
+    total = float(weights[batch].sum())
+    return [
+        Portion(
+            filled[start : start + size],
+            int(np.clip(len(batch) - start, 0, size)),
+            total,
+        )
+        for start in range(0, size * count, size)
+    ]
+
+
+class Feeder:
+    """Puts portions onto a device. Texts are small and stay there; pixels are fetched ahead."""
+
+    def __init__(
+        self, encoded: Encoded, gold: Places, weights: NDArray[np.float64], device: Any
+    ) -> None:
+        torch = get_torch()
+        self._torch, self._encoded, self._device = torch, encoded, device
+        self._gold = torch.from_numpy(gold).to(device)
+        self._weights = torch.from_numpy(weights.astype(np.float32)).to(device)
+        self._ids = self._lengths = None
+        if encoded.ids is not None:
+            self._ids = torch.from_numpy(encoded.ids).to(device)
+            self._lengths = torch.from_numpy(np.asarray(encoded.lengths)).to(device)
+            self._columns = torch.arange(encoded.ids.shape[-1], device=device)
+
+    def feed(self, portions: Iterable[Portion]) -> Iterator[Fed]:
+        """Portions in their order; pixels of the next ones are read meanwhile."""
+        if self._encoded.pixels is None:
+            for portion in portions:
+                yield self._place(portion, None)
+            return
+        waiting: deque[tuple[Portion, Future[Any]]] = deque()
+        with ThreadPoolExecutor(2) as pool:
+            for portion in portions:
+                waiting.append((portion, pool.submit(self._fetch, portion.rows)))
+                if len(waiting) > _AHEAD:
+                    first, pixels = waiting.popleft()
+                    yield self._place(first, pixels.result())
+            while waiting:
+                first, pixels = waiting.popleft()
+                yield self._place(first, pixels.result())
+
+    def _fetch(self, rows: Places) -> Any:
+        assert self._encoded.pixels is not None
+        found = self._torch.from_numpy(np.array(self._encoded.pixels[rows]))
+        return found.pin_memory() if self._device.type == "cuda" else found
+
+    def _place(self, portion: Portion, pixels: Any) -> Fed:
+        rows = self._torch.from_numpy(portion.rows)
+        if self._device.type == "cuda":
+            rows = rows.pin_memory().to(self._device, non_blocking=True)
+            pixels = None if pixels is None else pixels.to(self._device, non_blocking=True)
+        weights = self._weights[rows] / portion.total
+        if portion.live < len(portion.rows):
+            weights[portion.live :] = 0
+        ids = mask = None
+        if self._ids is not None and self._lengths is not None:
+            longest = fit(self._encoded, portion.rows)
+            ids = self._ids[rows, :, :longest].long()
+            mask = self._columns[:longest] < self._lengths[rows][..., None]
+        return Fed((ids, mask, pixels), self._gold[rows], weights)

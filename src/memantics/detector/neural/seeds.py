@@ -1,0 +1,321 @@
+"""Several seeds of one network over the same parts, in one command; each goes on after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from memantics import __version__
+from memantics.core.data import Skip
+from memantics.core.errors import StoreError
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.neural.backbone import (
+    Encoders,
+    check_folder,
+    keep_encoders,
+    make_scratch,
+    open_encoders,
+)
+from memantics.detector.neural.checkpoint import digest, write_whole
+from memantics.detector.neural.encoding import classes_of, encode, gold_places
+from memantics.detector.neural.evaluation import Chances, Figures, ask_network, measure
+from memantics.detector.neural.facts import FACTS, Facts
+from memantics.detector.neural.network import build_network
+from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
+from memantics.detector.neural.parts import Parts, check_parts, hold_out
+from memantics.detector.neural.ranks import (
+    Ranks,
+    join_ranks,
+    leave_ranks,
+    resolve_device,
+    wait_for_all,
+)
+from memantics.detector.neural.saved import (
+    SUMMARY,
+    check_files,
+    read_facts,
+    write_facts,
+)
+from memantics.detector.neural.settings import SCRATCH, Backbones, Shape, Training, check_training
+from memantics.detector.neural.training import Material, Say, Trainer
+
+PREDICTIONS, RUNNING = "predictions.jsonl", "training"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that is chosen before a training."""
+
+    backbones: Backbones
+    shape: Shape
+    training: Training
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a training gave: a detector per seed, and the seed that validation chose."""
+
+    folder: Path
+    seeds: tuple[Facts, ...]
+    chosen: int
+    parts: Parts
+    skips: tuple[Skip, ...]
+
+
+def train_neural(
+    data: Loaded, plan: Plan, out: Path, say: Say = print, parts: Parts | None = None
+) -> Trained:
+    """Train every seed of a plan into ``out``; what is there already is not done again.
+
+    ``parts`` are rows of the examples; without them a share is held out as the plan says. Only
+    the validation part decides anything; a test part is scored once, by the chosen epoch.
+    """
+    check_training(plan.training)
+    ranks = join_ranks(plan.training.device)
+    try:
+        with _locked(out, ranks):
+            return _train(data, plan, out, say if ranks.first else _silent, parts, ranks)
+    finally:
+        leave_ranks(ranks)
+
+
+def _train(
+    data: Loaded, plan: Plan, out: Path, say: Say, parts: Parts | None, ranks: Ranks
+) -> Trained:
+    device = resolve_device(plan.training.device, ranks)
+    fix_arithmetic(plan.training.deterministic)
+    examples, target = data.examples, plan.shape.target
+    if parts is None:
+        how, share = plan.training.hold_out, plan.training.share
+        parts = hold_out(examples, target, how, share)
+    check_parts(parts, gold_places(examples, target))
+    plan = _settle(plan, [examples[row] for row in parts.train], out, ranks)
+    encoders = open_encoders(plan.backbones, plan.shape.length)
+    pixels = out / f"pixels-{ranks.rank}.npy" if encoders.reader.preparation else None
+    try:
+        encoded = encode(examples, encoders.reader, plan.shape, pixels, plan.training.workers)
+        parts = _keep(parts, encoded.rows)
+        check_parts(parts, gold_places(encoded.examples, target))
+        mark = _fingerprint(data, plan, parts, ranks)
+        material = Material(encoded, parts, plan.shape, plan.training, mark)
+        del encoders
+        facts = tuple(
+            _train_seed(seed, material, plan, _Place(out, data, device, ranks), say)
+            for seed in plan.training.seeds
+        )
+    finally:
+        if pixels is not None:
+            pixels.unlink(missing_ok=True)
+    chosen = max(facts, key=lambda one: (one.valid.f1, -one.seed)).seed
+    if ranks.first:
+        write_summary(out, facts, chosen)
+    wait_for_all(ranks)
+    return Trained(out, facts, chosen, parts, encoded.skips)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    out: Path
+    data: Loaded
+    device: Any
+    ranks: Ranks
+
+
+def _train_seed(seed: int, material: Material, plan: Plan, place: _Place, say: Say) -> Facts:
+    folder = place.out / f"seed-{seed}"
+    if (folder / FACTS).is_file():
+        return _finished(folder, material, seed, say)
+    torch = get_torch()
+    torch.manual_seed(seed)
+    encoders: Encoders = open_encoders(plan.backbones, plan.shape.length)
+    network = build_network(encoders, plan.shape)
+    trainer = Trainer(network, material, seed, place.device, place.ranks)
+    progress = trainer.run(folder / RUNNING, say)
+    chances = _ask(network, material, place.device)
+    classes = classes_of(plan.shape.target)
+    valid = _measure(material, material.parts.valid, chances, classes)
+    test = material.parts.test
+    facts = Facts(
+        shape=plan.shape,
+        training=replace(material.training, seeds=(seed,)),
+        seed=seed,
+        fingerprint=material.fingerprint,
+        classes=classes,
+        valid=valid,
+        test=_measure(material, test, chances, classes) if test else None,
+        best_epoch=progress.best,
+        history=progress.history,
+        counts=_counts(material),
+        data={
+            "name": place.data.name,
+            "licence": place.data.licence,
+            "checksum": place.data.checksum,
+        },
+        versions=find_versions() | {"memantics": __version__},
+    )
+    if place.ranks.first:
+        keep_encoders(plan.backbones, folder)
+        _write_predictions(folder / PREDICTIONS, material, chances)
+        facts = write_facts(folder, facts, network)
+        shutil.rmtree(folder / RUNNING, ignore_errors=True)
+    wait_for_all(place.ranks)
+    return facts
+
+
+def _finished(folder: Path, material: Material, seed: int, say: Say) -> Facts:
+    facts = read_facts(folder)
+    if facts.fingerprint != material.fingerprint:
+        raise StoreError(
+            f"{folder} holds a detector trained with other data or settings",
+            hint="choose another --out, or repeat the first command",
+        )
+    check_files(folder, facts)
+    say(f"seed {seed}: done before, validation macro-F1 {100 * facts.valid.f1:.2f}")
+    return facts
+
+
+def _ask(network: Any, material: Material, device: Any) -> dict[int, Chances]:
+    rows = (*material.parts.valid, *material.parts.test)
+    found = ask_network(network, material.encoded, rows, device)
+    return dict(zip(rows, found, strict=True))
+
+
+def _measure(
+    material: Material, rows: Sequence[int], chances: dict[int, Chances], classes: tuple[str, ...]
+) -> Figures:
+    guesses = np.array([int(chances[row].argmax()) for row in rows])
+    return measure(material.gold[list(rows)], guesses, classes)
+
+
+def _counts(material: Material) -> dict[str, int]:
+    parts = material.parts
+    return {
+        "train": len(parts.train),
+        "valid": len(parts.valid),
+        "test": len(parts.test),
+        "held out with a text of the training part": parts.shared,
+        "skipped": len(material.encoded.skips),
+    }
+
+
+def _write_predictions(path: Path, material: Material, chances: dict[int, Chances]) -> None:
+    """One line per held-out example, for error pages and paired comparisons."""
+    named = {"valid": material.parts.valid, "test": material.parts.test}
+    lines = [
+        orjson.dumps(
+            {
+                "part": part,
+                "id": material.encoded.examples[row].id,
+                "gold": int(material.gold[row]),
+                "chances": [round(float(chance), 6) for chance in chances[row]],
+            }
+        )
+        for part, rows in named.items()
+        for row in rows
+    ]
+    write_whole(path, b"\n".join(lines) + b"\n")
+
+
+def write_summary(out: Path, facts: Sequence[Facts], chosen: int) -> None:
+    """Mean and spread over the seeds, for people and for ``find_detector``."""
+    summary: dict[str, Any] = {"chosen": chosen, "seeds": [one.seed for one in facts]}
+    for part in ("valid", "test"):
+        found = [figures for one in facts if (figures := getattr(one, part)) is not None]
+        if found:
+            summary[part] = {
+                name: spread([getattr(figures, name) for figures in found])
+                for name in ("precision", "recall", "f1")
+            } | {
+                f"f1 {name}": spread([figures.by_class[name] for figures in found])
+                for name in found[0].by_class
+            }
+    write_whole(out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Mean and standard deviation over seeds (0 for a single one).
+
+    >>> spread([0.5, 0.7])
+    {'mean': 0.6, 'sd': 0.141421}
+    """
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return {"mean": round(statistics.fmean(values), 6), "sd": round(deviation, 6)}
+
+
+def _settle(plan: Plan, train: Sequence[Example], out: Path, ranks: Ranks) -> Plan:
+    """Make the encoder from scratch, where that is wanted, of the training part's letters."""
+    for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
+        if place is not None and str(place) != SCRATCH:
+            check_folder(Path(place), plan.backbones.from_scratch)
+    if plan.backbones.text != SCRATCH:
+        return plan
+    folder = out / SCRATCH
+    if ranks.first:
+        texts = (t for e in train for t in (e.text, e.text_caption, e.image_caption))
+        make_scratch(texts, folder)
+    wait_for_all(ranks)
+    return replace(plan, backbones=replace(plan.backbones, text=str(folder), from_scratch=True))
+
+
+def _keep(parts: Parts, kept: Sequence[int]) -> Parts:
+    """Parts as rows of the examples that are left."""
+    places = {row: place for place, row in enumerate(kept)}
+
+    def move(rows: Sequence[int]) -> tuple[int, ...]:
+        return tuple(places[row] for row in rows if row in places)
+
+    return Parts(move(parts.train), move(parts.valid), move(parts.test), parts.shared)
+
+
+def _fingerprint(data: Loaded, plan: Plan, parts: Parts, ranks: Ranks) -> str:
+    """A hash of what shapes the weights: not of where files lie or how often they are written."""
+    total = hashlib.sha256()
+    chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))
+    facts = [asdict(plan.shape), chosen, asdict(parts), ranks.size, plan.backbones.from_scratch]
+    total.update(orjson.dumps(facts))
+    for example in data.examples:
+        fields = asdict(example) | {"image": example.image and example.image.name}
+        total.update(orjson.dumps(fields))
+    for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
+        if place is not None:
+            for path in sorted(Path(place).iterdir()):
+                if path.suffix in (".json", ".safetensors", ".bin", ".txt"):
+                    total.update(f"{path.name} {digest(path)}".encode())
+    return total.hexdigest()
+
+
+@contextmanager
+def _locked(out: Path, ranks: Ranks) -> Iterator[None]:
+    if not ranks.first:
+        yield
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = (out / ".lock").open("ab")
+    except OSError as error:
+        raise StoreError(
+            f"{out} cannot be written: {error.strerror}", hint="choose --out"
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"{out} is being written by another process",
+                hint="wait for it, or choose another --out",
+            ) from None
+        yield
+
+
+def _silent(line: str) -> None:
+    del line

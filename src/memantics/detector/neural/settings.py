@@ -1,0 +1,178 @@
+"""What a user chooses about a network and its training; every choice is written into the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+from memantics.core.errors import InputError, UnknownName
+
+Target = Literal["harmful", "type"]
+Integration = Literal["attention", "pooled", "sum", "none"]
+Weighting = Literal["balanced", "sqrt", "none"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+HoldOut = Literal["blocks", "random"]
+Preset = Literal["mke", "clip-mke", "fusion", "clip", "text", "image"]
+
+TARGETS: tuple[Target, ...] = get_args(Target)
+INTEGRATIONS: tuple[Integration, ...] = get_args(Integration)
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+SCRATCH = "scratch"
+Name = TypeVar("Name", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Backbones:
+    """Where the encoders come from.
+
+    ``text``, ``image`` and ``clip`` are folders as transformers saves them; ``text`` may be the
+    word ``scratch``: a small encoder with random weights and a vocabulary of the training part's
+    characters. ``from_scratch`` takes a folder's architecture and leaves its weights.
+    """
+
+    text: str | None = None
+    image: Path | None = None
+    clip: Path | None = None
+    from_scratch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The network over the encoders.
+
+    ``integration`` says how captions join the inline text: ``attention`` (its tokens attend to
+    the captions' tokens: what the paper means), ``pooled`` (the formula as printed, over one
+    vector each: captions cancel out), ``sum`` (what the official code does) or ``none``.
+    ``image_caption_weight`` is used by ``sum`` only. ``length`` is the most tokens of a text.
+    """
+
+    target: Target = "harmful"
+    integration: Integration = "attention"
+    image_caption_weight: float = 0.5
+    dropout: float = 0.1
+    length: int = 80
+
+    @property
+    def fields(self) -> int:
+        """How many texts of a meme are read: the inline text, or also its two captions."""
+        return 1 if self.integration == "none" else 3
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How weights are fitted. ``batch`` examples make one step, ``accumulate`` parts of it.
+
+    ``share`` of the examples is held out for validation, by ``hold_out``: whole runs of
+    neighbouring ids (``blocks``), or at random. ``patience`` is how many epochs without a better
+    validation score end the training. ``save_every`` steps a checkpoint is written, 0: at the end
+    of each epoch only.
+    """
+
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    epochs: int = 10
+    batch: int = 32
+    accumulate: int = 1
+    rate: float = 1e-5
+    decay: float = 0.01
+    warmup: float = 0.1
+    clip: float = 1.0
+    patience: int = 3
+    weighting: Weighting = "balanced"
+    precision: Precision = "auto"
+    device: str = "auto"
+    hold_out: HoldOut = "blocks"
+    share: float = 0.1
+    save_every: int = 0
+    deterministic: bool = True
+    workers: int = 4
+
+
+_KNOWLEDGE: dict[Preset, Integration] = {"mke": "attention", "clip-mke": "attention"}
+
+
+def choose_shape(
+    preset: str, integration: str | None, target: str = "harmful", length: int = 80
+) -> Shape:
+    """The network that a preset stands for; ``integration`` replaces the preset's own.
+
+    >>> choose_shape("mke", None).integration, choose_shape("text", None).integration
+    ('attention', 'none')
+    >>> choose_shape("clip-mke", "sum").image_caption_weight
+    1.0
+    """
+    known = _check("preset", preset, PRESETS)
+    wanted = _check("integration", integration or _KNOWLEDGE.get(known, "none"), INTEGRATIONS)
+    if known == "image" and wanted != "none":
+        raise InputError(
+            "the preset image reads no text, so captions cannot join it",
+            hint="use --preset mke with an image backbone",
+        )
+    return Shape(
+        target=_check("target", target, TARGETS),
+        integration=wanted,
+        # The official code weighs the image caption by a half beside a text encoder, fully in CLIP.
+        image_caption_weight=1.0 if known.startswith("clip") else 0.5,
+        length=length,
+    )
+
+
+def check_backbones(preset: str, backbones: Backbones) -> None:
+    """Refuse a preset whose encoders are not named, or that has no place for one that is.
+
+    >>> check_backbones("clip-mke", Backbones(text="bert"))
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: the preset clip-mke needs a CLIP backbone; name its folder
+    """
+    known = _check("preset", preset, PRESETS)
+    needs: dict[str, tuple[str, ...]] = {
+        "mke": ("text",),
+        "fusion": ("text", "image"),
+        "clip-mke": ("clip",),
+        "clip": ("clip",),
+        "text": ("text",),
+        "image": ("image",),
+    }
+    named = {"text": backbones.text, "image": backbones.image, "clip": backbones.clip}
+    for kind in needs[known]:
+        if not named[kind]:
+            word = "CLIP" if kind == "clip" else kind
+            raise InputError(f"the preset {known} needs a {word} backbone", hint="name its folder")
+    allowed = {*needs[known], "image"} if known == "mke" else set(needs[known])
+    for kind, place in named.items():
+        if place and kind not in allowed:
+            raise InputError(
+                f"the preset {known} has no place for a {kind} backbone",
+                hint=f"leave it out, or choose another preset: {', '.join(PRESETS)}",
+            )
+
+
+def check_training(training: Training) -> None:
+    """Refuse what cannot be trained with."""
+    if not training.seeds or len(set(training.seeds)) < len(training.seeds):
+        raise InputError("seeds must be given and differ", hint="such as 0 1 2 3 4")
+    whole = {
+        "epochs": training.epochs,
+        "batch": training.batch,
+        "accumulate": training.accumulate,
+        "patience": training.patience,
+    }
+    for name, value in whole.items():
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, not {value}")
+    if not 0 < training.share < 0.9:
+        raise InputError(f"share {training.share:g} is not possible", hint="give 0.05 to 0.5")
+    if training.rate <= 0 or not 0 <= training.warmup < 1:
+        raise InputError("the rate must be above 0 and warm-up in [0, 1)")
+    if training.batch % training.accumulate:
+        raise InputError(
+            f"{training.batch} examples do not fall into {training.accumulate} equal parts",
+            hint="choose a batch that is a multiple of accumulate",
+        )
+
+
+def _check(kind: str, name: str, known: tuple[Name, ...]) -> Name:
+    for one in known:
+        if one == name:
+            return one
+    raise UnknownName(kind, name, known)

@@ -1,0 +1,275 @@
+"""One training: one seed, from the first step or from its last checkpoint to the last epoch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.neural.checkpoint import (
+    Epoch,
+    Progress,
+    load_checkpoint,
+    load_weights,
+    read_latest,
+    save_checkpoint,
+    write_tensors,
+)
+from memantics.detector.neural.encoding import Encoded, Places, classes_of, gold_places
+from memantics.detector.neural.evaluation import ask_network, measure
+from memantics.detector.neural.feeding import (
+    Feeder,
+    Portion,
+    cut_portions,
+    draw_order,
+    mix_seed,
+    weigh_classes,
+)
+from memantics.detector.neural.packages import get_torch
+from memantics.detector.neural.parts import Parts
+from memantics.detector.neural.ranks import Ranks, share_text, wait_for_all
+from memantics.detector.neural.settings import Precision, Shape, Training
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What is trained on. ``gold`` has a class per row, ``fingerprint`` covers it all."""
+
+    encoded: Encoded
+    parts: Parts
+    shape: Shape
+    training: Training
+    fingerprint: str
+
+    @property
+    def gold(self) -> Places:
+        """The classes of all rows."""
+        return gold_places(self.encoded.examples, self.shape.target)
+
+
+class Trainer:
+    """Fits a network's weights on the training part; the validation part says when to stop."""
+
+    def __init__(
+        self, network: Any, material: Material, seed: int, device: Any, ranks: Ranks
+    ) -> None:
+        self._torch = get_torch()
+        self.network = network.to(device)
+        self._seed, self._device, self._ranks = seed, device, ranks
+        self._material, self._training = material, material.training
+        self._gold = material.gold
+        rows = np.array(material.parts.train, np.int64)
+        classes = len(classes_of(material.shape.target))
+        by_class = weigh_classes(self._gold[rows], classes, self._training.weighting)
+        self._weights = by_class[self._gold]
+        self._feeder = Feeder(material.encoded, self._gold, self._weights, device)
+        self._optimiser = make_optimiser(self.network, self._training, device)
+        self._precision = resolve_precision(self._training.precision, device)
+        self._scaler = self._torch.amp.GradScaler(device.type, enabled=self._precision == "float16")
+        self._steps = -(-len(rows) // self._training.batch)
+        self._running = self._torch.zeros((), device=device)
+        self._wrapped = self.network
+        if ranks.size > 1:
+            self._wrapped = self._torch.nn.parallel.DistributedDataParallel(
+                self.network, device_ids=[device.index] if device.type == "cuda" else None
+            )
+
+    def run(self, folder: Path, say: Say) -> Progress:
+        """Train until an end is reached; the network then has the best epoch's weights."""
+        progress = self._resume(folder, say)
+        while not progress.finished:
+            progress = self._run_epoch(progress, folder)
+            progress = self._judge_epoch(progress, folder)
+            last = progress.history[-1]
+            say(
+                f"seed {self._seed}: epoch {last.number + 1}/{self._training.epochs}"
+                f"  loss {last.loss:.4f}  validation macro-F1 {100 * last.score:.2f}"
+            )
+        load_weights(self.network, _best(folder, progress.best))
+        wait_for_all(self._ranks)
+        return progress
+
+    def _resume(self, folder: Path, say: Say) -> Progress:
+        start = Progress(self._material.fingerprint)
+        latest = read_latest(folder)
+        if latest is None:
+            return start
+        found = load_checkpoint(latest, self.network, self._optimiser)
+        if found.fingerprint != start.fingerprint:
+            raise StoreError(
+                f"{folder} holds a training with other data or settings",
+                hint="choose another --out, or repeat the first command",
+            )
+        if found.scale:
+            self._scaler.load_state_dict(
+                self._scaler.state_dict()
+                | {"scale": found.scale["scale"], "_growth_tracker": int(found.scale["growth"])}
+            )
+        if self._ranks.first:
+            self._running.fill_(found.loss)
+        say(f"seed {self._seed}: going on from step {found.step}")
+        return found
+
+    def _run_epoch(self, progress: Progress, folder: Path) -> Progress:
+        """The rest of an epoch, from the batch where the checkpoint was written."""
+        self._wrapped.train()
+        order = draw_order(self._material.parts.train, self._seed, progress.epoch)
+        size, step = self._training.batch, progress.step
+        batches = [order[n * size : (n + 1) * size] for n in range(progress.batch, self._steps)]
+        fed = self._feeder.feed(
+            portion for batch in batches for portion in self._own_portions(batch)
+        )
+        weight = progress.weight
+        for number in range(progress.batch + 1, self._steps + 1):
+            self._step(fed, step)
+            step += 1
+            weight += 1.0
+            progress = replace(progress, batch=number, step=step, weight=weight)
+            every = self._training.save_every
+            if every and step % every == 0 and number < self._steps:
+                self._save(folder, replace(progress, loss=self._total_loss()))
+        return progress
+
+    def _own_portions(self, batch: Places) -> list[Portion]:
+        """This process's share of a step, in as many portions as gradients are accumulated."""
+        count = self._training.accumulate
+        portions = cut_portions(batch, self._weights, count * self._ranks.size)
+        return portions[self._ranks.rank * count : (self._ranks.rank + 1) * count]
+
+    def _step(self, fed: Iterator[Any], step: int) -> None:
+        torch, training = self._torch, self._training
+        torch.manual_seed(mix_seed(self._seed, step, self._ranks.rank))
+        for turn in range(training.accumulate):
+            portion = next(fed)
+            with self._quiet(turn < training.accumulate - 1), self._cast():
+                logits = self._wrapped(*portion.inputs)
+                losses = torch.nn.functional.cross_entropy(
+                    logits.float(), portion.gold, reduction="none"
+                )
+                loss = (losses * portion.weights).sum()
+            # Several processes average their gradients, but their losses are parts of one sum.
+            self._scaler.scale(loss * self._ranks.size).backward()
+            self._running += loss.detach()
+        rate = rate_at(step, self._steps * training.epochs, training)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        self._scaler.unscale_(self._optimiser)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
+        self._scaler.step(self._optimiser)
+        self._scaler.update()
+        self._optimiser.zero_grad(set_to_none=True)
+
+    def _judge_epoch(self, progress: Progress, folder: Path) -> Progress:
+        """Score the validation part, keep the best weights, and say whether to go on."""
+        loss = self._total_loss() / max(1.0, progress.weight)
+        if not np.isfinite(loss):
+            raise InputError(
+                f"the loss of epoch {progress.epoch + 1} is not a number",
+                hint="use a smaller rate, or precision float32",
+            )
+        score = float(share_text(self._ranks, repr(self._score() if self._ranks.first else 0.0)))
+        best, best_score = progress.best, progress.best_score
+        if score > best_score:
+            best, best_score = progress.epoch, score
+            if self._ranks.first:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_tensors(_best(folder, best), self.network.state_dict())
+        done = progress.epoch + 1
+        idle = progress.epoch - best >= self._training.patience
+        self._running.zero_()
+        progress = replace(
+            progress,
+            epoch=done,
+            batch=0,
+            loss=0.0,
+            weight=0.0,
+            best=best,
+            best_score=best_score,
+            finished=idle or done >= self._training.epochs,
+            history=(*progress.history, Epoch(progress.epoch, loss, score)),
+        )
+        self._save(folder, progress)
+        return progress
+
+    def _score(self) -> float:
+        rows = self._material.parts.valid
+        chances = ask_network(self.network, self._material.encoded, rows, self._device)
+        classes = classes_of(self._material.shape.target)
+        return measure(self._gold[list(rows)], chances.argmax(-1), classes).f1
+
+    def _save(self, folder: Path, progress: Progress) -> None:
+        if self._scaler.is_enabled():
+            state = self._scaler.state_dict()
+            scale = {"scale": state["scale"], "growth": float(state["_growth_tracker"])}
+            progress = replace(progress, scale=scale)
+        if self._ranks.first:
+            save_checkpoint(folder, self.network, self._optimiser, progress)
+            for other in folder.glob("best-*.safetensors"):
+                if other != _best(folder, progress.best):
+                    other.unlink()
+        wait_for_all(self._ranks)
+
+    def _total_loss(self) -> float:
+        if self._ranks.size > 1:
+            total = self._running.clone()
+            self._torch.distributed.all_reduce(total)
+            return float(total)
+        return float(self._running)
+
+    def _cast(self) -> Any:
+        if self._precision == "float32":
+            return contextlib.nullcontext()
+        kind = getattr(self._torch, self._precision)
+        return self._torch.autocast(self._device.type, dtype=kind)
+
+    def _quiet(self, quiet: bool) -> Any:
+        """Gradients travel once per step, with its last portion."""
+        if self._ranks.size > 1 and quiet:
+            return self._wrapped.no_sync()
+        return contextlib.nullcontext()
+
+
+def rate_at(step: int, steps: int, training: Training) -> float:
+    """The learning rate of a step: up in a line, then down in a line to nothing.
+
+    >>> plan = Training(rate=1.0, warmup=0.2)
+    >>> [round(rate_at(step, 10, plan), 3) for step in (0, 1, 2, 9)]
+    [0.5, 1.0, 1.0, 0.125]
+    """
+    warm = round(training.warmup * steps)
+    if step < warm:
+        return training.rate * (step + 1) / warm
+    return training.rate * (steps - step) / max(1, steps - warm)
+
+
+def make_optimiser(network: Any, training: Training, device: Any) -> Any:
+    """AdamW; biases and norms (one dimension) are not pulled to zero."""
+    torch = get_torch()
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": training.decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=training.rate, fused=device.type == "cuda")
+
+
+def resolve_precision(wanted: Precision, device: Any) -> str:
+    """The number format of forward passes: half precision on a GPU unless told otherwise."""
+    if wanted != "auto":
+        if wanted == "float16" and device.type == "cpu":
+            raise InputError("float16 needs a GPU", hint="use --precision bfloat16 or float32")
+        return wanted
+    if device.type != "cuda":
+        return "float32"
+    return "bfloat16" if get_torch().cuda.is_bf16_supported() else "float16"
+
+
+def _best(folder: Path, epoch: int) -> Path:
+    return folder / f"best-{epoch}.safetensors"

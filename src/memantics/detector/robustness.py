@@ -1,0 +1,247 @@
+"""How easily a detector is evaded, what that costs, and how much near-duplicates flatter it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import import_module
+
+import numpy as np
+
+from memantics.core.errors import InputError
+from memantics.detector.calibration import macro_f1
+from memantics.detector.examples import Example
+from memantics.detector.explanation import explain
+from memantics.detector.fast import FastDetector, Prediction
+from memantics.detector.features import Embedder
+from memantics.detector.pieces import clean, sound_of
+from memantics.metrics.duplicates import find_near_duplicates, find_twins
+from memantics.metrics.interval import wilson
+
+Attack = Callable[[str, Sequence[str], int], str]
+_EMOJI = ("😀", "🌶", "✨", "🐟", "🍵", "👀")
+_TARGETS = 4
+
+
+def space_out(text: str, targets: Sequence[str], seed: int) -> str:
+    """Put spaces between the characters of the targets and around them.
+
+    >>> space_out("你真笨", ["笨"], 0)
+    '你真 笨 '
+    """
+    del seed
+    for target in targets:
+        text = text.replace(target, " " + " ".join(target) + " ")
+    return text
+
+
+def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
+    """Put an emoji before each character of the targets."""
+    pick = random.Random(f"{seed}:{text}")
+    for target in targets:
+        text = text.replace(target, "".join(pick.choice(_EMOJI) + own for own in target))
+    return text
+
+
+def spell_out(text: str, targets: Sequence[str], seed: int) -> str:
+    """Write the targets in Latin letters.
+
+    >>> spell_out("你真笨", ["笨"], 0)
+    '你真ben'
+    """
+    del seed
+    for target in targets:
+        text = text.replace(target, "".join(map(sound_of, target)))
+    return text
+
+
+def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
+    """Write the targets with other characters that sound alike (the phonetics package's)."""
+    from memantics.phonetics import Settings, disguise
+
+    return disguise(text, targets, seed=seed, settings=Settings(model="dictionary"))
+
+
+def swap_script(text: str, targets: Sequence[str], seed: int) -> str:
+    """Write simplified characters in their traditional form; needs the extra ``phonetics``."""
+    del targets, seed
+    convert = _load_converter()
+    return convert(text) if convert is not None else text
+
+
+@lru_cache(maxsize=1)
+def _load_converter() -> Callable[[str], str] | None:
+    try:
+        opencc = import_module("opencc")
+    except ImportError:
+        return None
+    converter = opencc.OpenCC("s2t")
+    return lambda text: str(converter.convert(text))
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "homophones": swap_homophones,
+    "emoji": add_emoji,
+    "spaces": space_out,
+    "traditional script": swap_script,
+    "pinyin letters": spell_out,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evasion:
+    """Recall on harmful memes whose text was disguised; ``alone`` is without captions."""
+
+    attack: str
+    count: int
+    recall: float
+    low: float
+    high: float
+    alone: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Macro-F1 on all memes, and on those without a near-duplicate where it was learnt from."""
+
+    duplicates: int
+    count: int
+    everything: float
+    clean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """The report; ``notes`` say what could not be tried."""
+
+    evasions: tuple[Evasion, ...]
+    leakage: Leakage | None
+    notes: tuple[str, ...] = ()
+
+
+def measure_evasion(
+    detector: FastDetector,
+    examples: Sequence[Example],
+    embedder: Embedder | None = None,
+    most: int = 200,
+    seed: int = 0,
+) -> tuple[Evasion, ...]:
+    """Disguise what speaks most for harm, as one who knows the detector would.
+
+    The inline text is changed; captions stay, as if they were mined before. ``alone`` takes them
+    away from both.
+    """
+    harmful = [e for e in examples if e.label == 1 and e.text.strip()]
+    if not harmful:
+        raise InputError("no harmful meme with a text to disguise", hint="give labelled memes")
+    chosen = random.Random(seed).sample(harmful, min(most, len(harmful)))
+    targets = [pick_targets(detector, example, embedder) for example in chosen]
+    found = [_measure(detector, "none", chosen, embedder)]
+    for name, attack in ATTACKS.items():
+        if name == "traditional script" and _load_converter() is None:
+            continue
+        disguised = [
+            replace(example, text=attack(clean(example.text), own, seed))
+            for example, own in zip(chosen, targets, strict=True)
+        ]
+        found.append(_measure(detector, name, disguised, embedder))
+    return tuple(found)
+
+
+def pick_targets(
+    detector: FastDetector, example: Example, embedder: Embedder | None
+) -> tuple[str, ...]:
+    """The characters of the inline text that speak most for harm."""
+    shares = [own for own in explain(detector, example, embedder).fields if own.field == "text"]
+    if not shares:
+        return ()
+    ranked = sorted(zip(shares[0].characters, shares[0].text, strict=True), reverse=True)
+    letters = dict.fromkeys(own for value, own in ranked if value > 0 and own.isalpha())
+    return tuple(letters)[:_TARGETS]
+
+
+def _measure(
+    detector: FastDetector, name: str, examples: Sequence[Example], embedder: Embedder | None
+) -> Evasion:
+    hits = sum(p.label for p in detector.predict(examples, embedder))
+    bare = [replace(e, text_caption="", image_caption="") for e in examples]
+    alone = sum(p.label for p in detector.predict(bare, embedder)) / len(bare)
+    low, high = wilson(hits, len(examples)) or (0.0, 1.0)
+    return Evasion(name, len(examples), hits / len(examples), low, high, alone)
+
+
+def measure_leakage(
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    *,
+    folds: Sequence[int] | None = None,
+    seen: Sequence[str] = (),
+) -> Leakage:
+    """How many memes have a near-duplicate among what was learnt from, and what that is worth.
+
+    With ``folds`` a duplicate in another fold counts; otherwise one among the texts ``seen``.
+    """
+    texts = ["".join(clean(e.text).split()) for e in examples]
+    if folds is not None:
+        twins = find_twins(texts, list(folds))
+    else:
+        others = ["".join(clean(text).split()) for text in seen]
+        twins = [place is not None for place in find_near_duplicates(texts, others)]
+    truth = np.array([int(e.label or 0) for e in examples], np.int64)
+    said = np.array([p.label for p in predictions], np.int64)
+    kept = ~np.array(twins, bool)
+    return Leakage(
+        duplicates=int(sum(twins)),
+        count=len(examples),
+        everything=macro_f1(truth, said, 2),
+        clean=macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
+    )
+
+
+def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> list[Example]:
+    """The examples, and disguised copies of a share of them, with their labels.
+
+    Homophones come from the characters of the data itself: quick, and no other package. Copies
+    get ids of their own; random characters are disguised, since no detector exists yet.
+    """
+    pick = random.Random(seed)
+    alike = _group_sounds(examples)
+    chosen = pick.sample(range(len(examples)), int(share * len(examples)))
+    copies = []
+    for number, place in enumerate(chosen):
+        example = examples[place]
+        text = clean(example.text)
+        letters = sorted({own for own in text if own.isalpha()})
+        targets = pick.sample(letters, min(len(letters), _TARGETS))
+        disguised = _AUGMENTERS[number % len(_AUGMENTERS)](text, targets, pick, alike)
+        copies.append(replace(example, id=f"{example.id}~{number}", text=disguised))
+    return [*examples, *copies]
+
+
+def _group_sounds(examples: Sequence[Example]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for own in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
+        groups.setdefault(sound_of(own), []).append(own)
+    return groups
+
+
+def _swap(
+    text: str, targets: Sequence[str], pick: random.Random, alike: Mapping[str, list[str]]
+) -> str:
+    for target in targets:
+        others = [own for own in alike.get(sound_of(target), ()) if own != target]
+        if others:
+            text = text.replace(target, pick.choice(others))
+    return text
+
+
+_AUGMENTERS: tuple[
+    Callable[[str, Sequence[str], random.Random, Mapping[str, list[str]]], str], ...
+] = (
+    _swap,
+    lambda text, targets, pick, _: add_emoji(text, targets, pick.randrange(10**6)),
+    lambda text, targets, _pick, _: space_out(text, targets, 0),
+    lambda text, targets, _pick, _: spell_out(text, targets, 0),
+)

@@ -1,0 +1,239 @@
+"""A detector as one file: a zip of plain arrays and JSON, checked before anything is believed.
+
+``model.json`` says which format, which settings and the SHA-256 of every other part. Arrays are
+``.npy`` without objects; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from memantics import __version__
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.calibration import Softmax
+from memantics.detector.fast import Decision, FastDetector
+from memantics.detector.features import Extractor, Vocabulary
+from memantics.detector.kernel import Rows
+from memantics.detector.presets import FastSettings
+from memantics.detector.scorers import KernelScorer, LinearScorer, Scorer
+
+FORMAT = "memantics-fast-detector"
+VERSION = 1
+_MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
+_MOST_BYTES = 2_000_000_000
+# What the zip module raises on broken, encrypted or exotic archives.
+_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+Array = NDArray[Any]
+_SETTINGS = TypeAdapter(FastSettings)
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: str
+    version: int
+    made_by: str
+    settings: dict[str, Any]
+    heads: tuple[str, ...]
+    threshold: float
+    hierarchical: bool
+    scale: float
+    ridge: float
+    examples: int
+    embedder: str
+    parts: dict[str, str]
+
+
+def save(detector: FastDetector, path: Path, card: Mapping[str, object] | None = None) -> None:
+    """Write a detector in one step; ``card`` is the model card that travels with it."""
+    parts = {f"{name}.npy": _dump(array) for name, array in _list_arrays(detector).items()}
+    pieces = [list(vocabulary.pieces) for vocabulary in detector.extractor.vocabularies]
+    parts[_PIECES] = orjson.dumps(pieces)
+    parts[_CARD] = orjson.dumps(card or {}, default=str)
+    manifest = _Manifest(
+        format=FORMAT,
+        version=VERSION,
+        made_by=__version__,
+        settings=asdict(detector.settings),
+        heads=detector.heads,
+        threshold=detector.decision.threshold,
+        hierarchical=detector.decision.hierarchical,
+        scale=detector.extractor.scale,
+        ridge=detector.ridge,
+        examples=detector.examples,
+        embedder=detector.embedder,
+        parts={name: hashlib.sha256(body).hexdigest() for name, body in parts.items()},
+    )
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            _write(archive, _MANIFEST, orjson.dumps(manifest.model_dump()))
+            for name, body in parts.items():
+                _write(archive, name, body)
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"detector {path} cannot be written: {error.strerror}") from error
+
+
+def load(path: Path) -> FastDetector:
+    """Read a detector; a file that is damaged, tampered with or of another kind is refused."""
+    manifest, parts = _read(path)
+    try:
+        return _rebuild(manifest, parts)
+    except (KeyError, ValueError, IndexError, ValidationError, orjson.JSONDecodeError) as error:
+        raise _refuse(path, f"its parts do not fit together: {error}") from error
+
+
+def load_card(path: Path) -> dict[str, Any]:
+    """The model card that travels with a detector."""
+    _, parts = _read(path)
+    card: dict[str, Any] = orjson.loads(parts[_CARD])
+    return card
+
+
+def is_fast(path: Path) -> bool:
+    """Whether a file looks like a fast detector, by its first part."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _MANIFEST in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _write(archive: zipfile.ZipFile, name: str, body: bytes) -> None:
+    # A fixed date: the same detector is the same file.
+    archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body, zipfile.ZIP_DEFLATED)
+
+
+def _refuse(path: Path, problem: str) -> InputError:
+    return InputError(f"detector {path}: {problem}", hint="train it again")
+
+
+def _read(path: Path) -> tuple[_Manifest, dict[str, bytes]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise _refuse(path, "it is too large to be one of ours")
+            bodies = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    except FileNotFoundError as error:
+        raise InputError(
+            f"no detector at {path}", hint="memantics detector train makes one"
+        ) from error
+    except (*_DAMAGES, OSError) as error:
+        raise _refuse(path, f"no detector file, or a damaged one ({error})") from error
+    try:
+        manifest = _Manifest.model_validate_json(bodies.pop(_MANIFEST))
+    except KeyError as error:
+        raise _refuse(path, "a zip file, but no detector") from error
+    except ValidationError as error:
+        raise _refuse(path, _name_version(error)) from error
+    if (manifest.format, manifest.version) != (FORMAT, VERSION):
+        found = f"{manifest.format} version {manifest.version}"
+        raise _refuse(path, f"is {found}, and this program reads {FORMAT} version {VERSION}")
+    if set(bodies) != set(manifest.parts):
+        raise _refuse(path, "parts are missing or were added")
+    for name, body in bodies.items():
+        if hashlib.sha256(body).hexdigest() != manifest.parts[name]:
+            raise _refuse(path, f"part {name} was changed after training")
+    return manifest, bodies
+
+
+def _name_version(error: ValidationError) -> str:
+    return f"of another version of this program ({error.errors()[0]['loc']})"
+
+
+def _dump(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _list_arrays(detector: FastDetector) -> dict[str, Array]:
+    decision, scorer = detector.decision, detector.scorer
+    arrays: dict[str, Array] = {"biases": decision.biases}
+    for name, softmax in (("harm", decision.harm), ("kinds", decision.kinds)):
+        if softmax is not None:
+            arrays |= {f"{name}_{key}": value for key, value in asdict(softmax).items()}
+    for place, vocabulary in enumerate(detector.extractor.vocabularies):
+        arrays[f"rarity_{place}"] = vocabulary.rarity
+    if isinstance(scorer, LinearScorer):
+        arrays |= {
+            "linear_sparse": scorer.sparse,
+            "linear_dense": scorer.dense,
+            "linear_intercepts": scorer.intercepts,
+        }
+    elif isinstance(scorer, KernelScorer):
+        known = scorer.known
+        arrays |= {
+            "known_values": known.sparse.data,
+            "known_columns": known.sparse.indices,
+            "known_ends": known.sparse.indptr,
+            "known_dense": known.dense,
+            "duals": scorer.duals,
+        }
+    return arrays
+
+
+def _rebuild(manifest: _Manifest, parts: Mapping[str, bytes]) -> FastDetector:
+    def array(name: str) -> Array:
+        found: Array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
+        return found
+
+    settings = _SETTINGS.validate_python(manifest.settings)
+    pieces = orjson.loads(parts[_PIECES])
+    vocabularies = tuple(
+        Vocabulary(block, tuple(own), array(f"rarity_{place}"))
+        for place, (block, own) in enumerate(zip(settings.blocks, pieces, strict=True))
+    )
+    indices = tuple(vocabulary.index() for vocabulary in vocabularies)
+    extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale)
+
+    def softmax(name: str) -> Softmax:
+        keys = ("mean", "deviation", "weights", "intercepts")
+        return Softmax(*(array(f"{name}_{key}") for key in keys))
+
+    kinds = softmax("kinds") if "kinds_mean.npy" in parts else None
+    decision = Decision(
+        softmax("harm"), manifest.threshold, kinds, array("biases"), manifest.hierarchical
+    )
+    return FastDetector(
+        settings=settings,
+        extractor=extractor,
+        heads=manifest.heads,
+        scorer=_rebuild_scorer(array, parts, extractor.width, settings),
+        decision=decision,
+        ridge=manifest.ridge,
+        examples=manifest.examples,
+        embedder=manifest.embedder,
+    )
+
+
+def _rebuild_scorer(
+    array: Callable[[str], Array], parts: Mapping[str, bytes], width: int, settings: FastSettings
+) -> Scorer:
+    from scipy.sparse import csr_matrix
+
+    if "duals.npy" not in parts:
+        return LinearScorer(
+            array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
+        )
+    duals = array("duals")
+    matrix = csr_matrix(
+        (array("known_values"), array("known_columns"), array("known_ends")),
+        shape=(len(duals), width),
+    )
+    matrix.check_format(full_check=True)
+    return KernelScorer(Rows(matrix, array("known_dense")), settings.kernel, duals)

@@ -1,0 +1,149 @@
+"""The app in a thread, and the people who sit before it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page
+from pydantic import JsonValue
+
+from memantics.annotate.records import Actor
+from memantics.annotate.service import Service
+from memantics.annotate.web.app import make_app
+from memantics.annotate.web.server import listen
+from memantics.annotate.web.settings import WebSettings
+from tests.annotate.team import PASSWORD, make_lead
+
+SECRET = b"a secret of the tests"
+
+
+@dataclass
+class User:
+    """One person at a browser window of their own."""
+
+    name: str
+    address: str
+    page: Page
+    errors: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> Page:
+        self.page.goto(self.address + path)
+        return self.page
+
+    def next(self, project: int) -> str:
+        """Open the next item; its heading, or nothing when there is none."""
+        page = self.go(f"/p/{project}/next")
+        return page.locator("h1").inner_text() if "/work/" in page.url else ""
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def write(self, text: str) -> None:
+        """Write into the field in hand, then leave it."""
+        self.press("e")
+        self.page.keyboard.insert_text(text)
+        self.press("Escape")
+
+    def save(self) -> None:
+        with self.page.expect_navigation():
+            self.press("Control+Enter")
+
+    def chosen(self) -> list[str]:
+        """What is chosen in the form, by value."""
+        found: list[str] = self.page.eval_on_selector_all(
+            "#answers input:checked", "nodes => nodes.map(node => node.value)"
+        )
+        return found
+
+
+@dataclass
+class Site:
+    """A served app."""
+
+    service: Service
+    address: str
+    browser: Browser
+    lead: Actor
+    contexts: list[BrowserContext] = field(default_factory=list)
+    users: list[User] = field(default_factory=list)
+
+    def visitor(self, *, script: bool = True, width: int = 1280) -> User:
+        """A window of somebody who is not logged in."""
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 900}, java_script_enabled=script, locale="en-GB"
+        )
+        context.set_default_timeout(15_000)
+        self.contexts.append(context)
+        user = User("", self.address, context.new_page())
+        user.page.on("pageerror", lambda error: user.errors.append(str(error)))
+        user.page.on(
+            "console",
+            lambda message: user.errors.append(message.text) if message.type == "error" else None,
+        )
+        self.users.append(user)
+        return user
+
+    def user(self, name: str, *, script: bool = True, width: int = 1280) -> User:
+        """A window of somebody who has an account."""
+        user = self.visitor(script=script, width=width)
+        token = self.service.accounts.log_in(name, PASSWORD).token
+        host = "127.0.0.1"
+        user.page.context.add_cookies(
+            [{"name": "memantics", "value": token, "domain": host, "path": "/"}]
+        )
+        user.name = name
+        return user
+
+    def hire(self, project: int, roles: tuple[str, ...], *names: str) -> list[User]:
+        """Accounts with roles, and a window each."""
+        for name in names:
+            actor = self.service.accounts.create(self.lead, name, PASSWORD)
+            self.service.projects.add_member(self.lead, project, name, roles)
+            self.service.projects.consent(actor, project)
+        return [self.user(name) for name in names]
+
+    def resolved(self, project: int, *names: str) -> list[dict[str, JsonValue]]:
+        """The resolved export as the lead downloads it; only what was asked for."""
+        lead = self.user("lead")
+        path = f"/p/{project}/export?what=resolved&form=jsonl"
+        answer = lead.page.request.get(self.address + path)
+        assert answer.ok
+        rows = [json.loads(line) for line in answer.text().splitlines()]
+        return [{name: row.get(name) for name in names} for row in rows]
+
+
+@contextmanager
+def serve_site(service: Service, browser: Browser) -> Iterator[Site]:
+    """Serve until the block ends; then no window may have seen an error."""
+    taken = listen("127.0.0.1", 0)
+    port = taken.getsockname()[1]
+    settings = WebSettings(SECRET, port=port)
+    config = uvicorn.Config(
+        make_app(service, settings),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    site = Site(service, settings.address, browser, make_lead(service))
+    try:
+        yield site
+        assert [error for user in site.users for error in user.errors] == []
+    finally:
+        for context in site.contexts:
+            context.close()
+        server.should_exit = True
+        thread.join(20)
+        taken.close()

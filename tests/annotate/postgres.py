@@ -1,0 +1,92 @@
+"""A PostgreSQL server of our own for tests, from Debian's packages."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+_NUMBERS = count(1)
+
+
+def find_programs() -> Path | None:
+    """The folder with initdb, wherever Debian or the path has it."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if found:
+        return found[-1].parent
+    path = shutil.which("initdb")
+    return Path(path).parent if path else None
+
+
+def why_not() -> str:
+    """Why no server can be started here; empty: it can."""
+    if find_programs() is None:
+        return "PostgreSQL's programs are not installed"
+    if os.geteuid() == 0 and (_user() is None or shutil.which("runuser") is None):
+        return "PostgreSQL refuses to run as root, and there is no user to run it as"
+    return ""
+
+
+def _user() -> str | None:
+    for name in ("postgres", "nobody"):
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name
+    return None
+
+
+def _run(program: str, *arguments: str) -> None:
+    folder = find_programs()
+    assert folder is not None
+    call = [str(folder / program), *arguments]
+    if os.geteuid() == 0:
+        call = ["runuser", "-u", str(_user()), "--", *call]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+
+
+class Postgres:
+    """A running server; every test gets an empty database of its own."""
+
+    def __init__(self, sockets: Path) -> None:
+        self.sockets = sockets
+
+    def url(self, name: str) -> str:
+        return f"postgresql://tester@/{name}?host={self.sockets}"
+
+    def make_database(self) -> str:
+        name = f"t{next(_NUMBERS)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload,unused-ignore]
+        return self.url(name)
+
+
+@contextmanager
+def start_postgres() -> Iterator[Postgres]:
+    """Start a server that listens on a socket file only, and stop it afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="memantics-pg-"))
+    data = folder / "data"
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, str(_user()))
+        options = ["--auth=trust", "--username=tester", "--encoding=UTF8", "--locale=C.UTF-8"]
+        _run("initdb", "--no-sync", *options, "-D", str(data))
+        settings = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
+        log = str(folder / "log")
+        _run("pg_ctl", "-D", str(data), "-w", "-l", log, "-o", settings, "start")
+        try:
+            yield Postgres(folder)
+        finally:
+            _run("pg_ctl", "-D", str(data), "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

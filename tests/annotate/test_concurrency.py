@@ -1,0 +1,187 @@
+"""Many people at once, and a process that dies: nothing acknowledged is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from memantics.annotate.errors import AnnotateError
+from memantics.annotate.records import Actor
+from memantics.annotate.service import Service, open_service
+from tests.annotate.team import add_people, open_project, plain_items, quick_hasher
+from tests.places import ROOT
+
+NO = {"harmful": "no"}
+YES = {"harmful": "yes", "type": "offence", "modality": "text"}
+
+
+def run_together(jobs: Sequence[Callable[[], None]]) -> None:
+    """Run all at once; the first error of any is raised here."""
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        for done in [pool.submit(job) for job in jobs]:
+            done.result()
+
+
+def count(service: Service, query: str) -> int:
+    with service.ground.db.read() as connection:
+        return int(connection.execute(sa.text(query)).scalar_one())
+
+
+def test_three_people_saving_at_once_keep_180_of_180(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(60))
+    people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
+    kept: list[int] = []
+
+    def work(person: Actor) -> None:
+        while (task := service.work.next(person, project.id)) is not None:
+            service.work.submit(person, task.assignment, NO, task.version, 1.0)
+            kept.append(task.assignment)
+
+    run_together([partial(work, person) for person in people])
+    assert len(set(kept)) == len(kept) == 180
+    assert count(service, "SELECT COUNT(*) FROM seats WHERE state = 'done'") == 180
+    assert count(service, "SELECT COUNT(*) FROM revisions") == 180
+    assert service.lead.progress(lead, project.id).finished == 60
+
+
+def test_leases_never_overlap(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "validate", plain_items(20))
+    people = add_people(service, lead, project.id, [f"p{n}" for n in range(8)], ["annotator"])
+    held: Counter[int] = Counter()
+    barrier = threading.Barrier(len(people))
+
+    def take(person: Actor) -> None:
+        barrier.wait()
+        for _ in range(2):
+            task = service.work.next(person, project.id)
+            assert task is not None
+            held[task.assignment] += 1
+            answer = {"question": "yes", "answer": "yes"}
+            service.work.submit(person, task.assignment, answer, task.version)
+
+    run_together([partial(take, person) for person in people])
+    assert set(held.values()) == {1}
+    assert len(held) == 16
+
+
+def test_one_person_in_two_tabs_holds_one_item(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "validate", plain_items(9))
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    seen: set[int] = set()
+    barrier = threading.Barrier(4)
+
+    def look() -> None:
+        barrier.wait()
+        task = service.work.next(ann, project.id)
+        assert task is not None
+        seen.add(task.assignment)
+
+    run_together([look] * 4)
+    assert len(seen) == 1
+
+
+def test_tabs_that_save_at_once_keep_every_version(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    task = service.work.next(ann, project.id)
+    assert task is not None
+    outcomes: list[str] = []
+    barrier = threading.Barrier(6)
+
+    def save(number: int) -> None:
+        answer = YES if number % 2 else NO
+        barrier.wait()
+        try:
+            saved = service.work.submit(ann, task.assignment, answer, 0)
+            outcomes.append("again" if saved.again else "saved")
+        except AnnotateError as error:
+            outcomes.append(type(error).__name__)
+
+    run_together([partial(save, number) for number in range(6)])
+    assert Counter(outcomes) == {"saved": 1, "again": 2, "Conflict": 3}
+    assert count(service, "SELECT COUNT(*) FROM revisions") == 1
+
+
+def test_the_last_votes_at_once_open_one_adjudication(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(6))
+    people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
+    kinds = ("offence", "innuendo", "dispirited")
+    barrier = threading.Barrier(3)
+
+    def vote(person: Actor, kind: str) -> None:
+        for _ in range(6):
+            task = service.work.next(person, project.id)
+            assert task is not None
+            barrier.wait()
+            service.work.submit(person, task.assignment, YES | {"type": kind}, task.version)
+
+    pairs = zip(people, kinds, strict=True)
+    run_together([partial(vote, person, kind) for person, kind in pairs])
+    open_seats = "SELECT COUNT(*) FROM seats WHERE stage = 1 AND state = 'open'"
+    assert count(service, open_seats) == 6
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from memantics.annotate.records import Actor
+from memantics.annotate.service import open_service
+
+url, media, user, project = sys.argv[1:]
+service = open_service(url, Path(media))
+actor = Actor(int(user), "writer")
+while (task := service.work.next(actor, int(project))) is not None:
+    service.work.submit(actor, task.assignment, {"harmful": "no"}, task.version, 1.0)
+    print(task.assignment, flush=True)
+"""
+
+
+def test_kill_9_loses_no_acknowledged_answer(
+    service: Service, database_url: str, tmp_path: Path
+) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(400))
+    service.projects.set_limits(lead, project.id, lead.id, 0, 0)
+    people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
+    for person in people:
+        service.projects.set_limits(lead, project.id, person.id, 0, 0)
+    media = str(tmp_path / "media")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, database_url, media, str(one.id), str(project.id)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for one in people
+    ]
+    acknowledged: list[int] = []
+    for writer in writers:
+        assert writer.stdout is not None
+        acknowledged += [int(writer.stdout.readline()) for _ in range(40)]
+    for writer in writers:
+        os.kill(writer.pid, signal.SIGKILL)
+    for writer in writers:
+        assert writer.stdout is not None
+        rest, _ = writer.communicate()
+        acknowledged += [int(line) for line in rest.splitlines()]
+    again = open_service(database_url, tmp_path / "media", hasher=quick_hasher())
+    try:
+        with again.ground.db.read() as connection:
+            query = sa.text("SELECT id FROM seats WHERE state = 'done'")
+            done = {row.id for row in connection.execute(query)}
+        assert set(acknowledged) <= done
+        # At most the one answer of each writer that was saved and not yet told.
+        assert len(done) <= len(acknowledged) + len(writers)
+        assert count(again, "SELECT COUNT(*) FROM revisions") == len(done)
+    finally:
+        again.close()

@@ -1,0 +1,335 @@
+"""All six workflows from queue to resolved export, on both databases; files in and out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+from pydantic import JsonValue
+
+from memantics.annotate.errors import AnswerError
+from memantics.annotate.records import Actor, Project, Task
+from memantics.annotate.service import Service
+from memantics.core.errors import DataError
+from memantics.core.queue import QueueItem, Shown, read_verdicts
+from tests.annotate.team import (
+    add_people,
+    answer_by_number,
+    draw_image,
+    make_lead,
+    open_project,
+    plain_items,
+    work_through,
+)
+
+Table = Mapping[int, Mapping[str, JsonValue]]
+
+
+def lines_of(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def resolved(service: Service, lead: Actor, project: Project) -> list[tuple[str, bool, Any]]:
+    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
+    names = [field.id for field in project.workflow.fields]
+    return [
+        (row["item"], row["kept"], {n: row[n] for n in names if row[n] is not None}) for row in rows
+    ]
+
+
+def harm(kind: str) -> dict[str, JsonValue]:
+    return {"harmful": "yes", "type": kind, "modality": "text"}
+
+
+def vote_through(
+    service: Service,
+    lead: Actor,
+    project: Project,
+    tables: Sequence[Table],
+    role: str = "annotator",
+) -> None:
+    names = [f"{role}{number}" for number in range(len(tables))]
+    people = add_people(service, lead, project.id, names, [role])
+    for person, table in zip(people, tables, strict=True):
+        work_through(service, person, project.id, answer_by_number(table))
+
+
+def test_label_by_vote(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(3))
+    no: dict[str, JsonValue] = {"harmful": "no"}
+    tables: list[Table] = [
+        {1: no, 2: harm("offence"), 3: harm("offence")},
+        {1: no, 2: harm("offence"), 3: harm("innuendo")},
+        {1: harm("offence"), 2: harm("innuendo"), 3: harm("dispirited")},
+    ]
+    vote_through(service, lead, project, tables)
+    ruling: Table = {3: {**harm("targeted"), "target": "region"}}
+    vote_through(service, lead, project, [ruling], "adjudicator")
+    assert resolved(service, lead, project) == [
+        ("m1", True, {"harmful": "no"}),
+        ("m2", True, harm("offence")),
+        ("m3", True, {**harm("targeted"), "target": "region"}),
+    ]
+    progress = service.lead.progress(lead, project.id)
+    assert (progress.items, progress.finished) == (3, 3)
+
+
+def test_validate(service: Service, tmp_path: Path) -> None:
+    shown = [Shown(label="Question", value="Who?"), Shown(label="Knowledge", value="It is.")]
+    items = [item.model_copy(update={"shown": shown}) for item in plain_items(3)]
+    lead, project = open_project(service, tmp_path / "q", "validate", items)
+    yes: dict[str, JsonValue] = {"knowledge": "no", "question": "yes", "answer": "yes"}
+    table: Table = {1: yes, 2: {**yes, "answer": "maybe"}, 3: {"unclear": True}}
+    vote_through(service, lead, project, [table])
+    assert resolved(service, lead, project) == [
+        ("m1", True, {"unclear": False, **yes}),
+        ("m2", False, {"unclear": False, **yes, "answer": "maybe"}),
+        ("m3", False, {"unclear": True}),
+    ]
+
+
+def test_collect_edit_and_review(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(2))
+    chain: list[Table] = [
+        {1: {"intents": ["x"]}, 2: {"intents": ["p"], "background": ["fact"]}},
+        {1: {"intents": ["x", "y"]}, 2: {"intents": ["p"], "background": ["fact", "more?"]}},
+        {1: {"intents": ["y", "x"]}, 2: {"intents": ["p", "q"], "background": ["fact"]}},
+    ]
+    people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
+    for person, table in zip(people, chain, strict=True):
+        work_through(service, person, project.id, answer_by_number(table))
+    reviews: list[Table] = [
+        {1: {"correctness": [5, 3], "completeness": [5, 5]}, 2: score(3, 2)},
+        {1: {"correctness": [4, 5], "completeness": [1, 1]}, 2: score(3, 4)},
+    ]
+    vote_through(service, lead, project, reviews, "reviewer")
+    found = resolved(service, lead, project)
+    assert found[0] == ("m1", True, {"intents": ["y"]})
+    # Both means are 3: both come back.
+    assert found[1] == ("m2", True, {"intents": ["p", "q"], "background": ["fact"]})
+    with pytest.raises(AnswerError):
+        service.exchange.export(lead, project.id, "verdicts", "csv")
+
+
+def score(*correctness: JsonValue) -> dict[str, JsonValue]:
+    return {"correctness": list(correctness), "completeness": [5] * len(correctness)}
+
+
+def test_verify_stages(service: Service, tmp_path: Path) -> None:
+    drafts: dict[str, JsonValue] = {
+        "source_emotion": "sad",
+        "description": "a dog",
+        "target_emotion": "happy",
+        "rewritten": "sun",
+        "plan": "add sun",
+    }
+    items = [item.model_copy(update={"values": drafts}) for item in plain_items(3)]
+    lead, project = open_project(service, tmp_path / "q", "verify-stages", items)
+
+    def answer(task: Task) -> Mapping[str, JsonValue]:
+        assert task.state["plan"] == "add sun" or task.number == 1
+        if task.stage == "emotion" and task.number == 2:
+            return {"emotion_check": "remove"}
+        if task.stage == "plan" and task.number == 1:
+            revised = {"target_emotion": "calm", "rewritten": "rain", "plan": "add rain"}
+            return {"plan_check": "revise", **revised}
+        if task.stage == "edit" and task.number == 3:
+            return {"edit_check": "revise", "note": "the hand"}
+        return {f"{task.stage}_check": "approve"}
+
+    (person,) = add_people(service, lead, project.id, ["a"], ["annotator"])
+    assert len(work_through(service, person, project.id, answer)) == 7
+    rows = {row[0]: row for row in resolved(service, lead, project)}
+    assert rows["m1"][1:] == (
+        True,
+        {
+            "emotion_check": "approve",
+            "source_emotion": "sad",
+            "description": "a dog",
+            "plan_check": "revise",
+            "target_emotion": "calm",
+            "rewritten": "rain",
+            "plan": "add rain",
+            "edit_check": "approve",
+        },
+    )
+    assert not rows["m2"][1]
+    assert not rows["m3"][1]
+    verdicts = tmp_path / "verdicts.jsonl"
+    verdicts.write_bytes(service.exchange.export(lead, project.id, "verdicts").data)
+    reasons = [verdict.reason for verdict in read_verdicts(verdicts)]
+    assert reasons == ["", "removed at emotion", "to be made again"]
+
+
+def pun(target: str, kind: str, text: str, **more: str) -> dict[str, JsonValue]:
+    base: dict[str, JsonValue] = {"caption": "吃堡了", "pun": "no"}
+    base |= {"sentiment_target": target, "sentiment_type": kind, "explanation": text}
+    return base | dict(more)
+
+
+def test_pun_form(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(2))
+    word = {"pun": "yes", "pun_word": "堡", "homophone": "饱"}
+    tables: list[Table] = [
+        {1: pun("other", "negative", "a", **word), 2: pun("self", "negative", "a")},
+        {1: pun("other", "negative", "ab", **word), 2: pun("self", "positive", "b")},
+        {1: pun("self", "negative", "abc"), 2: pun("both", "neutral", "c")},
+    ]
+    vote_through(service, lead, project, tables)
+    ruling: Table = {2: pun("self", "neutral", "ruled")}
+    vote_through(service, lead, project, [ruling], "adjudicator")
+    assert resolved(service, lead, project) == [
+        ("m1", True, pun("other", "negative", "abc", **word)),
+        ("m2", True, pun("self", "neutral", "ruled")),
+    ]
+
+
+def test_rate_outputs_is_blind(service: Service, tmp_path: Path) -> None:
+    hidden: dict[str, JsonValue] = {"a": "model-x", "b": "model-y"}
+    pair = Shown(label="pair", value=["text of a", "text of b"], kind="pair")
+    items = [QueueItem(id=f"p{n}", group=f"g{n}", shown=[pair], hidden=hidden) for n in range(1, 9)]
+    lead, project = open_project(service, tmp_path / "q", "rate-outputs", items)
+    people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
+    seen: set[str] = set()
+
+    def prefer_a(task: Task) -> Mapping[str, JsonValue]:
+        assert "model" not in repr(task)
+        first = task.shown[0].value[0]
+        seen.add(first)
+        return {"preference": "first" if first == "text of a" else "second"}
+
+    for person in people:
+        work_through(service, person, project.id, prefer_a)
+    assert seen == {"text of a", "text of b"}
+    rows = resolved(service, lead, project)
+    assert [values for _, _, values in rows] == [{"preference": "a"}] * 8
+    rates = service.lead.preferences(lead, project.id)
+    assert rates == {"preference": {"model-x": 1.0, "model-y": 0.0}}
+
+
+def test_raw_exports_hold_every_revision(service: Service, tmp_path: Path) -> None:
+    items = plain_items(1)
+    items[0] = items[0].model_copy(update={"hidden": {"model": "m"}, "values": {"harmful": "no"}})
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", items)
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    task = service.work.next(ann, project.id)
+    assert task is not None
+    assert (task.suggestions, task.state) == ({}, {})
+    service.work.submit(ann, task.assignment, {"harmful": "no"}, 0, 4.0)
+    service.work.submit(ann, task.assignment, harm("offence"), 1, 6.0)
+    service.work.undo(ann, task.assignment, 2)
+    lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
+    revisions = [line for line in lines if line["kind"] == "revision"]
+    assert [line["action"] for line in revisions] == ["submit", "edit", "undo"]
+    assert [line["current"] for line in revisions] == [False, False, True]
+    assert revisions[1]["values"] == harm("offence")
+    (item,) = [line for line in lines if line["kind"] == "item"]
+    assert (item["hidden"], item["values"]) == ({"model": "m"}, {"harmful": "no"})
+    assert "ann" not in json.dumps(lines).replace("annotat", "")
+    table = list(csv.DictReader(io.StringIO(csv_of(service, lead, project))))
+    assert [row["type"] for row in table] == ["", "offence", ""]
+    data = service.exchange.export(lead, project.id, "raw", "parquet").data
+    assert parquet.read_table(io.BytesIO(data)).column("version").to_pylist() == [1, 2, 3]
+
+
+def csv_of(service: Service, lead: Actor, project: Project) -> str:
+    return service.exchange.export(lead, project.id, "raw", "csv").data.decode()
+
+
+def test_label_studio_there_and_back(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(2))
+    names = ["a", "b", "c"]
+    people = add_people(service, lead, project.id, names, ["annotator"])
+    texts: dict[str, JsonValue] = {"intents": ["x", "y"], "background": ["<b>&\"'", "多字"]}
+    for person in people:
+        work_through(service, person, project.id, lambda _: texts)
+    done = service.work.mine(people[2], project.id)[0]
+    assert done.changeable
+    service.work.submit(people[2], done.assignment, {"intents": ["x", "y", "z"]}, 1, 2.0)
+    reviewers = add_people(service, lead, project.id, ["r", "s"], ["reviewer"])
+    for person in reviewers:
+        work_through(service, person, project.id, lambda task: score(*[4] * len_of(task)))
+    packed = service.exchange.export(lead, project.id, "labelstudio", "zip").data
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        archive.extractall(tmp_path / "ls")
+    text = (tmp_path / "ls" / "tasks.json").read_bytes()
+    other = service.projects.create(lead, "copy", "collect-and-edit")
+    copied = service.exchange.import_label_studio(lead, other.id, text, tmp_path / "ls" / "images")
+    assert (copied.items, copied.images, copied.answers, copied.skipped) == (2, 2, 10, ())
+    assert resolved(service, lead, other) == resolved(service, lead, project)
+    assert strip(service, lead, other) == strip(service, lead, project)
+    again = service.exchange.import_label_studio(lead, other.id, text)
+    assert (again.items, again.answers) == (0, 0)
+
+
+def len_of(task: Task) -> int:
+    intents = task.state["intents"]
+    assert isinstance(intents, list)
+    return len(intents)
+
+
+def strip(service: Service, lead: Actor, project: Project) -> list[Any]:
+    """A raw export without what is minted anew in every project."""
+    lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
+    kept = [line for line in lines if line["kind"] in ("item", "revision")]
+    for line in kept:
+        for image in line.get("images", []):
+            image.pop("media")
+            image.pop("name")
+    return sorted(kept, key=lambda line: json.dumps(line, sort_keys=True))
+
+
+def test_foreign_label_studio_tasks(sqlite_service: Service, tmp_path: Path) -> None:
+    service = sqlite_service
+    lead = make_lead(service)
+    project = service.projects.create(lead, "foreign", "label-by-vote")
+    draw_image(tmp_path / "images" / "ab-1.png", 1)
+
+    def choose(name: str, value: str) -> dict[str, Any]:
+        return {"from_name": name, "to_name": "x", "type": "choices", "value": {"choices": [value]}}
+
+    tasks = [
+        {
+            "id": 7,
+            "data": {"image": "/data/upload/3/ab-1.png", "caption": "ha", "score": 3},
+            "annotations": [
+                {"completed_by": 1, "result": [choose("harmful", "no")]},
+                {"completed_by": 2, "result": [choose("harmful", "perhaps")]},
+                {"completed_by": 3, "result": [choose("colour", "red")]},
+                {"completed_by": 4, "was_cancelled": True, "result": []},
+            ],
+        },
+        {"id": 8, "data": {"image": "../../etc/passwd"}},
+    ]
+    done = service.exchange.import_label_studio(
+        lead, project.id, json.dumps(tasks), tmp_path / "images"
+    )
+    assert (done.items, done.images, done.answers) == (2, 1, 1)
+    assert len(done.skipped) == 3
+    view = service.lead.items(lead, project.id)[0]
+    assert view.shown == (Shown(label="caption", value="ha"),)
+    assert view.hidden == {"score": 3}
+    with pytest.raises(DataError, match="not valid JSON"):
+        service.exchange.import_label_studio(lead, project.id, "{")
+    with pytest.raises(DataError, match=r"0\.data"):
+        service.exchange.import_label_studio(lead, project.id, '[{"id": 1}]')
+
+
+def test_texts_that_look_like_formulas_are_defused_in_csv(
+    sqlite_service: Service, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(1))
+    evil = "=HYPERLINK(1)"
+    vote_through(service, lead, project, [{1: pun("self", "neutral", evil)}])
+    (row,) = csv.DictReader(io.StringIO(csv_of(service, lead, project)))
+    assert row["explanation"] == f"'{evil}"
+    lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
+    assert lines[-1]["values"]["explanation"] == evil

@@ -1,0 +1,206 @@
+"""The rules as data: the six files, strict errors, and answers against their form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from memantics.annotate.errors import AnswerError
+from memantics.annotate.values import check, clean_text, turn_pairs, visible
+from memantics.annotate.workflow import (
+    Words,
+    Workflow,
+    list_workflows,
+    parse_workflow,
+    read_workflow,
+    workflow_text,
+)
+from memantics.core.errors import DataError, InputError, UnknownName
+
+OURS = (
+    "collect-and-edit",
+    "label-by-vote",
+    "pun-form",
+    "rate-outputs",
+    "validate",
+    "verify-stages",
+)
+SMALL = """
+name = "small"
+title = { en = "Small" }
+[[fields]]
+id = "good"
+kind = "boolean"
+label = { en = "Good?" }
+[[stages]]
+id = "say"
+kind = "independent"
+title = { en = "Say" }
+fields = ["good"]
+[[resolve]]
+fields = ["good"]
+rule = "majority"
+stage = "say"
+"""
+
+
+def texts(workflow: Workflow) -> list[Words]:
+    found = [workflow.title, workflow.instructions]
+    found += [stage.title for stage in workflow.stages]
+    for field in workflow.fields:
+        found += [field.label, *field.anchors, *(option.label for option in field.options)]
+        found += [field.help] if field.help.en else []
+    return found
+
+
+def test_there_are_six() -> None:
+    assert list_workflows() == OURS
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_is_sound_and_speaks_both_languages(name: str) -> None:
+    workflow = read_workflow(name)
+    assert workflow.name == name
+    assert all(words.en and words.zh for words in texts(workflow))
+    resolved = {field for rule in workflow.resolve for field in rule.fields}
+    reviewed = {rule.by for rule in workflow.resolve}
+    asked = {field for stage in workflow.stages for field in stage.fields}
+    assert asked == {field.id for field in workflow.fields}
+    assert asked - resolved - reviewed <= {"completeness"}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_keys_are_unique_among_what_is_open_at_once(name: str) -> None:
+    """A key may serve several fields, but not two options of one field."""
+    for field in read_workflow(name).fields:
+        keys = [option.key for option in field.options]
+        assert all(keys)
+        assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "small"', "", r"own.toml: key 'name': Field required"),
+        ('name = "small"', 'name = "Not OK"', "key 'name'"),
+        ('kind = "boolean"', 'kind = "bool"', r"key 'fields.0.kind'"),
+        ('kind = "boolean"', 'kind = "choice"', "options belong to kind 'choice'"),
+        ('kind = "boolean"', 'kind = "boolean"\ncolour = "red"', r"'fields.0.colour': no such key"),
+        ('fields = ["good"]\n[[resolve', 'fields = ["god"]\n[[resolve', "unknown name 'god'"),
+        ('stage = "say"', 'stage = "sing"', "unknown name 'sing'"),
+        ('rule = "majority"', 'rule = "lottery"', r"key 'resolve.0.rule'"),
+        ('rule = "majority"', 'rule = "reviewed"', "'by' belongs to rule 'reviewed'"),
+        ('stage = "say"', 'stage = "say"\ntie = "adjudicate"', "go together"),
+        ("label = {", "show_if = { later = [true] }\nlabel = {", "unknown name 'later'"),
+        ('kind = "boolean"', 'kind = "scale"\nlow = 5\nhigh = 1', "a scale runs from low to high"),
+        ('kind = "boolean"', 'kind = "text"\neach = "good"', "'each' works with"),
+        ("[[stages]]", "[[stages]", "not valid TOML"),
+    ],
+)
+def test_errors_name_file_and_key(old: str, new: str, message: str) -> None:
+    assert parse_workflow(SMALL, "own.toml").name == "small"
+    with pytest.raises(DataError, match=message) as caught:
+        parse_workflow(SMALL.replace(old, new, 1), "own.toml")
+    assert str(caught.value).startswith("own.toml: ")
+
+
+def test_own_files_are_read_by_path(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    assert read_workflow(path).name == "small"
+    assert read_workflow(str(path)).name == "small"
+    with pytest.raises(UnknownName, match="did you mean pun-form"):
+        workflow_text("punform")
+    with pytest.raises(InputError, match="cannot be read"):
+        workflow_text(tmp_path / "none.toml")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read"):
+        workflow_text(path)
+
+
+def test_what_is_asked_depends_on_answers_and_on_what_is_shown() -> None:
+    form = read_workflow("validate")
+    fields = form.stages[0].fields
+    assert visible(form, fields, {}, frozenset()) == ("unclear", "question", "answer")
+    assert visible(form, fields, {"unclear": True}, frozenset({"knowledge"})) == ("unclear",)
+    labels = frozenset({"knowledge", "element", "second question"})
+    assert visible(form, fields, {"unclear": False}, labels) == fields
+
+
+def test_a_chain_of_conditions_falls_together() -> None:
+    form = read_workflow("label-by-vote")
+    answer: dict[str, JsonValue] = {"harmful": "no", "type": "targeted", "target": "age"}
+    assert check(form, form.stages[0].fields, answer) == {"harmful": "no"}
+
+
+CORRECT: dict[str, JsonValue] = {"correctness": [4, 5], "completeness": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"correctness": [4]}, "correctness"),
+        ({"correctness": [4, 6]}, "correctness"),
+        ({"correctness": [4, None]}, "correctness"),
+        ({"correctness": [4, True]}, "correctness"),
+        ({"correctness": [4, 4.0]}, "correctness"),
+        ({"completeness": "5"}, "completeness"),
+        ({"intents": ["mine"]}, "intents"),
+    ],
+)
+def test_ratings_of_each_element(changed: dict[str, JsonValue], field: str) -> None:
+    form = read_workflow("collect-and-edit")
+    fields, state = form.stages[1].fields, {"intents": ["x", "y"]}
+    assert check(form, fields, CORRECT, state=state) == CORRECT
+    with pytest.raises(AnswerError) as caught:
+        check(form, fields, CORRECT | changed, state=state)
+    assert set(caught.value.problems) == {field}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ([" a  b ", "", "c"], ["a b", "c"]),
+        (["a", "a "], None),
+        ([], None),
+        ("a", None),
+        ([1], None),
+        (["x" * 501], None),
+        ([str(n) for n in range(11)], None),
+    ],
+)
+def test_lists_are_cleaned_and_bounded(value: JsonValue, kept: list[str] | None) -> None:
+    form = read_workflow("collect-and-edit")
+    if kept is not None:
+        assert check(form, form.stages[0].fields, {"intents": value}) == {"intents": kept}
+        return
+    with pytest.raises(AnswerError):
+        check(form, form.stages[0].fields, {"intents": value})
+
+
+@given(text=st.text(max_size=80))
+@settings(max_examples=200, deadline=None)
+def test_cleaning_twice_changes_nothing_more(text: str) -> None:
+    for lines in (True, False):
+        once = clean_text(text, lines=lines)
+        assert clean_text(once, lines=lines) == once
+        assert lines or "\n" not in once
+
+
+@given(side=st.sampled_from(["a", "b", "tie"]), swapped=st.booleans())
+def test_pairs_turn_there_and_back(side: str, swapped: bool) -> None:
+    form = read_workflow("rate-outputs")
+    seen = turn_pairs(form, {"preference": side}, swapped=swapped, outward=True)
+    assert seen["preference"] in ("first", "second", "tie")
+    assert turn_pairs(form, seen, swapped=swapped, outward=False) == {"preference": side}
+
+
+def test_a_side_that_is_none_is_refused() -> None:
+    form = read_workflow("rate-outputs")
+    kept = turn_pairs(form, {"preference": "a"}, swapped=False, outward=False)
+    with pytest.raises(AnswerError):
+        check(form, ("preference",), kept, labels=frozenset({"pair"}))

@@ -1,0 +1,70 @@
+"""Small pictures and a scripted reader, so that collecting can be tested without an OCR."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from PIL import Image, ImageDraw
+
+
+@dataclass(frozen=True)
+class Line:
+    text: str
+    box: tuple[int, int, int, int] = (20, 20, 220, 50)
+    score: float = 0.98
+
+
+@dataclass(frozen=True)
+class Read:
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass
+class ScriptedReader:
+    """Reads what a table says, by file name; ``asked`` holds the names in order."""
+
+    table: Mapping[str, str | tuple[Line, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    version: str = "scripted-1"
+    asked: list[str] = field(default_factory=list)
+
+    def read(self, data: bytes, name: str) -> Read:
+        self.asked.append(name)
+        said = self.table.get(name, "this is a perfectly fine caption")
+        return Read((Line(said),) if isinstance(said, str) and said else tuple(said or ()))
+
+
+def draw(seed: int, size: int = 240) -> Image.Image:
+    """A picture of coloured shapes; another seed is another picture."""
+    rng = random.Random(seed)
+    image = Image.new("RGB", (size, size), tuple(rng.randrange(256) for _ in range(3)))
+    pen = ImageDraw.Draw(image)
+    for _ in range(14):
+        left, top = rng.randrange(size), rng.randrange(size)
+        box = (left, top, left + rng.randrange(20, size), top + rng.randrange(20, size))
+        colour = tuple(rng.randrange(256) for _ in range(3))
+        (pen.ellipse if rng.random() < 0.5 else pen.rectangle)(box, fill=colour)
+    return image
+
+
+def save(image: Image.Image, path: Path, **how: int) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, **how)
+    return path
+
+
+def write_bomb(path: Path) -> Path:
+    """A PNG of a few bytes whose header promises a gigapixel."""
+    header = (
+        b"IHDR" + (40_000).to_bytes(4, "big") + (40_000).to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
+    )
+    body = b"\x89PNG\r\n\x1a\n" + (13).to_bytes(4, "big") + header
+    body += zlib.crc32(header).to_bytes(4, "big") + b"\0" * 40
+    path.write_bytes(body)
+    return path

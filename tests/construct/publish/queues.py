@@ -1,0 +1,58 @@
+"""Queues over starter memes, and verdicts as the annotation app would give them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.queue import QueueCard, QueueItem, Verdict, Vote, write_queue, write_verdicts
+from memantics.starter import StarterMeme, image_path, read_starter
+
+
+def pick_memes(language: str, count: int) -> list[StarterMeme]:
+    return [meme for meme in read_starter() if meme.language == language][:count]
+
+
+def make_queue(folder: Path, workflow: str, memes: list[StarterMeme]) -> Path:
+    (folder / "images").mkdir(parents=True)
+    items = []
+    for meme in memes:
+        shutil.copy(image_path(meme.id), folder / "images" / meme.file)
+        hidden: dict[str, JsonValue] = {
+            "text": meme.text,
+            "language": meme.language,
+            "description": meme.description,
+            "meaning": meme.meaning,
+        }
+        items.append(
+            QueueItem(id=meme.id, group=meme.id, images=[f"images/{meme.file}"], hidden=hidden)
+        )
+    write_queue(folder, QueueCard(title="Test queue", workflow=workflow, warning="Rude."), items)
+    return folder
+
+
+def judge(
+    folder: Path,
+    workflow: str,
+    values: Mapping[str, dict[str, JsonValue]],
+    dropped: frozenset[str] = frozenset(),
+) -> None:
+    """Three people who agree on everything."""
+    write_verdicts(
+        folder / "verdicts.jsonl",
+        [
+            Verdict(
+                item=name,
+                group=name,
+                workflow=workflow,
+                kept=name not in dropped,
+                values=own,
+                reason="not understood" if name in dropped else "",
+                votes=[Vote(person=f"p{n}", stage="label", values=own) for n in (1, 2, 3)],
+            )
+            for name, own in values.items()
+        ],
+    )

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import f1_score
+
+from memantics.core.errors import InputError
+from memantics.detector import calibration
+from memantics.detector.kernel import MOST, Kernel, Rows, make_gram, score, solve
+from memantics.detector.scorers import KernelScorer, unfold
+
+
+def make_rows(count: int = 60, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    sparse = csr_matrix(np.abs(rng.normal(size=(count, 12))).astype(np.float32) * 0.2)
+    return Rows(sparse, rng.normal(size=(count, 3)).astype(np.float32) * 0.2)
+
+
+def make_targets(rows: Rows) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    table = np.asarray(rows.sparse.todense())
+    signs = np.sign(np.stack([table[:, 0] - table[:, 1], rows.dense[:, 0]], axis=1))
+    return np.ascontiguousarray(signs.astype(np.float32))
+
+
+def test_held_out_scores_are_those_of_fitting_again() -> None:
+    rows, kernel = make_rows(), Kernel(2)
+    targets = make_targets(rows)
+    weights = np.linspace(0.5, 2, len(rows)).astype(np.float32)
+    groups = np.arange(len(rows)) % 5
+    solved = solve(make_gram(rows, kernel), targets, weights, 0.3, groups)
+    for group in range(5):
+        kept, out = np.flatnonzero(groups != group), np.flatnonzero(groups == group)
+        inside = rows.take(kept)
+        again = solve(
+            make_gram(inside, kernel), targets[kept], weights[kept], 0.3, np.arange(len(kept))
+        )
+        expected = score(rows.take(out), inside, kernel, again.duals)
+        assert np.allclose(solved.held_out[out], expected, atol=2e-4)
+
+
+def test_the_solution_is_kernel_ridge() -> None:
+    rows, kernel = make_rows(), Kernel(2)
+    targets = make_targets(rows)
+    gram = make_gram(rows, kernel)
+    other = KernelRidge(alpha=0.3, kernel="precomputed").fit(gram, targets)
+    expected = other.predict(gram)
+    ones = np.ones(len(rows), np.float32)
+    solved = solve(gram.copy(), targets, ones, 0.3, np.arange(len(rows)))
+    assert np.allclose(score(rows, rows, kernel, solved.duals), expected, atol=1e-3)
+
+
+def test_a_kernel_of_degree_one_unfolds_to_weights() -> None:
+    rows, kernel = make_rows(), Kernel(1)
+    solved = solve(
+        make_gram(rows, kernel), make_targets(rows), np.ones(len(rows), np.float32), 1.0,
+        np.arange(len(rows)),
+    )  # fmt: skip
+    folded = score(rows, rows, kernel, solved.duals)
+    assert np.allclose(unfold(rows, solved.duals, 0.2).score(rows), folded, atol=1e-4)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_contributions_add_up_to_the_score(degree: int) -> None:
+    rows, kernel = make_rows(), Kernel(degree)
+    solved = solve(
+        make_gram(rows, kernel), make_targets(rows), np.ones(len(rows), np.float32), 1.0,
+        np.arange(len(rows)),
+    )  # fmt: skip
+    scorer = KernelScorer(rows, kernel, solved.duals)
+    mix = np.array([0.7, -0.4], np.float32)
+    one = rows.take(np.array([4]))
+    nothing = Rows(one.sparse * 0, one.dense * 0)
+    sparse, dense = scorer.attribute(one, mix)
+    moved = float((scorer.score(one) - scorer.score(nothing))[0] @ mix)
+    assert float(sparse.sum() + dense.sum()) == pytest.approx(moved, abs=1e-4)
+
+
+def test_a_row_does_not_depend_on_its_neighbours() -> None:
+    rows, kernel = make_rows(300), Kernel(2)
+    duals = np.random.default_rng(3).normal(size=(300, 2)).astype(np.float32)
+    together = score(rows, rows, kernel, duals)
+    alone = np.vstack([score(rows.take(np.array([i])), rows, kernel, duals) for i in range(300)])
+    assert np.array_equal(together, alone)
+
+
+def test_too_many_examples_are_refused_before_memory_is_taken() -> None:
+    rows = Rows(csr_matrix((MOST + 1, 2), dtype=np.float32), np.zeros((MOST + 1, 0), np.float32))
+    with pytest.raises(InputError, match="preset linear"):
+        make_gram(rows, Kernel(2))
+
+
+def test_the_threshold_is_the_best_one() -> None:
+    rng = np.random.default_rng(0)
+    truth = (rng.random(400) < 0.3).astype(np.int64)
+    chances = np.clip(0.3 * truth + rng.random(400) * 0.7, 0, 1)
+    best = calibration.choose_threshold(chances, truth)
+
+    def figure(threshold: float) -> float:
+        return float(f1_score(truth, chances > threshold, average="macro"))
+
+    assert figure(best) >= max(figure(t) for t in np.linspace(0, 1, 201)) - 1e-9
+
+
+def test_macro_f1_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    truth, said = rng.integers(0, 5, 300), rng.integers(0, 5, 300)
+    own = calibration.macro_f1(truth, said, 5)
+    assert own == pytest.approx(f1_score(truth, said, average="macro"))
+
+
+def test_biases_raise_macro_f1_on_rare_classes() -> None:
+    rng = np.random.default_rng(2)
+    truth = np.where(rng.random(600) < 0.1, 1, 0)
+    logits = np.stack([np.ones(600), truth * 1.0 + rng.normal(size=600) * 0.3 - 0.2], axis=1)
+    biases = calibration.choose_biases(logits, truth)
+    plain = calibration.macro_f1(truth, logits.argmax(axis=1), 2)
+    assert biases[0] == 0
+    assert calibration.macro_f1(truth, (logits + biases).argmax(axis=1), 2) > plain
+
+
+def test_chances_are_calibrated() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(4000, 1))
+    truth = (rng.random(4000) < 1 / (1 + np.exp(-2 * scores[:, 0]))).astype(np.int64)
+    softmax = calibration.fit_softmax(scores, truth, 2)
+    chances = softmax.probabilities(scores)[:, 1]
+    points = calibration.reliability(chances.tolist(), truth.tolist())
+    assert calibration.calibration_error(points) < 0.03

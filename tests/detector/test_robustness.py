@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memantics.core.errors import InputError
+from memantics.detector.card import SAMPLE_LIMIT, format_card, make_card, write_card
+from memantics.detector.evaluation import evaluate
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.fast import FastDetector, fit, train
+from memantics.detector.presets import find_preset
+from memantics.detector.robustness import (
+    add_emoji,
+    augment,
+    measure_evasion,
+    measure_leakage,
+    pick_targets,
+    space_out,
+    spell_out,
+    swap_homophones,
+)
+from memantics.detector.screening import SAMPLE_NOTE, open_screener, screen
+from memantics.detector.storage import save
+from tests.detector.samples import make_examples
+
+
+@pytest.fixture(scope="module")
+def trained() -> FastDetector:
+    return train(make_examples(), find_preset("ridge"))
+
+
+def test_disguises_change_the_targets_only() -> None:
+    text = "我买苦瓜回家"
+    assert spell_out(text, ["苦", "瓜"], 0) == "我买kugua回家"
+    assert space_out(text, ["苦"], 0) == "我买 苦 瓜回家"
+    assert [c for c in add_emoji(text, ["苦"], 0) if c in text] == list(text)
+    swapped = swap_homophones(text, ["苦"], 0)
+    assert swapped != text
+    assert swapped.replace(swapped[2], "苦") == text
+
+
+def test_the_targets_are_what_speaks_for_harm(trained: FastDetector) -> None:
+    bitter = next(e for e in make_examples() if e.type == "targeted")
+    assert {"苦", "瓜"} & set(pick_targets(trained, bitter, None)[:2])
+
+
+def test_disguises_lower_recall_where_only_the_text_speaks(trained: FastDetector) -> None:
+    bare = [replace(e, text_caption="", image_caption="") for e in make_examples(60, seed=8)]
+    found = {own.attack: own for own in measure_evasion(trained, bare, most=20)}
+    assert found["none"].recall > 0.9
+    assert found["pinyin letters"].recall < found["none"].recall
+    assert found["homophones"].recall < found["none"].recall
+    with pytest.raises(InputError, match="no harmful meme"):
+        measure_evasion(trained, [Example("1", "hi", label=0)])
+
+
+def test_augmentation_gives_recall_back() -> None:
+    bare = [replace(e, text_caption="", image_caption="") for e in make_examples(200)]
+    plain = train(bare, find_preset("ridge"))
+    taught = train(augment(bare, 1.0), find_preset("ridge"))
+    unseen = [replace(e, text_caption="") for e in make_examples(120, seed=8)]
+    before, after = (
+        {own.attack: own.recall for own in measure_evasion(model, unseen, most=40)}
+        for model in (plain, taught)
+    )
+    assert after["pinyin letters"] > before["pinyin letters"]
+
+
+def test_augmented_copies_keep_their_labels() -> None:
+    examples = make_examples(40)
+    grown = augment(examples, 0.5)
+    assert grown[:40] == examples
+    assert len(grown) == 60
+    by_id = {e.id: e for e in examples}
+    for copy in grown[40:]:
+        assert copy.label == by_id[copy.id.split("~")[0]].label
+    assert augment(examples, 0.5) == grown
+
+
+def test_near_duplicates_are_counted_between_folds_and_against_training() -> None:
+    examples = make_examples(20)
+    twin = replace(examples[3], id="99", text=examples[3].text + "！")
+    said = fit(make_examples(40), find_preset("ridge")).detector.predict([*examples, twin])
+    found = measure_leakage([*examples, twin], said, folds=[i % 2 for i in range(21)])
+    assert found.duplicates == 2
+    assert found.count == 21
+    seen = measure_leakage([twin], said[-1:], seen=[e.text for e in examples])
+    assert seen.duplicates == 1
+    assert seen.clean is None
+
+
+def sample() -> Loaded:
+    return Loaded("toy", tuple(make_examples(60)), licence="CC0-1.0", checksum="c", sample=True)
+
+
+def test_screening_without_a_file_trains_once_and_says_so() -> None:
+    calls = []
+
+    def read() -> Loaded:
+        calls.append(1)
+        return sample()
+
+    first = screen(["今天买苦瓜"], None, read)[0]
+    second = screen(["今天买苦瓜"], None, read)[0]
+    assert first == second
+    assert first.sample
+    assert first.note == SAMPLE_NOTE
+    assert first.detector == "starter sample"
+    assert first.reasons
+
+
+def test_screening_with_a_file_uses_it(trained: FastDetector, tmp_path: Path) -> None:
+    save(trained, tmp_path / "own.zip", {})
+    screener = open_screener(tmp_path / "own.zip", sample)
+    bitter = next(e for e in make_examples(seed=5) if e.label)
+    verdict = screener.screen([bitter])[0]
+    assert verdict.harmful
+    assert not verdict.sample
+    assert verdict.note == ""
+    assert verdict.detector == "own.zip"
+    with pytest.raises(InputError, match="no text to judge by"):
+        screener.screen([Example("e", " ")])
+
+
+def test_the_card_says_data_licence_selection_figures_and_limits(tmp_path: Path) -> None:
+    loaded = replace(sample(), name="toy | `x`\n# y")
+    trained = fit(loaded.examples, find_preset("fast"))
+    card = make_card(
+        trained.detector, loaded, evaluate(loaded.examples, trained.held_out), "n", sample=True
+    )
+    text = format_card(card)
+    for part in ("CC0-1.0", "60, ", "threshold", "macro_f1", SAMPLE_LIMIT, "no test data"):
+        assert part in text
+    assert "# y" not in text
+    pages = write_card(card, tmp_path / "m.zip")
+    assert [page.name for page in pages] == ["m.card.md", "m.card.json"]

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.fast import train
+from memantics.detector.presets import find_preset
+from memantics.detector.storage import is_fast, load, load_card, save
+from tests.detector.samples import make_examples
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "detector.zip"
+    save(train(make_examples(80), find_preset("fast")), path, {"checksum": "abc"})
+    return path
+
+
+@pytest.mark.parametrize("preset", ["fast", "ridge", "linear"])
+def test_the_same_digits_after_save_and_load(preset: str, tmp_path: Path) -> None:
+    detector = train(make_examples(80), find_preset(preset))
+    save(detector, tmp_path / "a.zip")
+    again = load(tmp_path / "a.zip")
+    unseen = make_examples(50, seed=3)
+    assert again.predict(unseen) == detector.predict(unseen)
+    assert again.settings == detector.settings
+    save(again, tmp_path / "b.zip")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_the_card_travels_along(stored: Path) -> None:
+    assert load_card(stored) == {"checksum": "abc"}
+    assert is_fast(stored)
+    assert not is_fast(stored.parent)
+
+
+def rewrite(source: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """A copy with parts changed or, where ``change`` gives None, left out."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            body = change(name, old.read(name))
+            if body is not None:
+                new.writestr(name, body)
+    return target
+
+
+def test_a_tampered_part_is_refused(stored: Path, tmp_path: Path) -> None:
+    def nudge(name: str, body: bytes) -> bytes:
+        return body[:-1] + bytes([body[-1] ^ 1]) if name == "duals.npy" else body
+
+    with pytest.raises(InputError, match=r"part duals.npy was changed.*train it again"):
+        load(rewrite(stored, tmp_path / "t.zip", nudge))
+
+
+def test_a_part_that_is_missing_or_new_is_refused(stored: Path, tmp_path: Path) -> None:
+    lost = rewrite(stored, tmp_path / "t.zip", lambda n, b: None if n == "duals.npy" else b)
+    with pytest.raises(InputError, match="parts are missing or were added"):
+        load(lost)
+
+
+def change_manifest(stored: Path, target: Path, **fields: object) -> Path:
+    def change(name: str, body: bytes) -> bytes:
+        if name != "model.json":
+            return body
+        return json.dumps(json.loads(body) | fields).encode()
+
+    return rewrite(stored, target, change)
+
+
+def test_another_version_is_named(stored: Path, tmp_path: Path) -> None:
+    path = change_manifest(stored, tmp_path / "t.zip", version=2)
+    with pytest.raises(InputError, match=r"version 2, and this program reads .* version 1"):
+        load(path)
+    with pytest.raises(InputError, match="another version of this program"):
+        load(change_manifest(stored, tmp_path / "u.zip", novelty=1))
+
+
+def test_settings_that_do_not_fit_are_refused(stored: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="do not fit together"):
+        load(change_manifest(stored, tmp_path / "t.zip", settings={"preset": "fast"}))
+
+
+class Trap:
+    """What a pickle would run when it is loaded."""
+
+    sprung = False
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return setattr, (Trap, "sprung", True)
+
+
+def test_nothing_is_ever_unpickled(stored: Path, tmp_path: Path) -> None:
+    """Not even where the checksums were made to fit."""
+    import hashlib
+
+    file = io.BytesIO()
+    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(stored) as archive:
+        parts = json.loads(archive.read("model.json"))["parts"]
+    parts["biases.npy"] = hashlib.sha256(file.getvalue()).hexdigest()
+    path = change_manifest(stored, tmp_path / "t.zip", parts=parts)
+    path = rewrite(path, tmp_path / "u.zip", lambda n, b: file.getvalue() if n == "biases.npy" else b)
+    with pytest.raises(InputError, match="do not fit together"):
+        load(path)
+    assert not Trap.sprung
+    plain = tmp_path / "p.zip"
+    plain.write_bytes(pickle.dumps({"model": 1}))
+    with pytest.raises(InputError, match="no detector file"):
+        load(plain)
+
+
+def test_cut_off_and_foreign_files_are_refused(stored: Path, tmp_path: Path) -> None:
+    body = stored.read_bytes()
+    for size in (0, 10, len(body) // 2, len(body) - 30):
+        (tmp_path / "cut.zip").write_bytes(body[:size])
+        with pytest.raises(InputError, match="cut.zip"):
+            load(tmp_path / "cut.zip")
+    middle = bytearray(body)
+    middle[len(body) // 2] ^= 0xFF
+    (tmp_path / "bent.zip").write_bytes(bytes(middle))
+    with pytest.raises(InputError, match="bent.zip"):
+        load(tmp_path / "bent.zip")
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as other:
+        other.writestr("hello", "hi")
+    with pytest.raises(InputError, match="a zip file, but no detector"):
+        load(tmp_path / "z.zip")
+    with pytest.raises(InputError, match="no detector at"):
+        load(tmp_path / "absent.zip")
+    with pytest.raises(InputError):
+        load(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_an_error(stored: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be written"):
+        save(load(stored), tmp_path / "file" / "m.zip")
