@@ -30,6 +30,8 @@ CLONES = {
     "ToxiCN_MM": "toxicn_mm",
     "MER-Bench": "mer_bench",
 }
+# What stands in for a user's folder of memes.
+MEMES = ("en-001", "en-005", "en-009", "CN90001", "CN90002", "CN90003")
 SERVER = "http://localhost:8000/v1"
 
 
@@ -49,6 +51,9 @@ def desk(tmp_path: Path) -> Path:
         shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
         (folder / "images").symlink_to(STARTER_IMAGES)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "memes").mkdir()
+    for name in MEMES:
+        shutil.copy(STARTER_IMAGES / f"{name}.png", tmp_path / "memes")
     return tmp_path
 
 

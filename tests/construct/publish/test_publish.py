@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,25 @@ def test_publishing_again_replaces_ones_own(shell: Shell, harms: Path) -> None:
             "publish", str(harms), "--name", "mine", "--licence", "CC0-1.0", "--version", version
         )
     assert '"1.1.0"' in (shell.folder / "published" / "mine" / "card.toml").read_text()
+
+
+READ = """
+import itertools, json, sys
+import mlcroissant
+data = mlcroissant.Dataset("croissant.json")
+assert not data.metadata.issues.errors, data.metadata.issues.errors
+assert not data.metadata.issues.warnings, data.metadata.issues.warnings
+first = next(iter(data.records("memes")))
+labels = list(data.records("labels"))
+print(first["memes/id"].decode(), first["memes/image"].size[0] > 0, len(labels))
+"""
+
+
+def test_croissant_is_read_by_its_own_library(shell: Shell, harms: Path) -> None:
+    shell.done("publish", str(harms), "--name", "office_harm", "--licence", "CC0-1.0")
+    folder = shell.folder / "published" / "office_harm"
+    done = subprocess.run(
+        [sys.executable, "-c", READ], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1:] == ["True", "42"]

@@ -59,6 +59,8 @@ KB_FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".
 IMAGE_FOLDERS = ("img/hateful-memes-img", "images", "benchmark_imgs", "img")
 ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
 Found = TypeVar("Found")
+# The release's words, and those of Chinese questions that are built here.
+NONE_OPTIONS = ("none of the others", "其他都不对")
 _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -209,7 +211,7 @@ def is_none_option(text: str) -> bool:
     >>> is_none_option("none of the others. "), is_none_option("None of them")
     (True, False)
     """
-    return text.strip().rstrip(".").casefold() == "none of the others"
+    return text.strip().rstrip(".。").casefold() in NONE_OPTIONS
 
 
 def fault(question: Question) -> str:

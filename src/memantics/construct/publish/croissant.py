@@ -45,6 +45,7 @@ CONTEXT: dict[str, JsonValue] = {
     "parentField": "cr:parentField",
     "path": "cr:path",
     "personalSensitiveInformation": "cr:personalSensitiveInformation",
+    "rai": "http://mlcommons.org/croissant/RAI/",
     "recordSet": "cr:recordSet",
     "references": "cr:references",
     "regex": "cr:regex",
@@ -74,7 +75,7 @@ def describe_dataset(
         "version": facts.version,
         "datePublished": published,
         "inLanguage": list(facts.languages),
-        "citeAs": facts.citation,
+        "citeAs": facts.citation or f"{facts.title}, version {facts.version}",
         "distribution": [_file(file, root) for file in files],
         "recordSet": [_records(file) for file in files],
     }
