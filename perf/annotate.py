@@ -311,6 +311,7 @@ def kill_in_the_middle(folder: Path, people: list[Person], seconds: float) -> Lo
     """Work while the server dies; what broke off is not an error here, what is lost would be."""
     load = Load()
     with serving("ours", folder) as (process, url):
+        warm_up(url)
 
         async def work() -> None:
             loop = asyncio.get_running_loop()

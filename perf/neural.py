@@ -40,7 +40,7 @@ from memantics.detector.neural.training import Material, Trainer, resolve_precis
 PARTS = ("throughput", "resume", "five", "rotation")
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 # From random weights a small encoder wants a larger rate than a pretrained one.
-SCRATCH = Training(epochs=12, batch=64, rate=4e-4, patience=3, share=0.1)
+SCRATCH = Training(epochs=12, batch=128, rate=5e-4, patience=3, share=0.1)
 
 
 def read_data(path: Path, limit: int = 0) -> Loaded:
@@ -103,7 +103,7 @@ def measure_throughput(data: Loaded, device: str, large: bool, rounds: int) -> d
     return found
 
 
-STEPS = 120
+STEPS = 60
 
 
 def _time(run: Callable[[], None], material: Material, where: Any) -> float:

@@ -262,3 +262,20 @@ def test_answers_are_checked_field_by_field(service: Service, tmp_path: Path) ->
     table = answer_by_number({1: NO | {"type": "offence"}})
     work_through(service, ann, project.id, table)
     assert service.work.open(ann, task.assignment).answer == NO
+
+
+def test_how_long_somebody_has_worked_without_a_pause(
+    sqlite_service: Service, clock: Clock, tmp_path: Path
+) -> None:
+    service = sqlite_service
+    lead, project = open_project(service, tmp_path / "q", "validate", plain_items(6))
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    good = {"question": "yes", "answer": "yes"}
+    for _ in range(4):
+        task = service.work.next(ann, project.id)
+        assert task is not None
+        service.work.submit(ann, task.assignment, good, 0)
+        clock.forward(300)
+    assert round(service.work.standing(ann, project.id).working_minutes) == 20
+    clock.forward(601)
+    assert service.work.standing(ann, project.id).working_minutes == 0

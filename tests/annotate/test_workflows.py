@@ -154,7 +154,8 @@ CORRECT: dict[str, JsonValue] = {"correctness": [4, 5], "completeness": [1, 2]}
 )
 def test_ratings_of_each_element(changed: dict[str, JsonValue], field: str) -> None:
     form = read_workflow("collect-and-edit")
-    fields, state = form.stages[1].fields, {"intents": ["x", "y"]}
+    fields = form.stages[1].fields
+    state: dict[str, JsonValue] = {"intents": ["x", "y"]}
     assert check(form, fields, CORRECT, state=state) == CORRECT
     with pytest.raises(AnswerError) as caught:
         check(form, fields, CORRECT | changed, state=state)

@@ -128,3 +128,19 @@ def test_chances_are_calibrated() -> None:
     chances = softmax.probabilities(scores)[:, 1]
     points = calibration.reliability(chances.tolist(), truth.tolist())
     assert calibration.calibration_error(points) < 0.03
+
+
+def test_evened_out_scores_stay_calibrated_and_keep_their_order() -> None:
+    rng = np.random.default_rng(4)
+    groups = np.repeat(np.arange(4), 1000)
+    truth = (rng.random(4000) < np.array([0.1, 0.2, 0.5, 0.8])[groups]).astype(np.int64)
+    scores = np.stack([truth + rng.normal(size=4000), groups + rng.normal(size=4000)], axis=1)
+    even = calibration.fit_even(scores, truth, groups)
+    chances = even.probabilities(scores)[:, 1]
+    points = calibration.reliability(chances.tolist(), truth.tolist())
+    assert calibration.calibration_error(points) < 0.05
+    plain = calibration.fit_softmax(scores, truth, 2)
+    # What only tells groups apart counts for much less once groups are evened out.
+    share = abs(even.weights[1, 1] / even.weights[0, 1])
+    plain_share = abs(plain.weights[1, 1] / plain.weights[0, 1])
+    assert share < plain_share / 2

@@ -51,9 +51,9 @@ class Exchange:
 
     def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
         """The items of a queue; those that are there already are passed over and named."""
-        card, items = read_queue(folder)
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
+        card, items = read_queue(folder)
         if card.workflow != rights.workflow.name:
             raise NotFound(
                 f"the queue asks for workflow {card.workflow}, the project has"
@@ -101,9 +101,9 @@ class Exchange:
         self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
     ) -> Imported:
         """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
-        incoming = read_tasks(text, images)
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
+        incoming = read_tasks(text, images)
         for row, one in enumerate(incoming, 1):
             check_item(rights, one.item, "tasks", row)
         pairs = [(one.item, one.images) for one in incoming]

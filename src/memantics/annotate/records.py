@@ -173,7 +173,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a person stands in a project; ``pace`` is their median seconds an item."""
+    """Where a person stands in a project; ``pace`` is their median seconds an item.
+
+    ``working_minutes`` is how long they have been at it without a pause of ten minutes: time for
+    a break when it passes ``break_minutes`` (0: they want no reminder).
+    """
 
     done: int
     today: int
@@ -187,6 +191,7 @@ class Standing:
     training_done: int
     training_size: int
     break_minutes: int
+    working_minutes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

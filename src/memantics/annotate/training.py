@@ -30,7 +30,7 @@ _ANSWERS = Statement(
     " AND s.state = 'done' ORDER BY s.submitted_at, s.id"
 )
 _HELD = Statement(
-    "SELECT 1 FROM seats WHERE user_id = :user AND project_id = :project"
+    "SELECT 1 AS held FROM seats WHERE user_id = :user AND project_id = :project"
     " AND training_round = :round AND state = 'leased'"
 )
 _ROUND = Statement(

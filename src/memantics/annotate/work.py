@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.answers import Answers
-from memantics.annotate.base import Ground, Rights, load_optional, read_rights
+from memantics.annotate.base import DAY, Ground, Rights, load_optional, read_rights
 from memantics.annotate.errors import ConsentMissing, Forbidden, Values
 from memantics.annotate.leasing import Leasing, count_seen, expose, find_lease, stages_for
 from memantics.annotate.records import Actor, Done, Saved, Standing, Task
@@ -18,6 +18,7 @@ from memantics.annotate.tasks import Place, make_place, make_task
 from memantics.annotate.training import next_training_seat, rules_for, training_counts
 from memantics.annotate.workflow import Words
 
+_PAUSE = 600
 _PLACE = Statement(
     "SELECT s.id AS seat_id, s.stage, s.seat, s.state AS seat_state, s.user_id, s.lease_until,"
     " s.version, s.answer, s.submitted_at, s.training_round AS seat_round,"
@@ -50,6 +51,10 @@ _DONE = Statement(
 _PACE = Statement(
     "SELECT seconds FROM seats WHERE user_id = :user AND project_id = :project"
     " AND seconds IS NOT NULL ORDER BY submitted_at DESC LIMIT 50"
+)
+_TIMES = Statement(
+    "SELECT submitted_at FROM seats WHERE user_id = :user AND project_id = :project"
+    " AND submitted_at > :since ORDER BY submitted_at DESC"
 )
 _OPEN = Statement(
     "SELECT stage, COUNT(*) AS seats FROM seats WHERE project_id = :project AND state = 'open'"
@@ -164,6 +169,7 @@ class Work:
                 training_done=trained[0],
                 training_size=trained[1],
                 break_minutes=rights.settings.break_minutes if pause is None else pause,
+                working_minutes=self._working_minutes(connection, actor, project),
             )
 
     def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
@@ -178,6 +184,16 @@ class Work:
                 (stages[place].id, stages[place].title, waiting.get(place, 0))
                 for place in sorted(stages_for(rights))
             )
+
+    def _working_minutes(self, connection: Connection, actor: Actor, project: int) -> float:
+        now = self._ground.clock()
+        key = {"user": actor.id, "project": project, "since": now - DAY}
+        begun = now
+        for row in _TIMES.all(connection, key):
+            if begun - row.submitted_at > _PAUSE:
+                break
+            begun = row.submitted_at
+        return (now - begun) / 60
 
     def _open_stages(self, rights: Rights, stage: str | None) -> list[int]:
         stages = stages_for(rights)

@@ -17,6 +17,7 @@ from memantics.cli import (
     build_captions,
     build_chats,
     build_intents,
+    build_questions,
     collect,
     comparison,
     data,
@@ -28,6 +29,7 @@ from memantics.cli import (
     models,
     publish,
     pun,
+    reappraise,
 )
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
@@ -38,6 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+build.app.command("questions")(build_questions.make_questions)
 build.app.command("captions")(build_captions.build_captions)
 build.app.command("intents")(build_intents.build_intents)
 build.app.command("chats")(build_chats.make_chats)
@@ -57,6 +60,7 @@ app.command("audit")(audit.audit_benchmark)
 app.command("export-inspect")(inspection.export)
 app.command("humans")(humans.export_humans)
 app.command("pun")(pun.read_puns)
+app.command("reappraise")(reappraise.reappraise)
 app.command("publish")(publish.publish)
 
 

@@ -98,7 +98,10 @@ def _check_name(name: str, folder: Path) -> None:
 def _audit(name: str) -> Section:
     found = audit_data(name)
     rows = [
-        (f"{own.title} ({own.task})" if own.task else own.title, f"{own.verdict}: {own.meaning}")
+        # A family's own checks name the family's task.
+        (f"{own.title} ({name}/{own.task.partition('/')[2]})", f"{own.verdict}: {own.meaning}")
+        if own.task
+        else (own.title, f"{own.verdict}: {own.meaning}")
         for own in found.findings
     ]
     rows += [(f"not checked: {own.check}", own.reason) for own in found.gaps]

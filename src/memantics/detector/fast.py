@@ -14,6 +14,7 @@ from memantics.detector.calibration import (
     Softmax,
     choose_biases,
     choose_threshold,
+    fit_even,
     fit_softmax,
     macro_f1,
 )
@@ -34,7 +35,7 @@ from memantics.detector.presets import FastSettings
 from memantics.detector.scorers import KernelScorer, Scorer, fit_svm, to_rows, unfold
 
 Ints = NDArray[np.int64]
-_FEWEST = 20
+_FEWEST = 10
 _CONSTANT = 0.2
 
 
@@ -206,7 +207,7 @@ def fit(
         extractor=extractor,
         heads=targets.heads,
         scorer=fitted.scorer,
-        decision=fit_decision(table, examples, targets.heads, settings),
+        decision=fit_decision(table, examples, targets.heads, groups, settings),
         ridge=fitted.ridge,
         examples=len(examples),
         embedder=embedder.version if embedder is not None and _embeds(settings) else "",
@@ -243,7 +244,7 @@ def _fit(
                 if settings.kernel.degree == 1
                 else KernelScorer(rows, settings.kernel, solved.duals)
             )
-        figure = _rate(add_margin(targets.heads, held_out), labels)
+        figure = _rate(add_margin(targets.heads, held_out), labels, groups)
         if best is None or figure > best.figure:
             best = _Fitted(scorer, held_out, ridge, figure)
     if best is None:
@@ -251,18 +252,22 @@ def _fit(
     return best
 
 
-def _rate(table: Floats, labels: Ints) -> float:
-    chances = fit_softmax(table, labels, 2).probabilities(table)[:, 1]
+def _rate(table: Floats, labels: Ints, groups: Ints) -> float:
+    chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
     said = (chances > choose_threshold(chances, labels)).astype(np.int64)
     return macro_f1(labels, said, 2)
 
 
 def fit_decision(
-    table: Floats, examples: Sequence[Example], heads: Sequence[str], settings: FastSettings
+    table: Floats,
+    examples: Sequence[Example],
+    heads: Sequence[str],
+    groups: Ints,
+    settings: FastSettings,
 ) -> Decision:
     """Calibrate and choose thresholds on scores of held-out examples."""
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
-    harm = fit_softmax(table, labels, 2)
+    harm = fit_even(table, labels, groups)
     threshold = choose_threshold(harm.probabilities(table)[:, 1], labels)
     types = list_types(heads)
     if not types:

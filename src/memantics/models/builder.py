@@ -14,7 +14,8 @@ from pathlib import PurePath
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.records import Image, Request
+from memantics.core.records import Field, Image, Request
+from memantics.models.replies import render_reply
 
 _TEXT = (
     "a quiet small bright old friendly tall round plain busy morning evening picture figure corner "
@@ -35,9 +36,22 @@ def build_reply(request: Request) -> str:
         for part in message.parts
     ]
     seed = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
+    if request.schema is None and request.form.fields:
+        values = {own.name: _choose(own, f"{seed}\0{own.name}") for own in request.form.fields}
+        return render_reply(request.form, values)
     schema = dict(request.schema or _NO_SCHEMA)
     value = _Generator(schema, _find_words(texts), seed).make(schema, "reply", 0)
     return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _choose(field: Field, seed: str) -> JsonValue:
+    """A value for a field of a form."""
+    number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
+    if field.options:
+        return field.options[number % len(field.options)].key
+    if field.kind == "integer":
+        return field.low + number % max(1, field.high - field.low + 1)
+    return number % 2 == 0 if field.kind == "boolean" else _WORDS[number % len(_WORDS)]
 
 
 def _find_words(texts: Sequence[str]) -> list[str]:
@@ -117,7 +131,12 @@ class _Generator:
         usual = 1 if self._draw(f"{place}?", 8) else 0
         low, high = _bound(schema, "minItems", usual), _bound(schema, "maxItems", 3)
         count = low + self._draw(f"{place}#", min(high, low + 2) - low + 1) if low else 0
-        made = [self.make(schema.get("items", {}), f"{place}.{n}", depth + 1) for n in range(count)]
+        items = schema.get("items", {})
+        made = [self.make(items, f"{place}.{n}", depth + 1) for n in range(count)]
+        listed = items.get("enum") if isinstance(items, dict) else None
+        if isinstance(listed, list) and listed and made:
+            # Of names to choose from, those who list them put the one that matters first.
+            made[0] = listed[0]
         # Lists of references read better without repetitions, and some schemas forbid them.
         seen = {orjson.dumps(value): value for value in made}
         return list(seen.values()) if len(seen) >= low else made

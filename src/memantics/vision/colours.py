@@ -42,7 +42,7 @@ def tell_colours(
         i
         for i in main
         if not any(_is_soft_edge(colours[i], colours[j], ground) for j in main)
-        and float(np.linalg.norm(np.subtract(colours[i], ground))) > 26
+        and int(np.abs(np.subtract(colours[i], ground)).max()) > 12
     ] or main
     deepest = max(whole, key=lambda i: float(depths[i]))
     if shade is not None:

@@ -72,8 +72,8 @@ def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> I
     )
     crop = pixels[frame[1] : frame[3], frame[0] : frame[2]]
     inside, around = _mark(crop.shape[:2], frame, block, zone), _mark_around(frame, zone, others)
-    lines_read = [(line.text, _shift(line.box, frame)) for line in block.lines]
-    whole, shade = find_letters(crop, inside, around, () if block.vertical else lines_read)
+    pieces = [(text, _shift(box, frame)) for text, box in _list_pieces(block)]
+    whole, shade = find_letters(crop, inside, around, pieces)
     x, y = zone[0] - frame[0], zone[1] - frame[1]
     own = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
@@ -103,6 +103,22 @@ def _space(text: str, body: Mask, box: PixelBox) -> str:
         return text
     part = body[max(0, box[1]) : box[3], max(0, box[0]) : box[2]]
     return part_words(text, part.sum(axis=0).astype(np.float64))
+
+
+def _list_pieces(block: Block) -> list[tuple[str, PixelBox]]:
+    """Texts with their boxes: whole lines, or characters where they run downwards."""
+    if not block.vertical:
+        return [(line.text, line.box) for line in block.lines]
+    pieces = []
+    for line in block.lines:
+        signs = line.text.replace(" ", "")
+        left, top, right, bottom = line.box
+        step = (bottom - top) / max(1, len(signs))
+        pieces += [
+            (sign, (left, round(top + i * step), right, round(top + (i + 1) * step)))
+            for i, sign in enumerate(signs)
+        ]
+    return pieces
 
 
 def _shift(box: PixelBox, frame: PixelBox) -> PixelBox:

@@ -32,8 +32,8 @@ class Caption:
 
     @property
     def budget(self) -> int:
-        """About how many characters its place holds; the old text fits in any case."""
-        return max(len(self.text), count_fitting(self.lettering, self.ink.box))
+        """About how many characters its place holds; the old text and one more fit always."""
+        return max(len(self.text) + 1, count_fitting(self.lettering, self.ink.box))
 
 
 @dataclass(frozen=True, slots=True)

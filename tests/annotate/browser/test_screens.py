@@ -134,6 +134,7 @@ def test_every_page_fits_a_phone_and_has_names_for_everything(
     project = service.exchange.open_queue(lead, queue).id
     service.projects.set_roles(lead, project, lead.id, ["lead", "annotator", "adjudicator"])
     service.projects.consent(lead, project)
+    service.accounts.invite(lead, project, ["annotator"], note="for somebody with a long name")
     chosen = "zh" if language == "zh" else "en"
     service.accounts.set_preferences(lead, Preferences(language=chosen))  # type: ignore[arg-type]
     phone = local_site.user("lead", width=360)

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -17,8 +18,9 @@ from memantics.annotate.web import language
 from memantics.annotate.web.language import LANGUAGES, read_catalogue
 from memantics.annotate.web.logs import JsonLines, note_failure
 from memantics.annotate.workflow import Settings
+from tests.annotate.team import Clock
 from tests.annotate.web.queues import make_queue, questions
-from tests.annotate.web.visitors import PASSWORD, Office, Visitor
+from tests.annotate.web.visitors import PASSWORD, Office, Visitor, make_office, open_quick
 
 WEB = Path(language.__file__).parent
 HARMLESS = {"version": "0", "project": "1", "k-harmful": "choice", "f-harmful": "no"}
@@ -157,6 +159,54 @@ def test_the_same_answer_sent_twice_is_saved_once(office: Office, tmp_path: Path
     assert [ann.post(place, HARMLESS).status_code for _ in range(2)] == [303, 303]
     history = office.service.lead.items(office.lead, project, limit=1, offset=0)[0].history
     assert len(history) == 1
+
+
+def test_three_people_saving_at_once_keep_all_answers(office: Office, tmp_path: Path) -> None:
+    """The tool that this one replaces kept 1 of 180."""
+    project = open_project(office, tmp_path, "label-by-vote", 60)
+    names = ("ann", "rob", "cy")
+    for name in names:
+        office.hire(name, project, "annotator")
+
+    def work(name: str) -> list[int]:
+        visitor = office.visitor(name)
+        token = visitor.token()
+        answers = []
+        for _ in range(60):
+            place = take(visitor, project)
+            answers.append(visitor.client.post(place, data=HARMLESS | {"token": token}).status_code)
+        return answers
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, names)) == [[303] * 60] * 3
+    items = office.service.lead.items(office.lead, project, limit=100, offset=0)
+    assert sum(len(item.history) for item in items) == 180
+    assert all(len({step.person for step in item.history}) == 3 for item in items)
+
+
+def test_an_item_that_went_on_to_somebody_else_gives_the_text_back(tmp_path: Path) -> None:
+    clock = Clock()
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media", clock)
+    office = make_office(service)
+    project = open_project(office, tmp_path, "validate", 1, shown=questions)
+    office.hire("ann", project, "annotator")
+    office.hire("rob", project, "annotator")
+    ann, rob = office.visitor("ann"), office.visitor("rob")
+    place = take(ann, project)
+    clock.forward(31 * 60)
+    assert take(rob, project) == place
+    form = {"version": "0", "project": "1", "k-unclear": "flag", "f-unclear": "true"}
+    late = ann.post(place, form)
+    assert late.status_code == 409
+    assert "Somebody else has this item now" in late.text
+    assert "I don&#39;t understand this meme" in late.text
+    assert rob.post(place, form | {"f-unclear": ""} | questions_yes()).status_code == 303
+    service.close()
+
+
+def questions_yes() -> dict[str, str]:
+    names = ("knowledge", "question", "answer")
+    return {f"k-{name}": "choice" for name in names} | {f"f-{name}": "yes" for name in names}
 
 
 def test_undo_and_back_to_the_last_item(office: Office, tmp_path: Path) -> None:

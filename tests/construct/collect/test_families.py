@@ -69,10 +69,10 @@ def test_the_same_bytes_are_a_copy_even_where_nothing_was_read_alike() -> None:
     assert kin["b"].original == "a"
 
 
-def test_thousands_of_images_with_one_hash_are_no_problem() -> None:
+def test_many_images_with_one_hash_are_no_problem() -> None:
     rng = random.Random(1)
-    faces = [face(str(n), f"caption number {n} of many", 0) for n in range(600)]
-    faces += [face(f"r{n}", "x", rng.getrandbits(64)) for n in range(6000)]
+    faces = [face(str(n), f"caption number {n} of many", 0) for n in range(150)]
+    faces += [face(f"r{n}", "x", rng.getrandbits(64)) for n in range(2000)]
     kin = find_kin(faces)
-    assert sum(own.family == "0" for own in kin.values()) >= 600
+    assert sum(own.family == "0" for own in kin.values()) >= 150
     assert not any(own.original for name, own in kin.items() if not name.startswith("r"))

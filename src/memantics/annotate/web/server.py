@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 
 import uvicorn
 
 from memantics.annotate.service import Service
 from memantics.annotate.web.app import make_app
-from memantics.annotate.web.logs import start_logs
+from memantics.annotate.web.logs import note, start_logs
 from memantics.annotate.web.settings import WebSettings
 from memantics.core.errors import InputError
 
@@ -48,4 +49,12 @@ def serve(service: Service, settings: WebSettings, taken: socket.socket) -> None
         timeout_keep_alive=30,
         backlog=BACKLOG,
     )
+    # The server takes these signals while it runs, ends, and raises them again: what was opened
+    # around it must then still be closed in order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _note_signal)
     uvicorn.Server(config).run(sockets=[taken])
+
+
+def _note_signal(number: int, _frame: object) -> None:
+    note("signal", name=signal.Signals(number).name)

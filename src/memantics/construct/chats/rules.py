@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 
 from memantics.construct.chats.records import Said, Subject, Turn
@@ -133,7 +134,7 @@ def find_leak(secret: str, text: str) -> str:
         return ""
     match = difflib.SequenceMatcher(None, own, other, autojunk=False).find_longest_match()
     # Of two or three pieces all must be there: a single common word is no secret.
-    needed = len(own) if len(own) <= 3 else max(3, round(_LEAK * len(own)))
+    needed = len(own) if len(own) <= 3 else max(3, ceil(_LEAK * len(own)))
     if match.size < needed or (joint and len(own) == 1 and len(own[0]) < 4):
         return ""
     return joint.join(own[match.a : match.a + match.size])

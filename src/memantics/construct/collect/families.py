@@ -135,6 +135,8 @@ def _same_words(one: list[str], other: list[str]) -> bool:
     ]
     for _, a, b, c, d in changes:
         pair = "".join(one[a:b]), "".join(other[c:d])
+        if any(char.isdigit() for word in pair for char in word):
+            return False  # another number is another meme, however alike they look
         if difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() < _ALIKE:
             return False
     return len(changes) <= 2

@@ -250,6 +250,7 @@ def _make_line(own: Kept, image: str) -> dict[str, JsonValue]:
             "text": "given" if own.entry.text else "read",
             "language": "given" if own.entry.language else "guessed",
             "told_by": own.guess.method,
+            "refused": own.entry.refused,
             "certainty": own.look.certainty,
             "covered": own.look.covered,
             "variety": own.look.variety,

@@ -75,7 +75,7 @@ def _read_lines(folder: Path) -> Iterator[Entry]:
                 for k, v in fields.items()
                 if k not in (*_MADE, "id", "image", "text", "language")
             },
-            refused=not own.kept and not ours,
+            refused=bool(ours.get("refused")) if ours else not own.kept,
         )
 
 

@@ -8,12 +8,14 @@ from memantics.construct.publish.family import Writer
 from memantics.construct.publish.harms import write_harms
 from memantics.construct.publish.intents import write_intents
 from memantics.construct.publish.puns import write_puns
+from memantics.construct.publish.questions import write_questions
 from memantics.core.errors import UnknownName
 
 WRITERS: Mapping[str, Writer] = {
     "collect-and-edit": write_intents,
     "label-by-vote": write_harms,
     "pun-form": write_puns,
+    "validate": write_questions,
 }
 
 

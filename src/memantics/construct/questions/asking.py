@@ -61,10 +61,10 @@ def list_known(knowledge: Knowledge, focus: str = "") -> tuple[Individual, ...]:
     if focus not in knowledge.by_key:
         return knowledge.individuals[:_MOST_KNOWN]
     own = knowledge.by_key[focus]
-    near = {focus, *(link.target for link in own.relations)}
+    near = {link.target for link in own.relations} - {focus}
     first = [one for one in knowledge.individuals if one.key in near]
-    rest = [one for one in knowledge.individuals if one.key not in near]
-    return tuple([*first, *rest][:_MOST_KNOWN])
+    rest = [one for one in knowledge.individuals if one.key not in near and one is not own]
+    return tuple([own, *first, *rest][:_MOST_KNOWN])
 
 
 def show_known(individuals: Sequence[Individual]) -> str:

@@ -175,9 +175,10 @@ def _trim_solved(state: Levelled, trials: Mapping[str, Trial], settings: Questio
 
 
 def rate_blind(items: Mapping[str, Item], trials: Mapping[str, Trial]) -> float:
-    """The share of blind trials that found the key; no answer is a miss."""
-    tries = [found is True for name in items if name in trials for found in trials[name].blind]
-    return sum(tries) / len(tries) if tries else CHANCE
+    """The share of answered blind trials that found the key."""
+    tries = [found for name in items if name in trials for found in trials[name].blind]
+    answered = [found for found in tries if found is not None]
+    return sum(answered) / len(answered) if answered else CHANCE
 
 
 def _drop(state: Levelled, item: Item, stage: str, reason: str) -> None:

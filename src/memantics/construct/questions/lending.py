@@ -11,7 +11,7 @@ from memantics.construct.questions.assembly import Item
 from memantics.construct.questions.critic import find_support
 from memantics.construct.questions.records import Choice
 from memantics.construct.questions.slots import draw
-from memantics.construct.questions.wording import alike, content
+from memantics.construct.questions.wording import alike, content, fold
 
 _MOST_USES = 4
 _COMMON = 0.02
@@ -22,6 +22,11 @@ class _Offer:
     text: str
     origin: str
     meme: str
+
+    @property
+    def name(self) -> str:
+        """What is counted: memes may share a text."""
+        return fold(self.text)
 
 
 class Pool:
@@ -51,22 +56,20 @@ class Pool:
             offer
             for offer in self._offers.get(item.slot.dimension, ())
             if offer.meme != item.slot.meme
-            and self._uses[offer.origin] < _MOST_USES
+            and self._uses[offer.name] < _MOST_USES
             and fits(offer.text)
         ]
-        offers.sort(
-            key=lambda o: (self._uses[o.origin], draw(2**60, self._seed, item.id, o.origin))
-        )
+        offers.sort(key=lambda o: (self._uses[o.name], draw(2**60, self._seed, item.id, o.origin)))
         for offer in offers:
             if self._suits(item, old, offer.text):
-                self._uses[offer.origin] += 1
+                self._uses[offer.name] += 1
                 return Choice(offer.text, "borrowed", offer.origin)
         return None
 
     def take_back(self, choice: Choice) -> None:
         """An option that is no longer used may be lent again."""
         if choice.origin:
-            self._uses[choice.origin] -= 1
+            self._uses[fold(choice.text)] -= 1
 
     def _suits(self, item: Item, old: Choice, text: str) -> bool:
         """Whether a text is wrong here, as far as words and graph can tell, and new."""

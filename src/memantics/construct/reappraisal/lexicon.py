@@ -44,6 +44,14 @@ class Lexicon:
         """
         return self.pattern.sub(self._exchange, text)
 
+    def drop(self, text: str) -> str:
+        """A text without the words that carry its feeling.
+
+        >>> read_lexicon("en").drop("my awkward potato")
+        'my   potato'
+        """
+        return self.pattern.sub(" ", text)
+
     def _exchange(self, match: re.Match[str]) -> str:
         old = match.group()
         new = self.words[" ".join(old.casefold().replace("’", "'").split())]

@@ -26,6 +26,7 @@ from memantics.construct.reappraisal.stages import Subject
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.step import Taken
+from memantics.vision.captions import has_chinese
 from memantics.vision.page import Caption, Page
 from memantics.vision.typesetting import fit_text
 
@@ -94,7 +95,7 @@ def make_plan(page: Page, target: Target) -> Plan:
     old = [caption.text for caption in page.captions]
     new = []
     for caption in page.captions:
-        lexicon = read_lexicon("zh" if caption.lettering.face.chinese else "en")
+        lexicon = read_lexicon("zh" if has_chinese(caption.text) else "en")
         said = lexicon.reframe(caption.text)
         new.append(said if _fits(caption, said) else caption.text)
     if old and new == old:
@@ -132,7 +133,7 @@ def _add_ending(page: Page, target: Target, texts: list[str]) -> None:
 def _list_endings(caption: Caption, target: Target) -> list[str]:
     """A caption with each ending, the longest first."""
     text = caption.text.strip()
-    chinese = caption.lettering.face.chinese
+    chinese = has_chinese(text)
     body = text.rstrip(" .。,，;；") if text[-1:] not in "?!？！" else text
     made = []
     for ending in read_lexicon("zh" if chinese else "en").endings[target]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from memantics.construct.reappraisal.lexicon import read_lexicon
 from memantics.construct.reappraisal.motto import find_motto
 from memantics.construct.reappraisal.records import PAIRS, Emotion, Plan
 from memantics.core.errors import InputError
@@ -81,14 +82,16 @@ def _check_words(plan: Plan, page: Page) -> list[str]:
 def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
     """Whether new captions share a word with the old ones; with nothing to keep, they do.
 
-    A word is one that carries meaning in English, a character in Chinese.
+    A word is one that carries meaning in English, a character in Chinese. Words that carry the
+    feeling itself need not stay.
 
     >>> keeps_scenario(["My phone is at one percent"], ["My phone is plugged in"])
     True
     >>> keeps_scenario(["闹钟响了"], ["今天真好"])
     False
     """
-    old = list_words(" ".join(before))
+    said = " ".join(before)
+    old = list_words(read_lexicon("zh" if has_chinese(said) else "en").drop(said))
     return not old or bool(old & list_words(" ".join(after)))
 
 

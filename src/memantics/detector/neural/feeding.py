@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from memantics.detector.neural.packages import get_torch
 from memantics.detector.neural.settings import Weighting
 
 _AHEAD = 4
+_WINDOW = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,54 +90,74 @@ def cut_portions(batch: Places, weights: NDArray[np.float64], count: int) -> lis
 
 
 class Feeder:
-    """Puts portions onto a device. Texts are small and stay there; pixels are fetched ahead."""
+    """Puts portions onto a device, many at once: a small network waits for nothing else.
+
+    Texts are small and lie on the device; a window of portions is gathered there in one go, and
+    each portion is a view of it. Pixels are read from disk ahead of their turn.
+    """
 
     def __init__(
         self, encoded: Encoded, gold: Places, weights: NDArray[np.float64], device: Any
     ) -> None:
         torch = get_torch()
         self._torch, self._encoded, self._device = torch, encoded, device
-        self._gold = torch.from_numpy(gold).to(device)
-        self._weights = torch.from_numpy(weights.astype(np.float32)).to(device)
-        self._ids = self._lengths = None
-        if encoded.ids is not None:
+        self._gold, self._weights = torch.from_numpy(gold).to(device), weights
+        self._ids = self._mask = None
+        if encoded.ids is not None and encoded.lengths is not None:
             self._ids = torch.from_numpy(encoded.ids).to(device)
-            self._lengths = torch.from_numpy(np.asarray(encoded.lengths)).to(device)
-            self._columns = torch.arange(encoded.ids.shape[-1], device=device)
+            lengths = torch.from_numpy(encoded.lengths).to(device)
+            columns = torch.arange(encoded.ids.shape[-1], device=device)
+            self._mask = columns < lengths[..., None]
 
     def feed(self, portions: Iterable[Portion]) -> Iterator[Fed]:
-        """Portions in their order; pixels of the next ones are read meanwhile."""
+        """Portions in their order."""
+        waiting = iter(portions)
+        while window := list(islice(waiting, _WINDOW)):
+            yield from self._feed_window(window)
+
+    def _feed_window(self, window: list[Portion]) -> Iterator[Fed]:
+        rows = self._torch.from_numpy(np.concatenate([p.rows for p in window])).to(self._device)
+        weights = self._torch.from_numpy(self._weigh(window)).to(self._device)
+        gold = self._gold[rows]
+        ids = mask = None
+        if self._ids is not None and self._mask is not None:
+            ids, mask = self._ids[rows].long(), self._mask[rows]
+        start = 0
+        for portion, pixels in self._look_ahead(window):
+            part = slice(start, start + len(portion.rows))
+            start = part.stop
+            texts = (None, None)
+            if ids is not None and mask is not None:
+                longest = fit(self._encoded, portion.rows)
+                texts = ids[part, :, :longest], mask[part, :, :longest]
+            yield Fed((*texts, pixels), gold[part], weights[part])
+
+    def _weigh(self, window: list[Portion]) -> NDArray[np.float32]:
+        """Each row's share of its step's loss; rows that only fill up have none."""
+        shares = []
+        for portion in window:
+            share = self._weights[portion.rows] / portion.total
+            share[portion.live :] = 0
+            shares.append(share)
+        return np.concatenate(shares).astype(np.float32)
+
+    def _look_ahead(self, window: list[Portion]) -> Iterator[tuple[Portion, Any]]:
         if self._encoded.pixels is None:
-            for portion in portions:
-                yield self._place(portion, None)
+            yield from ((portion, None) for portion in window)
             return
         waiting: deque[tuple[Portion, Future[Any]]] = deque()
         with ThreadPoolExecutor(2) as pool:
-            for portion in portions:
+            for portion in window:
                 waiting.append((portion, pool.submit(self._fetch, portion.rows)))
                 if len(waiting) > _AHEAD:
-                    first, pixels = waiting.popleft()
-                    yield self._place(first, pixels.result())
+                    yield self._arrive(*waiting.popleft())
             while waiting:
-                first, pixels = waiting.popleft()
-                yield self._place(first, pixels.result())
+                yield self._arrive(*waiting.popleft())
 
     def _fetch(self, rows: Places) -> Any:
         assert self._encoded.pixels is not None
         found = self._torch.from_numpy(np.array(self._encoded.pixels[rows]))
         return found.pin_memory() if self._device.type == "cuda" else found
 
-    def _place(self, portion: Portion, pixels: Any) -> Fed:
-        rows = self._torch.from_numpy(portion.rows)
-        if self._device.type == "cuda":
-            rows = rows.pin_memory().to(self._device, non_blocking=True)
-            pixels = None if pixels is None else pixels.to(self._device, non_blocking=True)
-        weights = self._weights[rows] / portion.total
-        if portion.live < len(portion.rows):
-            weights[portion.live :] = 0
-        ids = mask = None
-        if self._ids is not None and self._lengths is not None:
-            longest = fit(self._encoded, portion.rows)
-            ids = self._ids[rows, :, :longest].long()
-            mask = self._columns[:longest] < self._lengths[rows][..., None]
-        return Fed((ids, mask, pixels), self._gold[rows], weights)
+    def _arrive(self, portion: Portion, pixels: Future[Any]) -> tuple[Portion, Any]:
+        return portion, pixels.result().to(self._device, non_blocking=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import warnings
+import os
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
@@ -46,13 +46,23 @@ def find_versions() -> dict[str, str]:
     return found
 
 
-def fix_arithmetic(deterministic: bool) -> None:
-    """Ask PyTorch for the same sums in the same order, wherever it has such a kernel.
+def fix_arithmetic(deterministic: bool, strict: bool = True) -> None:
+    """Ask PyTorch for the same sums in the same order.
 
-    Operations that have none only warn, and a warning in the middle of training helps nobody:
-    what the checkpoints promise is measured in docs/research/neural-detector.md.
+    Where an operation has no such kernel PyTorch raises, or only warns without ``strict``; see
+    :func:`lacks_fixed_kernel`.
     """
+    # Read when the first matrix product starts; PyTorch refuses fixed sums without it.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch = get_torch()
-    torch.use_deterministic_algorithms(deterministic, warn_only=True)
-    warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation.*")
+    torch.use_deterministic_algorithms(deterministic, warn_only=not strict)
     torch.backends.cudnn.benchmark = False
+
+
+def lacks_fixed_kernel(error: RuntimeError) -> bool:
+    """Whether PyTorch stopped because it cannot repeat an operation exactly.
+
+    >>> lacks_fixed_kernel(RuntimeError("x does not have a deterministic implementation, but"))
+    True
+    """
+    return "does not have a deterministic implementation" in str(error)

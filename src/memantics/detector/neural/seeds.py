@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import shutil
 import statistics
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -26,12 +27,17 @@ from memantics.detector.neural.backbone import (
     make_scratch,
     open_encoders,
 )
-from memantics.detector.neural.checkpoint import digest, write_whole
+from memantics.detector.neural.checkpoint import Progress, digest, write_whole
 from memantics.detector.neural.encoding import classes_of, encode, gold_places
 from memantics.detector.neural.evaluation import Chances, Figures, ask_network, measure
 from memantics.detector.neural.facts import FACTS, Facts
 from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
+from memantics.detector.neural.packages import (
+    find_versions,
+    fix_arithmetic,
+    get_torch,
+    lacks_fixed_kernel,
+)
 from memantics.detector.neural.parts import Parts, check_parts, hold_out
 from memantics.detector.neural.ranks import (
     Ranks,
@@ -139,8 +145,7 @@ def _train_seed(seed: int, material: Material, plan: Plan, place: _Place, say: S
     torch.manual_seed(seed)
     encoders: Encoders = open_encoders(plan.backbones, plan.shape.length)
     network = build_network(encoders, plan.shape)
-    trainer = Trainer(network, material, seed, place.device, place.ranks)
-    progress = trainer.run(folder / RUNNING, say)
+    progress = _fit(network, material, seed, place, say)
     chances = _ask(network, material, place.device)
     classes = classes_of(plan.shape.target)
     valid = _measure(material, material.parts.valid, chances, classes)
@@ -170,6 +175,19 @@ def _train_seed(seed: int, material: Material, plan: Plan, place: _Place, say: S
         shutil.rmtree(folder / RUNNING, ignore_errors=True)
     wait_for_all(place.ranks)
     return facts
+
+
+def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -> Progress:
+    folder = place.out / f"seed-{seed}" / RUNNING
+    try:
+        return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
+    except RuntimeError as error:
+        if not lacks_fixed_kernel(error):
+            raise
+        say(f"this network cannot be trained twice the same on {place.device}: going on without")
+        fix_arithmetic(material.training.deterministic, strict=False)
+    warnings.filterwarnings("ignore", message=".*deterministic.*")
+    return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
 
 
 def _finished(folder: Path, material: Material, seed: int, say: Say) -> Facts:

@@ -1,0 +1,227 @@
+"""``python -m perf.knowledge [--json] [--repeats N] [DIR]``: is the knowledge store fast enough?
+
+The same 200 Turtle files, one named graph each, are loaded into our store's engine and into
+rdflib, and asked the same query of three patterns; then our import reads, maps and stores them,
+and checks every graph against the shapes. Every contestant runs in its own process, they take
+turns, and the median CPU time counts. Without a folder, the official knowledge bases beside the
+checkout are used, or files of the same shape made from the starter pack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import orjson
+
+from perf.__main__ import Check, say
+
+ROOT = Path(__file__).resolve().parent.parent
+OFFICIAL = ROOT.parent / "shared" / "data" / "mquest" / "kb"
+FILES = 200
+TARGET = 8.0
+SECONDS = 10.0
+NAMESPACES = (
+    "http://example.org/multimodal-taxonomy#",
+    "http://w3c.org/memes-ontology/general#",
+    "urn:memantics:ontology#",
+)
+QUERY = (
+    "SELECT ?g ?label ?element WHERE { VALUES ?relation { "
+    + " ".join(f"<{namespace}hasToxicElement>" for namespace in NAMESPACES)
+    + " } GRAPH ?g { ?t ?relation ?e . "
+    "?t <http://www.w3.org/2000/01/rdf-schema#label> ?label . "
+    "?e <http://www.w3.org/2000/01/rdf-schema#label> ?element } }"
+)
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """CPU seconds by contestant and step, and whether promises were kept."""
+
+    files: int
+    statements: int
+    cpu_s: dict[str, Figures]
+    checks: tuple[Check, ...]
+
+
+def list_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.ttl"))[:FILES]
+
+
+def run_store(folder: Path) -> Figures:
+    """Our engine, files as they are."""
+    from pyoxigraph import NamedNode, RdfFormat, Store
+
+    store = Store()
+    start = time.process_time()
+    for path in list_files(folder):
+        store.load(path=path, format=RdfFormat.TURTLE, to_graph=NamedNode(f"urn:{path.stem}"))
+    loaded = time.process_time()
+    rows = sum(1 for _ in store.query(QUERY))  # type: ignore[union-attr]
+    done = time.process_time()
+    return {
+        "load": loaded - start,
+        "query": done - loaded,
+        "rows": rows,
+        "statements": len(store),
+    }
+
+
+def run_rdflib(folder: Path) -> Figures:
+    """The usual library, files as they are."""
+    import rdflib
+
+    store = rdflib.Dataset()
+    start = time.process_time()
+    for path in list_files(folder):
+        store.graph(rdflib.URIRef(f"urn:{path.stem}")).parse(path, format="turtle")
+    loaded = time.process_time()
+    rows = len(list(store.query(QUERY)))
+    done = time.process_time()
+    return {
+        "load": loaded - start,
+        "query": done - loaded,
+        "rows": rows,
+        "statements": sum(1 for _ in store.quads()),
+    }
+
+
+def run_import(folder: Path) -> Figures:
+    """Our import: read, map, store, count; then the shapes, over all graphs."""
+    from memantics.construct.knowledge.sources import import_path
+    from memantics.construct.knowledge.store import KnowledgeStore
+    from memantics.construct.knowledge.validation import validate
+
+    store = KnowledgeStore.in_memory()
+    start = time.process_time()
+    import_path(store, folder)
+    loaded = time.process_time()
+    rows = sum(1 for _ in store.graphs.query(QUERY))  # type: ignore[union-attr]
+    asked = time.process_time()
+    validate(store)
+    done = time.process_time()
+    return {
+        "load": loaded - start,
+        "query": asked - loaded,
+        "validate": done - asked,
+        "rows": rows,
+        "statements": len(store.graphs),
+    }
+
+
+CONTESTANTS: dict[str, Callable[[Path], Figures]] = {
+    "store": run_store,
+    "rdflib": run_rdflib,
+    "import": run_import,
+}
+
+
+def make_files(folder: Path) -> Path:
+    """Files like the official ones: a copy of the ontology, then what is known about a meme."""
+    from memantics.cli.kb import read_starter_knowledge
+    from memantics.construct.knowledge.formats import serialize
+    from memantics.construct.knowledge.graph import to_quads
+    from memantics.construct.knowledge.store import read_ontology
+
+    memes = read_starter_knowledge()
+    for number in range(FILES):
+        known = serialize(to_quads(memes[number % len(memes)]), "turtle")
+        (folder / f"{number:05}.ttl").write_bytes(read_ontology() + known)
+    return folder
+
+
+def run(kind: str, folder: Path) -> Figures:
+    """One contestant, once, in a process of its own."""
+    command = [sys.executable, "-m", "perf.knowledge", "--contestant", kind, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    figures: Figures = orjson.loads(done.stdout)
+    say(f"  {kind:<7} load {figures['load']:7.3f}  query {figures['query']:8.4f} CPU s")
+    return figures
+
+
+def measure(folder: Path, repeats: int) -> Result:
+    """Run everything, and judge."""
+    runs: dict[str, list[Figures]] = {kind: [] for kind in CONTESTANTS}
+    for _ in range(repeats):
+        for kind in CONTESTANTS:
+            runs[kind].append(run(kind, folder))
+    cpu = {
+        kind: {step: median(own[step] for own in figures) for step in figures[0]}
+        for kind, figures in runs.items()
+    }
+    ours, theirs, whole = cpu["store"], cpu["rdflib"], cpu["import"]
+    if ours["rows"] != theirs["rows"]:
+        raise SystemExit(f"answers differ: {ours['rows']} rows and {theirs['rows']} rows")
+    checks = (
+        at_least("rdflib / store, loading, at least", theirs["load"] / ours["load"]),
+        at_least("rdflib / store, querying, at least", theirs["query"] / ours["query"]),
+        at_least("rdflib's load / our whole import, at least", theirs["load"] / whole["load"]),
+        Check(
+            "shapes over all graphs, CPU s at most",
+            whole["validate"],
+            SECONDS,
+            whole["validate"] <= SECONDS,
+        ),
+    )
+    return Result(len(list_files(folder)), int(ours["statements"]), cpu, checks)
+
+
+def at_least(what: str, figure: float) -> Check:
+    return Check(what, figure, TARGET, figure >= TARGET)
+
+
+def show(result: Result) -> str:
+    """The table for people."""
+    names = {
+        "store": "our store, files as they are",
+        "rdflib": "rdflib, files as they are",
+        "import": "our import: mapped, counted, stored",
+    }
+    lines = [
+        f"{result.files} files, {result.statements:,} statements",
+        f"{'':<44}{'load, CPU s':>12}{'query, CPU s':>14}{'rows':>7}",
+    ]
+    lines += [
+        f"{names[kind]:<44}{own['load']:>12.3f}{own['query']:>14.4f}{own['rows']:>7.0f}"
+        for kind, own in result.cpu_s.items()
+    ]
+    lines += ["", f"{'target':<44}{'figure':>12}{'target':>8}"]
+    lines += [
+        f"{c.what:<44}{c.figure:>12.2f}{c.target:>8.2f}  {'kept' if c.kept else 'MISSED'}"
+        for c in result.checks
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(prog="python -m perf.knowledge", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, help="a folder of Turtle files")
+    parser.add_argument("--json", action="store_true", help="print figures as JSON")
+    parser.add_argument("--repeats", type=int, default=3, help="turns per contestant")
+    parser.add_argument("--contestant", choices=CONTESTANTS, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.contestant:
+        sys.stdout.buffer.write(orjson.dumps(CONTESTANTS[given.contestant](given.folder)))
+        return 0
+    with tempfile.TemporaryDirectory() as place:
+        folder = given.folder or (OFFICIAL if OFFICIAL.is_dir() else make_files(Path(place)))
+        result = measure(folder, given.repeats)
+    if given.json:
+        print(orjson.dumps(asdict(result)).decode())
+    else:
+        print(show(result))
+    return 0 if all(check.kept for check in result.checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The kinds of editors: names to objects. The embedded one needs ``vision`` and lives elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memantics.core.editor import Editor
+from memantics.core.errors import InputError, UnknownName
+
+KINDS = ("embedded", "none", "openai-images/NAME", "diffusers/PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSettings:
+    """What a user says about an editor besides its name."""
+
+    base_url: str | None = None
+    timeout: float = 300.0
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_editor(name: str, settings: EditorSettings) -> Editor:
+    """The editor called ``KIND/NAME``."""
+    kind, slash, rest = name.partition("/")
+    if kind not in ("openai-images", "diffusers") or not slash or not rest:
+        raise UnknownName("editor", name, KINDS)
+    return _open_images(rest, settings) if kind == "openai-images" else _open_folder(rest, settings)
+
+
+def _open_images(name: str, settings: EditorSettings) -> Editor:
+    from memantics.models.editors.openai_images import ImagesSettings, OpenAIImages
+
+    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
+    if not base_url:
+        raise InputError(
+            f"editor 'openai-images/{name}' needs the address of its server",
+            hint="give --editor-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
+        )
+    key = os.environ.get("OPENAI_API_KEY", "")
+    made = ImagesSettings(timeout=settings.timeout, fields=settings.params)
+    return OpenAIImages(name, base_url, key, made)
+
+
+def _open_folder(path: str, settings: EditorSettings) -> Editor:
+    from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
+
+    known = {"steps": int, "guidance": float, "image_guidance": float, "strength": float}
+    known["longest"] = int
+    chosen: dict[str, float] = {}
+    for key, value in settings.params.items():
+        if key not in known:
+            raise UnknownName("--editor-param", key, known)
+        try:
+            chosen[key] = known[key](value)
+        except ValueError as error:
+            raise InputError(f"--editor-param {key}={value} is no number") from error
+    return DiffusersEditor(Path(path), DiffusersSettings(**chosen))  # type: ignore[arg-type]

@@ -1,0 +1,184 @@
+"""``memantics annotate`` as a user starts it, in another process."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from memantics.cli.annotate import find_admin
+from memantics.cli.main import app
+from memantics.core.errors import InputError
+from memantics.core.queue import read_verdicts
+from tests.annotate.web.queues import make_queue, questions
+from tests.annotate.web.visitors import open_quick
+from tests.commands import Shell
+
+LINK = re.compile(r"(http://127\.0\.0\.1:\d+)(/enter/\S+)")
+
+
+@contextmanager
+def started(
+    shell: Shell, *arguments: str | Path
+) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """Start the app; its process, its address, and the link that it prints."""
+    with (shell.folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memantics.cli.main", "annotate", *map(str, arguments)],
+            cwd=shell.folder,
+            env=shell.environment | {"TMPDIR": str(shell.folder)},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if found := LINK.search(line):
+                yield process, found[1], found[2]
+                break
+        else:
+            raise AssertionError((shell.folder / "log").read_text())
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+        process.stdout.close()
+
+
+def test_a_newcomer_annotates_the_starter_pack_from_the_link_alone(shell: Shell) -> None:
+    """Four steps, each named on the page before: link, agree, go on, answer."""
+    with started(shell, "--demo", "--port", "0") as (process, address, link):
+        browser = build_opener(HTTPCookieProcessor())
+        page = browser.open(address + link).read().decode()
+        assert "Before you begin" in page
+        token = re.search(r'name="token" value="(\w+)"', page)
+        project = re.search(r'href="/p/(\d+)"', page)
+        assert token is not None
+        assert project is not None
+        form = {"token": token[1], "agree": "yes"}
+        page = (
+            browser.open(f"{address}/p/{project[1]}/welcome", urlencode(form).encode())
+            .read()
+            .decode()
+        )
+        following = re.search(r'href="(/p/\d+/next[^"]*)"', page)
+        assert following is not None
+        answered = browser.open(address + following[1])
+        page = answered.read().decode()
+        form = {"token": token[1], "version": "0", "project": project[1], "k-unclear": "flag"}
+        for name, kind in re.findall(r'name="k-(\w+)" value="(choice)"', page):
+            form |= {f"k-{name}": kind, f"f-{name}": "yes"}
+        place = answered.url.partition("?")[0]
+        after = browser.open(place, urlencode(form).encode())
+        assert "/work/" in after.url
+        assert after.url.partition("?")[0] != place
+        assert "Saved" in after.read().decode()
+        for picture in re.findall(r'src="(/media/\w+)"', page):
+            assert browser.open(address + picture).headers["content-type"] == "image/png"
+        # An orderly end: told to stop, it stops, and the demonstration is gone.
+        assert list(shell.folder.glob("memantics-demo-*"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert not list(shell.folder.glob("memantics-demo-*"))
+    lines = (shell.folder / "log").read_text().splitlines()
+    events = [orjson.loads(line)["event"] for line in lines]
+    assert events[0] == "started"
+    assert "stopped" in events
+
+
+def test_a_queue_opens_and_a_second_start_finds_it_again(shell: Shell, tmp_path: Path) -> None:
+    queue = make_queue(tmp_path / "queue", "validate", 2, shown=questions)
+    with started(shell, queue, "--port", "0") as (process, address, link):
+        page = build_opener(HTTPCookieProcessor()).open(address + link).read().decode()
+        assert "Before you begin" in page
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    with started(shell, "--port", "0") as (_, address, link):
+        page = build_opener(HTTPCookieProcessor()).open(address + link).read().decode()
+        assert "My projects" in page
+        assert "/p/1" in page
+
+
+def test_it_refuses_to_open_to_the_world_without_a_secret(shell: Shell) -> None:
+    line = shell.refused("annotate", "--host", "0.0.0.0", "--port", "0")
+    assert "MEMANTICS_SECRET" in line
+    assert not (shell.folder / "home" / "annotate").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("missing-folder",), "is no queue"),
+        (("--demo", "--db", "x.db"), "--demo"),
+        (("--db", "mysql://x"), "database"),
+        (("--public-url", "annotate.example.org"), "--public-url"),
+        (("export", "7", "--out", "x.jsonl"), "not open to you"),
+        (("restore", "missing.zip"), "missing.zip"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["annotate", *arguments, "--port", "0"][: _length(arguments)])
+    assert isinstance(done.exception, InputError)
+    assert words in str(done.exception)
+
+
+def _length(arguments: tuple[str, ...]) -> int:
+    """Only the first command takes a port."""
+    return len(arguments) + (1 if arguments[0] in ("export", "restore") else 3)
+
+
+def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke
+    make_queue(tmp_path / "queue", "validate", 2, shown=questions)
+    assert run(app, ["annotate", "import", "queue", "--db", "a.db"]).exit_code == 0
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
+    token = service.accounts.invite(find_admin(service), 1, ["annotator"])
+    ann = service.accounts.accept(token, "ann", "a long password").actor
+    service.projects.consent(ann, 1)
+    task = service.work.next(ann, 1)
+    assert task is not None
+    service.work.submit(ann, task.assignment, {"unclear": True}, 0)
+    service.close()
+    export = ["annotate", "export", "1", "--db", "a.db", "--out", "out/verdicts.jsonl"]
+    assert run(app, export).exit_code == 0
+    verdicts = list(read_verdicts(tmp_path / "out" / "verdicts.jsonl"))
+    assert [(v.item, v.kept) for v in verdicts] == [("meme-1", False)]
+    made = run(app, ["annotate", "backup", "all.zip", "--db", "a.db"])
+    assert "1 answers, 2 images" in made.output
+    assert run(app, ["annotate", "restore", "all.zip", "--db", "b/b.db"]).exit_code == 0
+    again = ["annotate", "export", "1", "--db", "b/b.db", "--out", "again.jsonl"]
+    assert run(app, again).exit_code == 0
+    assert (tmp_path / "again.jsonl").read_bytes() == (
+        tmp_path / "out" / "verdicts.jsonl"
+    ).read_bytes()
+
+
+def test_a_folder_of_memes_needs_only_a_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_queue(tmp_path / "memes", "validate", 3)
+    (tmp_path / "memes" / "queue.json").unlink()
+    folder = str(tmp_path / "memes" / "images")
+    done = CliRunner().invoke(
+        app, ["annotate", "import", folder, "--workflow", "pun-form", "--db", "a.db"]
+    )
+    assert done.exit_code == 0, done.output
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
+    assert service.lead.progress(find_admin(service), 1).items == 3
+    service.close()

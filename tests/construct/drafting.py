@@ -1,0 +1,84 @@
+"""A desk with a scripted model, for the drafting chains."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from memantics.core.memes import Meme
+from memantics.core.model import Model
+from memantics.core.records import Request
+from memantics.models.fake import FakeModel, Said
+from memantics.run.desk import Desk, DeskSettings
+from memantics.run.retry import RetrySettings
+from memantics.starter import image_path, read_starter
+
+HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+T = TypeVar("T")
+
+
+def text_of(request: Request) -> str:
+    return "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
+
+
+def fields_of(request: Request) -> set[str]:
+    assert request.schema is not None
+    properties = request.schema["properties"]
+    assert isinstance(properties, dict)
+    return set(properties)
+
+
+def with_desk(
+    folder: Path, model: Model | Callable[[Request], Said], chain: Callable[[Desk], Awaitable[T]]
+) -> T:
+    """Run a chain at a desk whose journal lies in a folder."""
+    own: Any = model if isinstance(model, FakeModel) or not callable(model) else FakeModel(model)
+
+    async def run() -> T:
+        with Desk(own, folder, None, HASTY) as desk:
+            return await chain(desk)
+
+    return asyncio.run(run())
+
+
+def starter_memes(*ids: str, notes: bool = True) -> tuple[Meme, ...]:
+    """Memes of the starter pack, with their notes."""
+    wanted = [own for own in read_starter() if not ids or own.id in ids]
+    return tuple(
+        Meme(
+            own.id,
+            image_path(own.id),
+            own.text,
+            own.language,
+            {
+                "meaning": own.meaning,
+                "description": own.description,
+                "sentiment": f"{own.sentiment.target}-{own.sentiment.type}",
+            }
+            if notes
+            else {},
+        )
+        for own in wanted
+    )
+
+
+class LetterEncoder:
+    """Counts of letters as vectors: deterministic, and quick."""
+
+    version = "letters"
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        rows = np.full((len(texts), 64), 0.01, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for char in text:
+                rows[row, ord(char) % 64] += 1
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def all_different(values: Iterable[object]) -> bool:
+    held = list(values)
+    return len(set(held)) == len(held)

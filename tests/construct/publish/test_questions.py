@@ -1,0 +1,103 @@
+"""From images to a scored run: built questions, people's verdicts, a benchmark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from memantics.core.queue import Verdict, read_queue, write_verdicts
+from tests.commands import Shell
+from tests.places import ROOT
+
+BUILDER = ("--model", "fake/builder")
+
+
+@pytest.fixture
+def build(shell: Shell) -> Path:
+    shell.done("build", "knowledge", "starter", *BUILDER, "--limit", "8")
+    shell.done("build", "questions", "builds/starter", *BUILDER)
+    return shell.folder / "builds" / "starter"
+
+
+def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
+    """Verdicts: all confirmed but the rejected; of ``half`` only the first of two questions."""
+    _, items = read_queue(queue)
+    verdicts, kept = [], []
+    for item in items:
+        values: dict[str, JsonValue] = {"question": "yes", "answer": "yes"}
+        second = "no" if item.id in half else "yes"
+        values |= {"second_question": "yes", "second_answer": second}
+        good = item.id not in rejected
+        verdicts.append(
+            Verdict(item=item.id, group=item.group, workflow="validate", kept=good, values=values)
+        )
+        ids = item.hidden["questions"]
+        assert isinstance(ids, list)
+        if good:
+            kept += [str(own) for own in (ids[:1] if item.id in half else ids)]
+    write_verdicts(queue / "verdicts.jsonl", verdicts)
+    return kept
+
+
+def test_only_what_people_confirmed_is_published(shell: Shell, build: Path) -> None:
+    _, items = read_queue(build / "queue")
+    pairs = [item.id for item in items if len(item.hidden["questions"]) == 2]  # type: ignore[arg-type]
+    kept = confirm(build / "queue", {items[0].id}, set(pairs[:1]))
+    shell.done("publish", str(build), "--name", "mine", "--licence", "CC0-1.0")
+    folder = shell.folder / "published" / "mine" / "data"
+    files = list(folder.rglob("*.jsonld"))
+    assert len(files) == len(kept)
+    shell.done("run", "mine", "-m", "fake/keys")
+    (run,) = (shell.folder / "runs").iterdir()
+    assert len((run / "items.jsonl").read_text().splitlines()) == len(kept)
+
+
+def test_every_published_question_is_grounded(shell: Shell, build: Path) -> None:
+    shell.done("publish", str(build), "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
+    folder = shell.folder / "published" / "mine" / "data"
+    for path in folder.rglob("*.jsonld"):
+        pair = json.loads(path.read_text())
+        meme = path.parts[-3].removesuffix("_qa")
+        base = json.loads((folder / "kb" / f"{meme}_dimensions_reversed_raw.json").read_text())
+        names = {own["instance_name"] for own in base["dimensions"]}
+        assert pair["relatedInstances"]
+        assert set(pair["relatedInstances"]) <= names
+        assert sum(answer["is_correct"] for answer in pair["answers"]) == 1
+
+
+def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
+    """Killed again and again it still ends with the same benchmark, and asks nothing twice."""
+    script = ROOT / "examples" / "build_benchmark.sh"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    calls = shell.folder / "builds" / "memes" / "calls.jsonl"
+    code, seconds = None, 4.0
+    while code is None:
+        process = subprocess.Popen(
+            ["bash", str(script), "starter", "fake/builder", "6"],
+            cwd=shell.folder,
+            env=shell.environment | {"PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            said, _ = process.communicate(timeout=seconds)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            seconds *= 2
+            time.sleep(0.1)
+    assert code == 0, said
+    keys = [json.loads(line)["key"] for line in calls.read_text().splitlines()]
+    assert len(keys) == len(set(keys)) > 50
+    assert "accuracy" in said
