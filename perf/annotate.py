@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,17 +26,17 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
 
 import aiohttp
 import orjson
 import sqlalchemy as sa
 
+from perf.annotate_server import PEOPLE, SECRET
+
 ROOT = Path(__file__).resolve().parent.parent
-PEOPLE = 50
 TURNS = 4
 SHARE = 1 / 3
-ITEMS_PER_SECOND = 700
+ITEMS_PER_SECOND = 1200
 PROJECT = 1
 WORKFLOW = """
 name = "load"
@@ -144,7 +143,7 @@ def prepare(folder: Path, seconds: int) -> list[Person]:
         service.projects.add_member(lead, project.id, actor.name, ["annotator"])
         service.projects.consent(actor, project.id)
         session = service.accounts.enter(service.accounts.login_link(actor)).token
-        people.append(Person(session, make_form_token(b"perf-secret-perf-secret", session)))
+        people.append(Person(session, make_form_token(SECRET, session)))
     service.close()
     return people
 
@@ -152,7 +151,7 @@ def prepare(folder: Path, seconds: int) -> list[Person]:
 @contextmanager
 def serving(kind: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A server in its own process; its address."""
-    command = [sys.executable, "-m", "perf.annotate", "--serve", kind, str(folder)]
+    command = [sys.executable, "-m", "perf.annotate_server", kind, str(folder)]
     with (folder / f"{kind}.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
     assert process.stdout is not None
@@ -173,59 +172,6 @@ def cpu_of(process: subprocess.Popen[bytes]) -> float:
         return 0.0
     user, system = text.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def serve(kind: str, folder: Path) -> None:
-    """Be one of the two servers."""
-    from memantics.annotate.web.server import listen
-
-    taken = listen("127.0.0.1", 0)
-    print(taken.getsockname()[1], flush=True)
-    if kind == "ours":
-        from memantics.annotate.service import open_service
-        from memantics.annotate.web.server import serve as serve_app
-        from memantics.annotate.web.settings import WebSettings
-
-        service = open_service(str(folder / "load.db"), folder / "media")
-        serve_app(service, WebSettings(b"perf-secret-perf-secret"), taken)
-        return
-    import uvicorn
-    from fastapi import FastAPI
-    from pydantic import BaseModel
-
-    engine = sa.create_engine(f"sqlite:///{folder / 'bare.db'}", pool_size=PEOPLE)
-    turn = threading.Lock()  # writers that poll for SQLite's own lock would be slower still
-
-    def set_up(connection: Any, _record: object) -> None:
-        # As durable as ours.
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 15000"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    sa.event.listen(engine, "connect", set_up)
-    table = sa.Table(
-        "answers",
-        sa.MetaData(),
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("item", sa.Integer),
-        sa.Column("value", sa.Text),
-    )
-    table.create(engine, checkfirst=True)
-    app = FastAPI()
-
-    class Row(BaseModel):
-        item: int
-        value: str
-
-    def insert(row: Row) -> dict[str, int]:
-        with turn, engine.begin() as connection:
-            done = connection.execute(sa.insert(table), {"item": row.item, "value": row.value})
-        key = done.inserted_primary_key
-        return {"id": int(key[0]) if key else 0}
-
-    insert.__annotations__["row"] = Row
-    app.post("/insert")(insert)
-    config = uvicorn.Config(app, log_config=None, access_log=False, backlog=512)
-    uvicorn.Server(config).run(sockets=[taken])
 
 
 async def annotate(session: aiohttp.ClientSession, person: Person, load: Load, end: float) -> None:
@@ -417,11 +363,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.annotate", description=__doc__)
     parser.add_argument("--seconds", type=int, default=120, help="how long annotators work")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
-    parser.add_argument("--serve", nargs=2, metavar=("KIND", "FOLDER"), help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.serve:
-        serve(given.serve[0], Path(given.serve[1]))
-        return 0
     result = measure(given.seconds)
     print(orjson.dumps(asdict(result)).decode() if given.json else show(result))
     return 0 if result.kept else 1

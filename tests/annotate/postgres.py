@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
+from psycopg import sql
 
 _NUMBERS = count(1)
 
@@ -56,19 +58,21 @@ def _run(program: str, *arguments: str) -> None:
 
 
 class Postgres:
-    """A running server; every test gets an empty database of its own."""
+    """A running server; every test gets an empty schema of its own, cheaper than a database."""
 
     def __init__(self, sockets: Path) -> None:
-        self.sockets = sockets
-
-    def url(self, name: str) -> str:
-        return f"postgresql://tester@/{name}?host={self.sockets}"
+        self._address = f"postgresql://tester@/postgres?host={_quote(sockets)}"
 
     def make_database(self) -> str:
+        """The address of an empty place for tables."""
         name = f"t{next(_NUMBERS)}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload,unused-ignore]
-        return self.url(name)
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+        return f"{self._address}&options=-csearch_path%3D{name}"
+
+
+def _quote(path: Path) -> str:
+    return quote(str(path), safe="")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from memantics.annotate.errors import AnnotateError
 from memantics.annotate.records import Actor
 from memantics.annotate.service import Service, open_service
-from tests.annotate.team import add_people, open_project, plain_items, quick_hasher
+from tests.annotate.team import add_people, make_lead, open_project, plain_items, quick_hasher
 from tests.places import ROOT
 
 NO = {"harmful": "no"}
@@ -149,8 +149,9 @@ while (task := service.work.next(actor, int(project))) is not None:
 def test_kill_9_loses_no_acknowledged_answer(
     service: Service, database_url: str, tmp_path: Path
 ) -> None:
-    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(400))
-    service.projects.set_limits(lead, project.id, lead.id, 0, 0)
+    lead = make_lead(service)
+    project = service.projects.create(lead, "many", "label-by-vote")
+    service.exchange.import_items(lead, project.id, [(item, []) for item in plain_items(400)])
     people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
     for person in people:
         service.projects.set_limits(lead, project.id, person.id, 0, 0)

@@ -41,6 +41,10 @@ Call = Callable[[Stage, Actor], object]
 CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "accounts.create": (frozenset(), lambda s, a: s.service.accounts.create(a, "new", PASSWORD)),
     "accounts.deactivate": (frozenset(), lambda s, a: s.service.accounts.deactivate(a, s.user)),
+    "accounts.reset_password": (
+        frozenset(),
+        lambda s, a: s.service.accounts.reset_password(a, "reviewer", PASSWORD),
+    ),
     "accounts.invite": (LEAD, lambda s, a: s.service.accounts.invite(a, s.project, ["lead"])),
     "accounts.invitations": (LEAD, lambda s, a: s.service.accounts.invitations(a, s.project)),
     "accounts.revoke_invitation": (

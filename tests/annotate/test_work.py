@@ -279,3 +279,22 @@ def test_how_long_somebody_has_worked_without_a_pause(
     assert round(service.work.standing(ann, project.id).working_minutes) == 20
     clock.forward(601)
     assert service.work.standing(ann, project.id).working_minutes == 0
+
+
+def test_open_counts_items_that_a_person_could_take(service: Service, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(3))
+    ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator", "reviewer"])
+    assert service.work.standing(ann, project.id).open == 3
+    assert [(name, count) for name, _, count in service.work.stages_of(ann, project.id)] == [
+        ("collect", 3),
+        ("review", 0),
+    ]
+    task = service.work.next(ann, project.id)
+    assert task is not None
+    service.work.submit(ann, task.assignment, {"intents": ["x"]}, 0)
+    other = service.work.next(ann, project.id)
+    assert other is not None
+    service.work.skip(ann, other.assignment)
+    assert service.work.standing(ann, project.id).open == 1
+    assert service.work.standing(bob, project.id).open == 3
+    assert service.accounts.local_admin() == lead

@@ -49,6 +49,6 @@ def test_it_gives_the_figures_of_the_release() -> None:
         if line[:2] in ("甲：", "乙：")
     ]
     ours = measure_distinct(texts, jieba.cut)
-    reference = {n: known[f"distinct_{n}"] for n in (1, 2)}
+    reference = {n: known[f"chats.distinct_{n}"] for n in (1, 2)}
     for n in (1, 2):
         assert ours[n] == pytest.approx(reference[n], abs=0.002)

@@ -19,6 +19,7 @@ from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, Token
 from memantics.annotate.membership import join_project
 from memantics.annotate.records import Actor, Invitation, Preferences, Session
 from memantics.annotate.statement import Statement
+from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import ROLES
 
 SESSION_DAYS = 14
@@ -64,6 +65,16 @@ class Accounts:
             made = self._insert(connection, name, hashed, admin=admin)
             self._ground.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
         return made
+
+    def local_admin(self) -> Actor | None:
+        """The first administrator, for whoever runs the program beside its database.
+
+        No right is checked: the command line calls this, never a request.
+        """
+        query = sa.select(_users).where(_users.c.admin.is_(True), _users.c.active.is_(True))
+        with self._ground.db.read() as connection:
+            row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
+        return Actor(row.id, row.name, admin=True) if row else None
 
     def deactivate(self, actor: Actor, user: int) -> None:
         """Close an account: its sessions end, what it answered stays."""
@@ -128,6 +139,20 @@ class Accounts:
             self._ground.log(connection, actor, "account.password", f"user:{actor.id}")
             return self._open(connection, actor)
 
+    def reset_password(self, actor: Actor, name: str, new: str) -> None:
+        """Give somebody a new password (administrators only); all of their sessions end."""
+        hashed = self._hash(new)
+        with self._ground.db.write() as connection:
+            self._require_admin(connection, actor)
+            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+            user = connection.execute(query).scalar_one_or_none()
+            if user is None:
+                raise AnswerError({"name": f"there is no account {name!r}"})
+            change = sa.update(_users).where(_users.c.id == user)
+            connection.execute(change.values(password_hash=hashed))
+            connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
+            self._ground.log(connection, actor, "account.reset", f"user:{user}")
+
     def login_link(self, actor: Actor) -> str:
         """A token that opens one session, once, within the hour."""
         with self._ground.db.write() as connection:
@@ -178,7 +203,7 @@ class Accounts:
                 "token_hash": hash_token(token),
                 "project_id": project,
                 "roles": text,
-                "note": note[:300],
+                "note": clean_text(note, lines=False)[:300],
                 "created_by": actor.id,
                 "created_at": now,
                 "expires_at": now + days * DAY,

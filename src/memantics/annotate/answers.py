@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
@@ -36,8 +36,8 @@ _SKIP = Statement(
     " VALUES (:project, :user, :group, :at) ON CONFLICT DO NOTHING"
 )
 _FREE = Statement(
-    "UPDATE seats SET state = :state, user_id = NULL, lease_until = NULL"
-    " WHERE id = :id AND user_id = :user AND state = 'leased'"
+    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
+    " submitted_at = NULL, seconds = NULL WHERE id = :id AND user_id = :user AND state = 'leased'"
 )
 _CLOSE = Statement("UPDATE seats SET state = 'closed', lease_until = NULL WHERE id = :id")
 _EXPOSED = Statement(
@@ -139,7 +139,10 @@ class Answers:
 
     def keep_draft(self, connection: Connection, actor: Actor, seat: int, values: Values) -> None:
         """Keep what a person typed."""
-        text = dump(dict(values))
+        try:
+            text = dump(dict(values))
+        except TypeError as error:  # lone surrogates, endless numbers: no browser sends such
+            raise AnswerError({"draft": "cannot be kept"}) from error
         if len(text) > LARGEST:
             raise AnswerError({"draft": "too long to be kept"})
         key = {"seat": seat, "user": actor.id, "answer": text, "at": self._ground.clock()}
@@ -149,8 +152,10 @@ class Answers:
         if place.training_round:
             _CLOSE.run(connection, {"id": place.seat.id})
             return
-        key = {"id": place.seat.id, "user": actor.id, "state": "open"}
-        _FREE.run(connection, key)
+        _FREE.run(connection, {"id": place.seat.id, "user": actor.id})
+        free = replace(place.seat, state="waiting", user=None, lease_until=None, answer=None)
+        seats = [free if seat.id == free.id else seat for seat in place.seats]
+        settle(connection, place.rights.workflow, place.item, seats, place.labels)
 
     def _refuse_settled(self, place: Place) -> None:
         if place.training_round:

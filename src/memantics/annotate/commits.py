@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import OperationalError
 
 from memantics.core.errors import StoreError
 
@@ -102,6 +103,11 @@ class GroupCommit:
         connection = self._engine.connect()
         try:
             connection.begin()
+        except OperationalError as error:
+            connection.close()
+            raise StoreError(
+                f"the database is busy: {error.orig}", hint="does another program hold it?"
+            ) from error
         except BaseException:
             connection.close()
             raise

@@ -25,7 +25,7 @@ def measure_agreement(workflow: Workflow, items: Sequence[Gathered]) -> tuple[Ag
         if stage.kind not in ("independent", "review") or stage.people < 2:
             continue
         fields = [field for field in workflow.stage_fields(place) if field.scale_level != "none"]
-        units = [_answers(item, place) for item in items]
+        units = [row for item in items if len(row := _answers(item, place)) > 1]
         for field in fields:
             rows = list(_units_of(field, units))
             figures.append(_figure(stage.id, field.id, rows, field.scale_level))

@@ -128,8 +128,10 @@ def _make_engine(url: str) -> Engine:
     path = Path(url.removeprefix("sqlite:///"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Hashes of passwords are in it: nobody else on this machine needs to read them.
+        path.touch(mode=0o600)
     except OSError as error:
-        raise StoreError(f"folder {path.parent} cannot be made: {error.strerror}") from error
+        raise StoreError(f"database {path} cannot be made: {error.strerror}") from error
     engine = sa.create_engine(url, pool_size=10, max_overflow=40)
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import schema
 from memantics.annotate.base import Ground, Rights
 from memantics.annotate.errors import AnswerError, NotFound
-from memantics.annotate.export import Snapshot, file_name, take_snapshot, write_export
+from memantics.annotate.export import Snapshot, file_name, take_snapshot, write_audit, write_export
 from memantics.annotate.intake import add_items, check_item, read_folder
 from memantics.annotate.labelstudio import write_config, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
@@ -38,13 +38,17 @@ class Exchange:
         self._ground = ground
         self._projects = projects
 
-    def open_queue(self, actor: Actor, folder: Path) -> Project:
-        """A project for a queue, with the workflow and warning that its card names."""
+    def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
+        """A project for a queue, with the workflow and warning that its card names.
+
+        A workflow of one's own is given as a file; it has to bear the name on the card.
+        """
         card, _ = read_queue(folder)
-        rules = read_workflow(card.workflow)
+        named = workflow if workflow is not None else card.workflow
+        rules = read_workflow(named)
         settings = Settings(**(rules.settings.model_dump() | {"warning": card.warning[:2000]}))
         project = self._projects.create(
-            actor, card.title, card.workflow, settings=settings, language=card.language
+            actor, card.title, named, settings=settings, language=card.language
         )
         self.import_queue(actor, project.id, folder)
         return project
@@ -124,13 +128,15 @@ class Exchange:
         return whole
 
     def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
-        """A file for the lead: raw, resolved, verdicts or labelstudio.
+        """A file for the lead: raw, resolved, verdicts, labelstudio or audit.
 
         Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
         """
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
             snapshot = take_snapshot(connection, rights)
+            if what == "audit":
+                return write_audit(connection, rights, form)
         if what != "labelstudio":
             return write_export(snapshot, what, form)
         tasks = orjson.dumps(write_tasks(snapshot), option=orjson.OPT_INDENT_2)

@@ -86,6 +86,26 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
     return Export(name, TYPES[form], data)
 
 
+def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
+    """Every change in a project, from the first."""
+    table = schema.audit
+    people = read_people(connection, rights)
+    query = sa.select(table).where(table.c.project_id == rights.project).order_by(table.c.id)
+    rows: list[Row] = [
+        {
+            "id": row.id,
+            "at": iso(row.at),
+            "person": people[row.user_id].pseudonym if row.user_id in people else "",
+            "action": row.action,
+            "subject": row.subject,
+            "detail": load(row.detail),
+        }
+        for row in connection.execute(query)
+    ]
+    data = write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
+    return Export(f"{rights.workflow.name}-{rights.project}-audit.{form}", TYPES[form], data)
+
+
 def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:
     """The outcome of every real item."""
     prelabels = snapshot.rights.settings.prelabels == "shown"

@@ -7,25 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.base import Rights
 from memantics.annotate.intake import labels_of
 from memantics.annotate.resolution import Case
 from memantics.annotate.seating import Seat, make_case, read_seat
+from memantics.annotate.statement import Statement
 from memantics.annotate.tasks import read_shown
 from memantics.core.queue import Shown
 
-_ITEMS = sa.text(
+_ITEMS = Statement(
     "SELECT id, number, item_key, group_key, images, shown, prelabels, gold, hidden, state,"
     " training_round, created_at FROM items WHERE project_id = :project ORDER BY number"
 )
-_SEATS = sa.text(
+_SEATS = (
     "SELECT id, item_id, stage, seat, state, user_id, lease_until, version, answer, submitted_at,"
-    " seconds, training_round FROM seats WHERE project_id = :project ORDER BY item_id, stage, seat"
+    " seconds, training_round FROM seats WHERE project_id = :project"
 )
-_PEOPLE = sa.text(
+_ALL = Statement(f"{_SEATS} ORDER BY item_id, stage, seat")
+_DONE = Statement(f"{_SEATS} AND state = 'done' ORDER BY item_id, stage, seat")
+_PEOPLE = Statement(
     "SELECT m.user_id, m.pseudonym, m.training, m.roles, u.name FROM memberships m"
     " JOIN users u ON u.id = m.user_id WHERE m.project_id = :project ORDER BY m.user_id"
 )
@@ -68,14 +70,14 @@ class Person:
     training: Any
 
 
-def gather(connection: Connection, rights: Rights) -> list[Gathered]:
-    """Every item of a project, in order, training items too."""
+def gather(connection: Connection, rights: Rights, *, answered: bool = False) -> list[Gathered]:
+    """Every item of a project, in order, training items too; ``answered``: only done seats."""
     key = {"project": rights.project}
     rows: dict[int, list[Any]] = defaultdict(list)
-    for row in connection.execute(_SEATS, key):
+    for row in (_DONE if answered else _ALL).all(connection, key):
         rows[row.item_id].append(row)
     found = []
-    for item in connection.execute(_ITEMS, key):
+    for item in _ITEMS.all(connection, key):
         mine = rows[item.id]
         found.append(
             Gathered(
@@ -92,5 +94,5 @@ def gather(connection: Connection, rights: Rights) -> list[Gathered]:
 
 def read_people(connection: Connection, rights: Rights) -> dict[int, Person]:
     """The members of a project by account."""
-    rows = connection.execute(_PEOPLE, {"project": rights.project})
+    rows = _PEOPLE.all(connection, {"project": rights.project})
     return {row.user_id: Person(row.user_id, row.pseudonym, row.name, row.training) for row in rows}

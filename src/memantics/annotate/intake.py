@@ -13,7 +13,7 @@ from memantics.annotate import schema
 from memantics.annotate.base import Rights, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.seating import first_states
-from memantics.annotate.values import check
+from memantics.annotate.values import check, clean_text
 from memantics.core.errors import DataError
 from memantics.core.memes import read_memes
 from memantics.core.queue import QueueItem, Shown
@@ -33,6 +33,9 @@ def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
 def check_item(rights: Rights, item: QueueItem, where: str, row: int) -> None:
     """Known answers must fit the form: a wrong key would judge people wrongly for weeks."""
     labels = labels_of(item.shown)
+    for text in (item.id, item.group):
+        if clean_text(text, lines=False) != text:
+            raise DataError(where, f"id {text!r} has blanks or control characters", row=row)
     known = {field.id for field in rights.workflow.fields}
     if unknown := sorted(set(item.values) - known):
         raise DataError(

@@ -22,7 +22,7 @@ from memantics.annotate.membership import next_pseudonym
 from memantics.annotate.resolution import state_before
 from memantics.annotate.seating import Seat, make_case, read_seats, settle
 from memantics.annotate.tasks import read_shown
-from memantics.annotate.values import check
+from memantics.annotate.values import check, clean_text
 from memantics.core.data import conform, inside
 from memantics.core.errors import DataError
 from memantics.core.queue import QueueItem, Shown
@@ -207,7 +207,9 @@ class Returning:
                 "project_id": self._rights.project,
                 "item_id": item.id,
                 "seat_id": seat,
-                "user_id": self._ghost(one.person) if one.person else user,
+                "user_id": self._ghost(clean_text(one.person, lines=False)[:40])
+                if one.person
+                else user,
                 "stage": stage,
                 "version": one.version,
                 "action": one.action[:10],
@@ -275,11 +277,11 @@ def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:
 
 def _person(entry: Annotation) -> str:
     if entry.memantics and entry.memantics.person:
-        return entry.memantics.person
+        return clean_text(entry.memantics.person, lines=False)[:40]
     who = entry.completed_by
     if isinstance(who, dict):
         who = str(who.get("email") or who.get("id") or "unknown")
-    return f"LS-{who if who is not None else 'unknown'}"
+    return clean_text(f"LS-{who if who is not None else 'unknown'}", lines=False)[:40]
 
 
 def _free_seat(seats: Sequence[Seat], stage: int, wanted: int, user: int) -> int | None:

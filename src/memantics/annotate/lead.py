@@ -29,6 +29,7 @@ from memantics.annotate.records import (
 )
 from memantics.annotate.seating import Seat, read_seat, read_seats, settle
 from memantics.annotate.tasks import read_shown, read_step
+from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
 
 _COUNTS = sa.text(
@@ -173,8 +174,10 @@ class Lead:
         person starts from.
         """
         with self._ground.db.write() as connection:
+            if not self._ground.db.sqlite:
+                lock_item(connection, assignment)
             query = sa.select(schema.seats).where(schema.seats.c.id == assignment)
-            row = connection.execute(query.with_for_update()).one_or_none()
+            row = connection.execute(query).one_or_none()
             if row is None:
                 raise Forbidden
             rights = self._ground.require(connection, actor, row.project_id, "lead")
@@ -239,7 +242,8 @@ class Lead:
     ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
-            return rights.workflow, gather(connection, rights), read_people(connection, rights)
+            items = gather(connection, rights, answered=True)
+            return rights.workflow, items, read_people(connection, rights)
 
 
 def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[StageProgress, ...]:

@@ -35,6 +35,7 @@ _EXPOSE = Statement(
     " VALUES (:user, :project, :today, :item, :now) ON CONFLICT DO NOTHING"
 )
 _SEARCH = "SELECT s.id, s.place FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
+_COUNT = "SELECT DISTINCT s.item_id FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
 _FREE = "s.place >= :start AND s.state = 'open'"
 _EXPIRED = "s.place >= :start AND s.state = 'leased' AND s.lease_until < :now"
 _NOT_TWICE = (
@@ -110,18 +111,11 @@ class Leasing:
     def _find(self, connection: Connection, actor: Actor, rights: Rights, stage: int) -> Any:
         hint = self._hints.get((actor.id, rights.project, stage), 0)
         rules = rights.workflow.stages[stage]
-        apart = [rights.workflow.place(name) for name in rules.apart_from]
-        values: dict[str, object] = {
-            "project": rights.project,
-            "stage": stage,
-            "user": actor.id,
-            "now": self._ground.clock(),
-        }
-        values |= {f"apart{number}": place for number, place in enumerate(apart)}
+        values = _bind(actor, rights, stage) | {"now": self._ground.clock()}
         searches = [(False, hint), (False, 0), (True, 0)] if hint else [(False, 0), (True, 0)]
         for expired, start in searches:
             query = _search_once(
-                apart=len(apart),
+                apart=len(rights.workflow.apart(stage)),
                 not_own=rules.not_own,
                 expired=expired,
                 locking=not self._ground.db.sqlite,
@@ -137,16 +131,37 @@ class Leasing:
         self._hints[actor.id, rights.project, stage] = place
 
 
-def _search(*, apart: int, not_own: bool, expired: bool, locking: bool) -> Statement:
-    """The search as SQL, put together from fixed parts: nothing from outside is written into it."""
-    parts = [_SEARCH, _EXPIRED if expired else _FREE, _NOT_TWICE, _NOT_SKIPPED]
-    parts += [f"{_APART}{number})" for number in range(apart)]
-    parts += [_NOT_OWN] if not_own else []
-    text = " AND ".join(parts) + " ORDER BY s.place, s.seat LIMIT 1"
+def _bind(actor: Actor, rights: Rights, stage: int) -> dict[str, object]:
+    apart = enumerate(rights.workflow.apart(stage))
+    places = {f"apart{number}": place for number, place in apart}
+    return {"project": rights.project, "stage": stage, "user": actor.id, **places}
+
+
+def count_open(connection: Connection, actor: Actor, rights: Rights, stage: int) -> int:
+    """How many items at a stage a person could still take; counted up to a thousand."""
+    rules = rights.workflow.stages[stage]
+    query = _count_once(apart=len(rights.workflow.apart(stage)), not_own=rules.not_own)
+    return int(query.value(connection, _bind(actor, rights, stage) | {"start": 0}))
+
+
+def _conditions(apart: int, not_own: bool) -> list[str]:
+    """Who may take a seat, as fixed parts: nothing from outside is written into the SQL."""
+    parts = [_NOT_TWICE, _NOT_SKIPPED, *(f"{_APART}{number})" for number in range(apart))]
+    return [*parts, _NOT_OWN] if not_own else parts
+
+
+@lru_cache(maxsize=16)
+def _count_once(*, apart: int, not_own: bool) -> Statement:
+    text = " AND ".join([_COUNT, _FREE, *_conditions(apart, not_own)])
+    return Statement("".join(["SELECT COUNT(*) FROM (", text, " LIMIT 1000) AS found"]))
+
+
+@lru_cache(maxsize=16)
+def _search_once(*, apart: int, not_own: bool, expired: bool, locking: bool) -> Statement:
+    state = _EXPIRED if expired else _FREE
+    text = " AND ".join([_SEARCH, state, *_conditions(apart, not_own)])
+    text += " ORDER BY s.place, s.seat LIMIT 1"
     return Statement(f"{text} FOR UPDATE OF s SKIP LOCKED" if locking else text)
-
-
-_search_once = lru_cache(maxsize=16)(_search)
 
 
 def count_seen(

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import schema
 from memantics.annotate.errors import Forbidden
 from memantics.annotate.records import Media
+from memantics.annotate.values import clean_text
 from memantics.core.images import ImageFacts, decode, probe
 
 _media = schema.media
@@ -51,7 +52,9 @@ def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
     path = folder / key
     partial.replace(path)
     digest = hashlib.sha256(data).hexdigest()
-    return Stored(key, path, Path(name).name[:300], digest, len(data), facts)
+    return Stored(
+        key, path, clean_text(Path(name).name, lines=False)[:300], digest, len(data), facts
+    )
 
 
 def register_image(connection: Connection, project: int, stored: Stored) -> str:

@@ -15,6 +15,7 @@ from memantics.annotate.base import Ground, Rights, read_rights, read_roles, wri
 from memantics.annotate.errors import AnswerError, NotFound
 from memantics.annotate.membership import join_project
 from memantics.annotate.records import Actor, Member, Project
+from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
     ROLES,
     Role,
@@ -44,7 +45,7 @@ class Projects:
     ) -> Project:
         """A project with a workflow: one of ours by name, a TOML file, or its text."""
         text, rules = _read_rules(workflow)
-        title = " ".join(title.split())[:300]
+        title = clean_text(title, lines=False)[:300]
         if not title:
             raise AnswerError({"title": "a title is needed"})
         now = self._ground.clock()
@@ -52,7 +53,7 @@ class Projects:
             "title": title,
             "workflow": text,
             "settings": (settings or rules.settings).model_dump_json(),
-            "language": language[:20],
+            "language": clean_text(language, lines=False)[:20],
             "archived": False,
             "created_at": now,
             "created_by": actor.id,

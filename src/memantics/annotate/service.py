@@ -55,5 +55,5 @@ def open_service(
     """
     database = Database(str(url))
     database.migrate()
-    media.mkdir(parents=True, exist_ok=True)
+    media.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Service(Ground(database, media, clock), hasher)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import JsonValue
@@ -63,6 +64,7 @@ class Place:
         return state_before(self.rights.workflow, self.seat.stage, before, prelabels=shown)
 
 
+@lru_cache(maxsize=4096)
 def read_shown(text: str) -> tuple[Shown, ...]:
     """The texts of an item."""
     return tuple(Shown.model_validate(entry) for entry in load_list(text))

@@ -10,7 +10,14 @@ from sqlalchemy.engine import Connection
 from memantics.annotate.answers import Answers
 from memantics.annotate.base import DAY, Ground, Rights, load_optional, read_rights
 from memantics.annotate.errors import ConsentMissing, Forbidden, Values
-from memantics.annotate.leasing import Leasing, count_seen, expose, find_lease, stages_for
+from memantics.annotate.leasing import (
+    Leasing,
+    count_open,
+    count_seen,
+    expose,
+    find_lease,
+    stages_for,
+)
 from memantics.annotate.records import Actor, Done, Saved, Standing, Task
 from memantics.annotate.seating import Seat, read_seat, read_seats, rests_on
 from memantics.annotate.statement import Statement
@@ -32,7 +39,12 @@ _PLACE = Statement(
     " LEFT JOIN drafts d ON d.seat_id = s.id AND d.user_id = :user"
     " WHERE s.id = :seat AND m.roles <> '' AND u.active"
 )
-# Answers to one item take turns: each sees what the other one opened or closed.
+# Answers to one item take turns: each sees what the other one opened or closed. The member
+# comes first, as everywhere: who locks in one order never waits in a circle.
+_LOCK_MEMBER = Statement(
+    "SELECT m.user_id FROM memberships m JOIN seats s ON s.project_id = m.project_id"
+    " WHERE s.id = :seat AND m.user_id = :user FOR UPDATE OF m"
+)
 _LOCK = Statement(
     "SELECT o.id FROM seats s JOIN seats o ON o.item_id = s.item_id WHERE s.id = :seat"
     " ORDER BY o.id FOR UPDATE OF o"
@@ -55,10 +67,6 @@ _PACE = Statement(
 _TIMES = Statement(
     "SELECT submitted_at FROM seats WHERE user_id = :user AND project_id = :project"
     " AND submitted_at > :since ORDER BY submitted_at DESC"
-)
-_OPEN = Statement(
-    "SELECT stage, COUNT(*) AS seats FROM seats WHERE project_id = :project AND state = 'open'"
-    " GROUP BY stage"
 )
 
 
@@ -153,7 +161,6 @@ class Work:
             seen = count_seen(connection, actor, rights, self._ground.clock())
             paces = [float(row.seconds) for row in _PACE.all(connection, key)]
             stages = stages_for(rights)
-            waiting = {row.stage: row.seats for row in _OPEN.all(connection, key)}
             trained = training_counts(connection, actor, rights)
             pause = rights.preferences.break_minutes
             return Standing(
@@ -162,7 +169,7 @@ class Work:
                 week=seen.week,
                 daily_limit=seen.daily_limit,
                 weekly_limit=seen.weekly_limit,
-                open=sum(waiting.get(stage, 0) for stage in stages),
+                open=sum(count_open(connection, actor, rights, stage) for stage in stages),
                 pace=median(paces) if paces else None,
                 training=_training_state(rights, stages, trained[1]),
                 training_round=rights.training_round,
@@ -173,15 +180,16 @@ class Work:
             )
 
     def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
-        """The stages a person may work at, with how many seats are open there."""
+        """The stages a person may work at, with how many items are open to them there."""
         with self._ground.db.read() as connection:
             rights = self._ground.rights(connection, actor, project)
-            waiting = {
-                row.stage: int(row.seats) for row in _OPEN.all(connection, {"project": project})
-            }
             stages = rights.workflow.stages
             return tuple(
-                (stages[place].id, stages[place].title, waiting.get(place, 0))
+                (
+                    stages[place].id,
+                    stages[place].title,
+                    count_open(connection, actor, rights, place),
+                )
                 for place in sorted(stages_for(rights))
             )
 
@@ -242,7 +250,8 @@ def _training_state(rights: Rights, stages: list[int], size: int) -> Any:
 def find_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
     """A seat with its surroundings, for a member of its project; anybody else is refused."""
     if lock and connection.dialect.name != "sqlite":
-        _LOCK.all(connection, {"seat": seat})
+        _LOCK_MEMBER.all(connection, {"seat": seat, "user": actor.id})
+        lock_item(connection, seat)
     row = _PLACE.one(connection, {"seat": seat, "user": actor.id})
     if row is None:
         raise Forbidden
@@ -257,6 +266,11 @@ def find_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = 
         load_optional(row.answer),
     )
     return make_place(connection, read_rights(row), row, mine)
+
+
+def lock_item(connection: Connection, seat: int) -> None:
+    """Make everybody else wait who changes a seat of the same item (PostgreSQL)."""
+    _LOCK.all(connection, {"seat": seat})
 
 
 def own_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -221,7 +221,11 @@ class Workflow(BaseModel):
 
     def field(self, name: str) -> Field:
         """A field by its id."""
-        return next(field for field in self.fields if field.id == name)
+        return self._by_id[name]
+
+    @cached_property
+    def _by_id(self) -> dict[str, Field]:
+        return {field.id: field for field in self.fields}
 
     def stage_fields(self, stage: int) -> tuple[Field, ...]:
         """The fields of a stage, in its order."""
@@ -230,6 +234,21 @@ class Workflow(BaseModel):
     def place(self, stage: str) -> int:
         """Where a stage stands in the order."""
         return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
+
+    def apart(self, stage: int) -> tuple[int, ...]:
+        """The stages whose people may not take this one for the same meme; it holds both ways."""
+        return self._apart[stage]
+
+    @cached_property
+    def _apart(self) -> list[tuple[int, ...]]:
+        return [
+            tuple(
+                place
+                for place, other in enumerate(self.stages)
+                if other.id in stage.apart_from or stage.id in other.apart_from
+            )
+            for stage in self.stages
+        ]
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -17,13 +17,14 @@ from memantics.annotate import require_extra
 from memantics.cli.screen import console, plain
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.queue import CARD
+from memantics.core.queue import CARD, read_queue
 
 if TYPE_CHECKING:
     from memantics.annotate.records import Actor
     from memantics.annotate.service import Service
 
 FIRST = "open"
+FIRST_NAME = "lead"
 
 
 class OpenByDefault(TyperGroup):
@@ -84,13 +85,14 @@ def open_app(
     """Start the web app; queues that are named are opened as projects."""
     require_extra()
     from memantics.annotate.web.server import listen, serve
-    from memantics.annotate.web.settings import WebSettings, find_secret
+    from memantics.annotate.web.settings import WebSettings, find_secret, is_local
 
     if demo and (queues or database):
         raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
     if public_url and not public_url.startswith(("http://", "https://")):
         raise InputError(f"--public-url {public_url} is no address", hint="begin with https://")
-    secret = find_secret(host, home() / "annotate" / "secret")
+    open_to_others = public_url or not is_local(host)
+    secret = find_secret(bool(open_to_others), home() / "annotate" / "secret")
     with ExitStack() as stack:
         taken = stack.enter_context(listen(host, port))
         if demo:
@@ -163,6 +165,20 @@ def hand_out(
     console().print(plain(f"{what} of project {project}: {out}"))
 
 
+@app.command("password")
+def give_password(
+    name: Annotated[str, typer.Argument(help="The name of an account; the first is 'lead'.")],
+    database: Database = None,
+    media: MediaFolder = None,
+) -> None:
+    """Give an account a new password and print it; its sessions end."""
+    require_extra()
+    new = secrets.token_urlsafe(12)
+    with _open(database, media) as service:
+        service.accounts.reset_password(find_admin(service), name, new)
+    console().print(plain(f"new password of {name}: {new} (change it under Settings)"))
+
+
 @app.command("backup")
 def back_up(
     out: Annotated[Path, typer.Argument(help="File to write.")],
@@ -228,23 +244,37 @@ def find_admin(service: Service) -> Actor:
         row = connection.execute(query.order_by(users.c.id)).first()
     if row is not None:
         return Actor(int(row[0]), str(row[1]), admin=True)
-    # Nobody knows this password: the link logs in, and the settings page sets another.
-    return service.accounts.create_first("lead", secrets.token_urlsafe(24))
+    # Nobody knows this password: the link logs in, and 'annotate password' makes another.
+    return service.accounts.create_first(FIRST_NAME, secrets.token_urlsafe(24))
 
 
 def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> int:
-    """A project from a queue, or from a folder of memes; its maker may do everything in it."""
-    from memantics.annotate.workflow import ROLES
+    """A project from a queue, or from a folder of memes; its maker may do everything in it.
 
-    if (folder / CARD).is_file():
-        project = service.exchange.open_queue(actor, folder).id
+    The same folder given again adds what is new to the project that it made before.
+    """
+    from memantics.annotate.workflow import ROLES, read_workflow
+
+    named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
+    is_queue = (folder / CARD).is_file()
+    if is_queue:
+        card, _ = read_queue(folder)
+        title, flow = card.title, card.workflow
+    elif named is None:
+        raise InputError(
+            f"{folder} is no queue", hint="for a folder of memes, give --workflow pun-form"
+        )
     else:
-        if workflow is None:
-            raise InputError(
-                f"{folder} is no queue", hint="for a folder of memes, give --workflow pun-form"
-            )
-        named: str | Path = Path(workflow) if workflow.endswith(".toml") else workflow
-        project = service.projects.create(actor, folder.resolve().name, named).id
-        service.exchange.import_memes(actor, project, folder)
-    service.projects.set_roles(actor, project, actor.id, ROLES)
-    return project
+        title, flow = folder.resolve().name, read_workflow(named).name
+    for project in service.projects.mine(actor):
+        if project.title == title and project.workflow.name == flow and "lead" in project.roles:
+            bring = service.exchange.import_queue if is_queue else service.exchange.import_memes
+            bring(actor, project.id, folder)
+            return project.id
+    if is_queue:
+        made = service.exchange.open_queue(actor, folder, named).id
+    else:
+        made = service.projects.create(actor, title, named or flow).id
+        service.exchange.import_memes(actor, made, folder)
+    service.projects.set_roles(actor, made, actor.id, ROLES)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -27,7 +27,14 @@ from memantics.cli.screen import console, plain, print_json, show_value, table
 from memantics.construct.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.construct.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
 from memantics.construct.chats.generate import ChatSettings
-from memantics.construct.chats.records import TOPICS, Flow, Fluency, Topic
+from memantics.construct.chats.records import (
+    TOPICS,
+    Flow,
+    Fluency,
+    TextEncoder,
+    Topic,
+    Vectors,
+)
 from memantics.construct.chats.release import (
     Chat,
     write_chat_queue,
@@ -39,7 +46,7 @@ from memantics.construct.chats.selection import BertFlow, CosineFlow, Gauges
 from memantics.construct.extract import Adopted, write_report
 from memantics.core.errors import InputError, MissingExtra, UnknownName
 from memantics.core.memes import Meme
-from memantics.models.embedded.encoder import Encoder, open_encoder
+from memantics.models.embedded.encoder import open_encoder
 
 QUEUE, RELEASE, REPORT = "queue-chats", "punmemecn", "chats.json"
 Topics = Annotated[
@@ -57,6 +64,12 @@ Perplexity = Annotated[
 ]
 BertFolder = Annotated[
     Path | None, typer.Option("--bert", help="Folder of a model for BERTScore between messages.")
+]
+TextFolder = Annotated[
+    Path | None, typer.Option("--text-encoder", help="Folder of a text embedder (BGE-M3, …).")
+]
+ImageFolder = Annotated[
+    Path | None, typer.Option("--image-encoder", help="Folder of an image embedder (SigLIP, …).")
 ]
 Check = Annotated[
     bool, typer.Option(help="Ask whether a wrong answer means the same as the right one.")
@@ -81,6 +94,8 @@ def make_chats(
     nearest: Nearest = 10,
     perplexity: Perplexity = None,
     bert: BertFolder = None,
+    text_encoder: TextFolder = None,
+    image_encoder: ImageFolder = None,
     check: Check = True,
     seed: SeedOption = 0,
     captions: CaptionFile = None,
@@ -111,11 +126,11 @@ def make_chats(
         keep,
     )
     memes = find_noted_memes(folder)
-    encoder = open_encoder()
+    embedders = open_embedders(text_encoder, image_encoder)
     with open_fluency(perplexity) as fluency:
-        gauges = Gauges(encoder, open_flow(bert, encoder), fluency)
+        gauges = Gauges(embedders.text, open_flow(bert, embedders.text), fluency)
         adopted, chats, report = run_chain(
-            lambda: _build(place, (memes, limit), (wish, captions), gauges, settings)
+            lambda: _build(place, (memes, limit), (wish, captions), (embedders, gauges), settings)
         )
     _write(place, chats, adopted.memes, report)
     _show(place, report, adopted, as_json)
@@ -127,6 +142,30 @@ def _read_topics(named: list[str] | None) -> tuple[Topic, ...]:
         if name not in TOPICS:
             raise UnknownName("topic", name, TOPICS)
     return tuple(cast("Topic", name) for name in dict.fromkeys(named or TOPICS))
+
+
+class FileEncoder:
+    """An image embedder of files as one of memes."""
+
+    def __init__(self, folder: Path) -> None:
+        from memantics.models.embedders import LocalImageEncoder
+
+        self._own = LocalImageEncoder(folder)
+        self.version = self._own.version
+
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
+        """Embed the images of memes."""
+        return self._own.encode_files([meme.image for meme in memes])
+
+
+def open_embedders(text: Path | None, image: Path | None) -> Embedders:
+    """The embedders that were named, else the embedded sentence encoder and image layout."""
+    encoder: TextEncoder = open_encoder()
+    if text is not None:
+        from memantics.models.embedders import LocalTextEncoder
+
+        encoder = LocalTextEncoder(text)
+    return Embedders(encoder, LayoutEncoder() if image is None else FileEncoder(image))
 
 
 @contextmanager
@@ -145,17 +184,21 @@ def open_fluency(name: str | None) -> Iterator[Fluency | None]:
         finally:
             own.shut()
         return
+    yield _open_scorer(Path(name))
+
+
+def _open_scorer(folder: Path) -> Fluency:
     from memantics.metrics.perplexity import PerplexityScorer, PerplexitySettings
 
     try:
-        yield PerplexityScorer(PerplexitySettings(Path(name)))
+        return PerplexityScorer(PerplexitySettings(folder))
     except ModuleNotFoundError as error:
         raise MissingExtra("perplexity and BERTScore", "text") from error
     except ValueError as error:
         raise InputError(f"--perplexity {error}", hint="give a language model's folder") from error
 
 
-def open_flow(folder: Path | None, encoder: Encoder) -> Flow:
+def open_flow(folder: Path | None, encoder: TextEncoder) -> Flow:
     """BERTScore between messages where a model was named, else the cosine of their vectors."""
     if folder is None:
         return CosineFlow(encoder)
@@ -173,7 +216,7 @@ async def _build(
     place: Path,
     memes: tuple[tuple[Meme, ...], int | None],
     ways: tuple[DeskWish, Path | None],
-    gauges: Gauges,
+    means: tuple[Embedders, Gauges],
     settings: BuildSettings,
 ) -> tuple[Adopted, list[Chat], ChatReport]:
     wish, captions = ways
@@ -181,8 +224,7 @@ async def _build(
         adopted = adopt(memes[0], place, captions)
         limit = memes[1] or len(adopted.memes)
         parts = (adopted.memes[:limit], adopted.memes[limit:])
-        embedders = Embedders(gauges.encoder or open_encoder(), LayoutEncoder())
-        chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+        chats, report = await build_chats(desk, parts, *means, settings)
         return adopted, chats, report
 
 

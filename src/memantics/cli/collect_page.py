@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from memantics import __version__
 from memantics.construct.collect.gather import Collected, Kept
+from memantics.construct.collect.rules import DEFAULT_RULES
 from memantics.core.errors import StoreError
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
@@ -59,6 +60,10 @@ def render_page(done: Collected) -> str:
             done=done,
             groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
             families=[members for members in families.values() if len(members) > 1],
+            meanings={
+                r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}."
+                for r in DEFAULT_RULES
+            },
             left_out=sum(own.dropped is not None for own in done.memes) - len(dropped),
             policy=report_page.make_policy(style, ""),
             style=Markup(style),  # noqa: S704 - our own file

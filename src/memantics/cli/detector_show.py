@@ -90,7 +90,7 @@ def show_robustness(found: Robustness) -> None:
 
 def show_predictions(examples: Sequence[Example], said: Sequence[Prediction]) -> None:
     """The first predictions as a table."""
-    made = table([("id", "left"), ("verdict", "left"), ("chance", "right"), ("text", "left")])
+    made = table([("id", "left"), ("verdict", "left"), ("harm", "right"), ("text", "left")])
     for example, own in list(zip(examples, said, strict=True))[:_SHOWN]:
         kind = f", {own.type}" if own.label and own.type not in (None, "none") else ""
         text = " ".join(example.text.split())
@@ -124,7 +124,7 @@ def show_explanation(found: Explanation) -> None:
     """The verdict, the texts with what speaks for harm marked, and the strongest pieces."""
     out = console()
     said = found.prediction
-    head = Text(f"{said.name}, chance {said.probability:.2f}", "bold")
+    head = Text(f"{said.name}, chance of harm {said.probability:.2f}", "bold")
     if said.label and said.type not in (None, "none"):
         head.append(f", {said.type}")
     out.print(head)

@@ -18,6 +18,7 @@ from memantics.cli import (
     build_chats,
     build_intents,
     build_questions,
+    build_reappraisal,
     collect,
     comparison,
     data,
@@ -44,6 +45,7 @@ build.app.command("questions")(build_questions.make_questions)
 build.app.command("captions")(build_captions.build_captions)
 build.app.command("intents")(build_intents.build_intents)
 build.app.command("chats")(build_chats.make_chats)
+build.app.command("reappraisal")(build_reappraisal.build_reappraisal)
 app.add_typer(build.app, name="build")
 app.add_typer(data.app, name="data")
 app.add_typer(annotate.app, name="annotate")

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Literal
@@ -105,7 +105,7 @@ def reappraise(
                 )
                 try:
                     width = 1 if interactive or wish is None else concurrency
-                    return await _take(memes, shop, width, quiet=wish is not None or interactive)
+                    return await take_all(memes, shop, width, quiet=wish is not None or interactive)
                 finally:
                     if painter is not None:
                         await painter.close()
@@ -180,13 +180,16 @@ class Reader:
         self._ocr.close()
 
 
-async def _take(memes: Sequence[Meme], shop: Workshop, width: int, *, quiet: bool) -> list[Result]:
+async def take_all(
+    memes: Sequence[Meme], shop: Workshop, width: int, *, quiet: bool
+) -> list[Result]:
+    """Reappraise memes; ``quiet`` where something else shows the progress already."""
     results: list[Result] = []
     start = time.monotonic()
-    with Watcher("reappraise", len(memes), None) as view:
+    with nullcontext() if quiet else Watcher("reappraise", len(memes), None) as view:
         async for result in reappraise_all(memes, shop, width):
             results.append(result)
-            if not quiet:
+            if view is not None:
                 done = sum(each.status == "done" for each in results)
                 view.show(
                     Progress(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,13 @@ def fit_even(scores: Floats, labels: Ints, groups: Ints) -> Softmax:
     return Softmax(
         even.mean, even.deviation, np.column_stack([zeros, weights]), np.array([0.0, constant])
     )
+
+
+def fit_types(scores: Floats, classes: Ints, count: int) -> Softmax:
+    """A softmax in whose fit rare classes weigh more; chances are brought back to their shares."""
+    heavy = np.maximum(1, np.bincount(classes, minlength=count)) ** -0.5
+    found = fit_softmax(scores, classes, count, heavy[classes])
+    return replace(found, intercepts=found.intercepts - np.log(heavy))
 
 
 def even_out(labels: Ints, groups: Ints, power: float = 1.0) -> Floats:

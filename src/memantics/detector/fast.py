@@ -15,7 +15,7 @@ from memantics.detector.calibration import (
     choose_biases,
     choose_threshold,
     fit_even,
-    fit_softmax,
+    fit_types,
     macro_f1,
 )
 from memantics.detector.examples import LABELS, Example, need_labels, need_two_classes
@@ -274,6 +274,6 @@ def fit_decision(
         return Decision(harm, threshold, None, np.zeros(0))
     known = [place for place, e in enumerate(examples) if e.type in types]
     truth = np.array([types.index(str(examples[place].type)) for place in known], np.int64)
-    kinds = fit_softmax(table[known], truth, len(types))
+    kinds = fit_types(table[known], truth, len(types))
     biases = choose_biases(kinds.logits(table[known]), truth)
     return Decision(harm, threshold, kinds, biases, settings.type_head == "hierarchical")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
+from math import fsum
+from statistics import fmean
 from typing import Literal
 
 Label = Hashable
@@ -24,7 +26,7 @@ def pairwise_agreement(rows: Sequence[Row]) -> float | None:
     0.6666666666666666
     """
     shares = [_pair_share(labels) for row in rows if len(labels := _given(row)) > 1]
-    return sum(shares) / len(shares) if shares else None
+    return fmean(shares) if shares else None
 
 
 def complete_agreement(rows: Sequence[Row]) -> float | None:
@@ -70,7 +72,7 @@ def mean_cohen_kappa(rows: Sequence[Row]) -> float | None:
         for first, second in combinations(columns, 2)
         if (kappa := cohen_kappa(first, second)) is not None
     ]
-    return sum(kappas) / len(kappas) if kappas else None
+    return fmean(kappas) if kappas else None
 
 
 def fleiss_kappa(rows: Sequence[Row]) -> float | None:
@@ -87,7 +89,7 @@ def fleiss_kappa(rows: Sequence[Row]) -> float | None:
     sizes = Counter(map(len, units))
     size = max(sizes, key=lambda k: (sizes[k], k))
     units = [labels for labels in units if len(labels) == size]
-    observed = sum(map(_pair_share, units)) / len(units)
+    observed = fmean(map(_pair_share, units))
     totals = Counter(label for labels in units for label in labels)
     expected = sum((count / (size * len(units))) ** 2 for count in totals.values())
     return _beyond_chance(observed, expected)
@@ -106,12 +108,12 @@ def krippendorff_alpha(rows: Sequence[Row], level: Level = "nominal") -> float |
     if n < 2 or len(totals) < 2:
         return None
     distance = _distance(level, totals)
-    observed = sum(
+    observed = fsum(
         distance(one, other) * 2 / (len(labels) - 1)
         for labels in units
         for one, other in combinations(labels, 2)
     )
-    expected = sum(
+    expected = fsum(
         2 * totals[one] * totals[other] * distance(one, other)
         for one, other in combinations(totals, 2)
     )

@@ -102,7 +102,7 @@ def _space(text: str, body: Mask, box: PixelBox) -> str:
     if has_chinese(text):
         return text
     part = body[max(0, box[1]) : box[3], max(0, box[0]) : box[2]]
-    return part_words(text, part.sum(axis=0).astype(np.float64))
+    return part_words(text, part.sum(axis=0).astype(np.float64), float(len(part)))
 
 
 def _list_pieces(block: Block) -> list[tuple[str, PixelBox]]:

@@ -78,8 +78,26 @@ def _find_on_picture(
     enriched = (within >= 0.004) & (within >= _ENRICHED * (without + 0.004))
     reach = 2 * max(1, round(0.05 * height)) + 1
     beside = cv2.dilate((letters & inside).astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
-    unlike: Mask = letters | (enriched.reshape(-1)[keys] & beside)
-    return unlike, shade
+    extra: Mask = enriched.reshape(-1)[keys] & beside
+    behind = _find_behind(crop, inside & ~beside)
+    if behind is not None and shade is not None:
+        # Bubbles and labels have a ground of their own, which their surroundings lack as well.
+        gaps = np.abs(crop.astype(np.int16) - behind).max(axis=2)
+        own = np.abs(crop.astype(np.int16) - shade).max(axis=2)
+        extra &= gaps > FLAT
+        letters = letters & (own < gaps)
+    return letters | extra, shade
+
+
+def _find_behind(crop: Pixels, where: Mask) -> Shade | None:
+    """The one colour between letters; None where there is more than one."""
+    if where.sum() < 30:
+        return None
+    between = crop[where]
+    shares = _spread(between // 8)
+    colour = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
+    near = np.abs(between.astype(np.int16) - colour).max(axis=1) <= 16
+    return colour if near.mean() >= 0.5 else None
 
 
 def _find_by_shape(

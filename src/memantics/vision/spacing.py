@@ -1,4 +1,8 @@
-"""Spaces that an OCR lost between words: put where the drawn text then matches the letters best."""
+"""Spaces that an OCR lost between words: found again as wide gaps between letters.
+
+Gaps tell how many words there are and how wide each is; the letters are dealt out so that words
+of a known font come out as wide as that.
+"""
 
 from __future__ import annotations
 
@@ -9,70 +13,90 @@ from PIL import Image, ImageDraw
 from memantics.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
 
 Profile = NDArray[np.float64]
-_BINS = 240
-_GAIN = 0.015  # in correlation: a space that helps less is chance
-_MOST = 5
-_GOOD = 0.97
-_EMPTY = 0.12
+_EMPTY = 0.04  # of the fullest column
+_WIDE = 2.0  # of the usual gap between two letters
+_LEAST, _LEAST_CAPITAL = 0.15, 0.1  # of the height of a line: capitals are set tighter
+_WRONG = 0.16  # of the mean width of a word: a dealing that misses by more proves nothing
 
 
-def part_words(text: str, profile: Profile) -> str:
+def part_words(text: str, profile: Profile, height: float) -> str:
     """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds.
 
-    >>> line = "SO AM I"
-    >>> part_words("SOAMI", _draw_profile(line, ANTON))
-    'SO AM I'
-    >>> part_words("SO AM I", _draw_profile(line, ANTON))
-    'SO AM I'
+    >>> profile = draw_profile("SO AM I", ANTON)
+    >>> part_words("SOAMI", profile, 32), part_words("SO AM I", profile, 32)
+    ('SO AM I', 'SO AM I')
     """
     text = " ".join(text.split())
-    if len(text) < 4 or profile.sum() < 8:
+    letters = text.replace(" ", "")
+    least = _LEAST_CAPITAL if text.isupper() else _LEAST
+    widths = _measure_words(profile, least * height)
+    if not text.count(" ") + 1 < len(widths) <= len(letters):
         return text
-    seen = _pull(profile)
-    face = max((ANTON, BALOO, REGULAR), key=lambda each: _match(text, each, seen))
-    best = _match(text, face, seen)
-    for _ in range(_MOST):
-        if best >= _GOOD:
-            break
-        tries = [
-            made
-            for i in range(1, len(text))
-            if text[i - 1] != " " and text[i] != " "
-            if _is_empty(made := f"{text[:i]} {text[i:]}", i, face, seen)
-        ]
-        scored = [(_match(each, face, seen), each) for each in tries]
-        top, each = max(scored, default=(0.0, text))
-        if top < best + _GAIN:
-            break
-        best, text = top, each
-    return text
+    best, words = min(
+        _deal(letters, widths, face, profile.size) for face in (ANTON, BALOO, REGULAR)
+    )
+    made = " ".join(words)
+    # Spaces that were read must still be there: otherwise gaps were misjudged.
+    return made if best <= _WRONG and _keeps_spaces(text, made) else text
 
 
-def _is_empty(text: str, place: int, face: Typeface, seen: Profile) -> bool:
-    """Whether there is hardly any ink where a line has the space at ``place``."""
-    font = face.at(32)
-    start, end = font.getlength(text[:place]), font.getlength(text[: place + 1])
-    scale = _BINS / max(1.0, font.getlength(text))
-    edge = 0.15 * (end - start)
-    part = seen[int((start + edge) * scale) : int((end - edge) * scale) + 1]
-    return bool(part.size and part.mean() <= _EMPTY * seen.max())
+def _measure_words(profile: Profile, least: float) -> list[int]:
+    """The widths of words, from the gaps that are much wider than those between letters."""
+    full = np.flatnonzero(profile > _EMPTY * max(1.0, float(profile.max(initial=0.0))))
+    if len(full) < 2:
+        return []
+    gaps = np.diff(full) - 1
+    between = [int(gap) for gap in gaps if gap > 0]
+    # Short lines have as many gaps between words as between letters: the smaller ones count.
+    usual = float(np.percentile(between, 30)) if between else 0.0
+    wide = np.flatnonzero(gaps >= max(2.0, _WIDE * usual, least))
+    starts = [full[0], *(full[i + 1] for i in wide)]
+    ends = [*(full[i] for i in wide), full[-1]]
+    return [int(end - start + 1) for start, end in zip(starts, ends, strict=True)]
 
 
-def _match(text: str, face: Typeface, seen: Profile) -> float:
-    drawn = _pull(_draw_profile(text, face))
-    spread = float(drawn.std() * seen.std())
-    return float(((drawn - drawn.mean()) * (seen - seen.mean())).mean()) / spread if spread else 0.0
+def _deal(
+    letters: str, widths: list[int], face: Typeface, total: int
+) -> tuple[float, tuple[str, ...]]:
+    """Deal letters to words of given widths; how far the worst word is off, and the words."""
+    font = face.at(64)
+    places = [font.getlength(letters[:i]) for i in range(len(letters) + 1)]
+    scale = sum(widths) / max(1.0, places[-1])
+    mean = sum(widths) / len(widths)
+    # best[i]: the least error of dealing the first i letters to the words so far
+    best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
+    for number, width in enumerate(widths, 1):
+        left = len(widths) - number
+        reached: dict[int, tuple[float, tuple[str, ...]]] = {}
+        for start, (error, words) in best.items():
+            for end in range(start + 1, len(letters) - left + 1):
+                off = abs((places[end] - places[start]) * scale - width) / mean
+                made = (max(error, off), (*words, letters[start:end]))
+                if end not in reached or made < reached[end]:
+                    reached[end] = made
+        best = reached
+    return best.get(len(letters), (float(total), ()))
 
 
-def _draw_profile(text: str, face: Typeface) -> Profile:
-    font = face.at(32)
+def _keeps_spaces(text: str, made: str) -> bool:
+    return _list_spaces(text) <= _list_spaces(made)
+
+
+def _list_spaces(text: str) -> set[int]:
+    """After how many letters each space comes."""
+    places, seen = set(), 0
+    for c in text:
+        if c == " ":
+            places.add(seen)
+        else:
+            seen += 1
+    return places
+
+
+def draw_profile(text: str, face: Typeface, size: int = 32) -> Profile:
+    """How much ink each column of a drawn text holds."""
+    font = face.at(size)
     left, top, right, bottom = (int(value) for value in font.getbbox(text))
     plate = Image.new("L", (max(1, right - left), max(1, bottom - top)))
     ImageDraw.Draw(plate).text((-left, -top), text, font=font, fill=255)
     return np.asarray(np.asarray(plate).sum(axis=0) / 255.0, np.float64)
-
-
-def _pull(profile: Profile) -> Profile:
-    """A profile at a fixed length, so that two can be compared."""
-    places = np.linspace(0, len(profile) - 1, _BINS)
-    return np.interp(places, np.arange(len(profile)), profile)

@@ -71,6 +71,7 @@ class Site:
     address: str
     browser: Browser
     lead: Actor
+    cookie: str
     contexts: list[BrowserContext] = field(default_factory=list)
     users: list[User] = field(default_factory=list)
 
@@ -96,7 +97,7 @@ class Site:
         token = self.service.accounts.log_in(name, PASSWORD).token
         host = "127.0.0.1"
         user.page.context.add_cookies(
-            [{"name": "memantics", "value": token, "domain": host, "path": "/"}]
+            [{"name": self.cookie, "value": token, "domain": host, "path": "/"}]
         )
         user.name = name
         return user
@@ -137,7 +138,8 @@ def serve_site(service: Service, browser: Browser) -> Iterator[Site]:
     while not server.started:
         assert thread.is_alive()
         time.sleep(0.01)
-    site = Site(service, settings.address, browser, make_lead(service))
+    cookie = f"memantics-{port}"
+    site = Site(service, settings.address, browser, make_lead(service), cookie)
     try:
         yield site
         assert [error for user in site.users for error in user.errors] == []

@@ -116,6 +116,23 @@ def test_it_refuses_to_open_to_the_world_without_a_secret(shell: Shell) -> None:
     assert not (shell.folder / "home" / "annotate").exists()
 
 
+def test_the_same_queue_given_twice_is_one_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_queue(tmp_path / "queue", "validate", 2, shown=questions)
+    images = str(tmp_path / "queue" / "images")
+    folder = ["annotate", "import", images, "--workflow", "pun-form", "--db", "a.db"]
+    for arguments in (["annotate", "import", "queue", "--db", "a.db"], folder):
+        outputs = {CliRunner().invoke(app, arguments).output for _ in range(2)}
+        assert len(outputs) == 1, outputs
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
+    lead = find_admin(service)
+    counts = {p.title: service.lead.progress(lead, p.id).items for p in service.projects.mine(lead)}
+    assert counts == {"validate": 2, "images": 2}
+    service.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -123,6 +140,7 @@ def test_it_refuses_to_open_to_the_world_without_a_secret(shell: Shell) -> None:
         (("--demo", "--db", "x.db"), "--demo"),
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),
+        (("--public-url", "https://annotate.example.org"), "MEMANTICS_SECRET"),
         (("export", "7", "--out", "x.jsonl"), "not open to you"),
         (("restore", "missing.zip"), "missing.zip"),
     ],
@@ -166,6 +184,21 @@ def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "again.jsonl").read_bytes() == (
         tmp_path / "out" / "verdicts.jsonl"
     ).read_bytes()
+
+
+def test_a_forgotten_password_is_replaced_at_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
+    find_admin(service)
+    done = CliRunner().invoke(app, ["annotate", "password", "Lead", "--db", "a.db"])
+    found = re.search(r"new password of Lead: (\S+)", done.output)
+    assert found is not None, done.output
+    assert service.accounts.log_in("lead", found[1]).actor.name == "lead"
+    service.close()
+    nobody = CliRunner().invoke(app, ["annotate", "password", "nobody", "--db", "a.db"])
+    assert "no account 'nobody'" in str(nobody.exception)
 
 
 def test_a_folder_of_memes_needs_only_a_workflow(

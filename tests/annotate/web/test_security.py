@@ -13,13 +13,13 @@ from PIL import Image
 from memantics.annotate.records import Actor
 from memantics.annotate.service import Service
 from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings, find_secret
+from memantics.annotate.web.settings import WebSettings, find_secret, is_local
 from memantics.annotate.web.tokens import make_form_token
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from tests.annotate.team import draw_image
 from tests.annotate.web.queues import make_queue
-from tests.annotate.web.visitors import PASSWORD, SECRET, Office, Visitor
+from tests.annotate.web.visitors import PASSWORD, SECRET, Office, Visitor, make_office
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -362,6 +362,57 @@ def test_good_uploads_among_bad_ones_become_items(office: Office, project: int) 
     assert _count(office.service, project, office) == before + 1
 
 
+@pytest.mark.parametrize("number", [2**31, 2**63, 10**30])
+def test_numbers_beyond_all_counting_name_nothing(
+    service: Service, tmp_path: Path, number: int
+) -> None:
+    """On both databases: neither counts that far, and each complains in its own way."""
+    office = make_office(service)
+    queue = make_queue(tmp_path / "queue", "label-by-vote", 1)
+    project = service.exchange.open_queue(office.lead, queue).id
+    lead = office.visitor("lead")
+    for path in (f"/p/{number}", f"/work/{number}", f"/p/{project}/items/{number}"):
+        assert lead.get(path).status_code == 403, path
+    for path in (f"audit?before={number}", f"items?from={number}", f"disagreements?from={number}"):
+        assert lead.get(f"/p/{project}/{path}").status_code == 200, path
+    form = {"role": "lead", "daily": str(number), "weekly": str(number)}
+    user = office.lead.id
+    assert lead.post(f"/p/{project}/members/{user}", form).status_code == 303
+
+
+def test_odd_characters_are_text_or_nothing(service: Service, tmp_path: Path) -> None:
+    office = make_office(service)
+    odd = "a\0b\ud83d\u202e\x1b[31m"
+    text = odd.encode("utf-8", "replace").decode()
+    visitor = office.visitor()
+    assert visitor.log_in(text, text).status_code == 401
+    lead = office.visitor("lead")
+    made = lead.post("/projects/new", {"title": text, "workflow": "pun-form"})
+    assert made.status_code == 303
+    project = int(made.headers["location"].split("/")[2])
+    assert lead.post(f"/p/{project}/invite", {"role": "lead", "note": text}).status_code == 200
+    answer = lead.post(f"/p/{project}/setup", {"prelabels": "shown", "warning": text})
+    assert answer.status_code == 303
+    assert lead.get("/media/%00").status_code in (403, 404)
+    assert lead.get(f"/p/{project}/next?stage=%00").status_code in (303, 403)
+    form = {"role": "annotator", "name": text}
+    assert lead.post(f"/p/{project}/members", form).status_code in (403, 404, 422)
+    picture = io.BytesIO()
+    Image.new("RGB", (30, 20), "teal").save(picture, "PNG")
+    file = {"file": ("a%00\u202e.png", picture.getvalue())}
+    assert lead.post(f"/p/{project}/media", files=file).status_code == 200
+
+
+def test_behind_a_proxy_forms_of_the_public_address_are_ours(office: Office) -> None:
+    settings = WebSettings(SECRET, public_url="http://annotate.example.org")
+    visitor = Visitor(make_app(office.service, settings))
+    own = {"origin": "http://annotate.example.org"}
+    form = {"name": "lead", "password": PASSWORD}
+    assert visitor.post("/login", form, **own).status_code == 303
+    other = {"origin": "http://evil.example.org"}
+    assert visitor.post("/settings", {"language": "zh"}, **other).status_code == 403
+
+
 # Addresses
 
 
@@ -373,19 +424,20 @@ def test_another_name_for_this_machine_is_not_served(office: Office) -> None:
 
 
 def test_the_app_does_not_open_to_the_world_without_a_secret(tmp_path: Path) -> None:
-    for host in ("0.0.0.0", "::", "192.0.2.7", "annotate.example.org"):
-        with pytest.raises(InputError, match="MEMANTICS_SECRET"):
-            find_secret(host, tmp_path / "secret", {})
+    with pytest.raises(InputError, match="MEMANTICS_SECRET"):
+        find_secret(True, tmp_path / "secret", {})
     assert not (tmp_path / "secret").exists()
     with pytest.raises(InputError, match="16 or more"):
-        find_secret("0.0.0.0", tmp_path / "secret", {"MEMANTICS_SECRET": "short"})
+        find_secret(True, tmp_path / "secret", {"MEMANTICS_SECRET": "short"})
     given = {"MEMANTICS_SECRET": "long enough to be one"}
-    assert find_secret("0.0.0.0", tmp_path / "secret", given) == b"long enough to be one"
+    assert find_secret(True, tmp_path / "secret", given) == b"long enough to be one"
+    for host in ("0.0.0.0", "::", "192.0.2.7", "annotate.example.org"):
+        assert not is_local(host)
 
 
 def test_the_secret_of_this_machine_is_kept_for_its_owner_only(tmp_path: Path) -> None:
-    first = find_secret("127.0.0.1", tmp_path / "a" / "secret", {})
-    assert find_secret("127.0.0.1", tmp_path / "a" / "secret", {}) == first
+    first = find_secret(False, tmp_path / "a" / "secret", {})
+    assert find_secret(False, tmp_path / "a" / "secret", {}) == first
     assert (tmp_path / "a" / "secret").stat().st_mode & 0o077 == 0
 
 

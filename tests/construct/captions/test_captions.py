@@ -20,6 +20,7 @@ from memantics.core.errors import DataError
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
+from memantics.detector.sources import read_examples
 from memantics.models.fake import FakeModel
 from tests.commands import Shell
 from tests.construct.drafting import starter_memes, text_of, with_desk
@@ -166,7 +167,7 @@ def test_captions_come_back_as_notes(tmp_path: Path) -> None:
 
 def test_prompts_have_the_holes_that_are_filled() -> None:
     assert {name: sorted(own.holes) for name, own in find_prompts().items()} == {
-        "description": ["language", "material"],
+        "description": ["language"],
         "meaning": ["language", "material"],
     }
 
@@ -178,9 +179,13 @@ def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
     assert ran.code == 0, ran.err
     lines = (shell.folder / "builds" / "starter" / "captions.jsonl").read_text().splitlines()
     assert len(lines) == 3
-    row = json.loads(lines[0])
-    assert {"id", "image", "text", "text_caption", "image_caption"} <= set(row)
-    assert (shell.folder / "builds" / "starter" / row["image"]).is_file()
+    read = read_examples(shell.folder / "builds" / "starter" / "captions.jsonl")
+    assert len(read.examples) == 3
+    assert all(own.text_caption and own.image_caption and own.image for own in read.examples)
+    beside = (shell.folder / "builds" / "starter" / "captions-sources.jsonl").read_text()
+    row = json.loads(beside.splitlines()[0])
+    assert row["origins"] == {"text_caption": "mined", "image_caption": "mined"}
+    assert row["sources"]["text_caption"]["model"] == "fake/drafter"
 
 
 def test_the_command_needs_a_folder_and_a_model(shell: Shell) -> None:

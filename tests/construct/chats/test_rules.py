@@ -82,6 +82,11 @@ def test_limits_are_settings() -> None:
         ("最近有点键忘", "哈哈，最近有点键忘嘛", True),
         ("one does not simply walk", "one does NOT simply, you know", True),
         ("one does not simply walk", "does it simply not work", False),
+        (
+            "this one\nis a rather long\ncaption of two parts",
+            "it is a rather long caption of",
+            True,
+        ),
         ("oh", "oh no", False),
         ("", "anything", False),
         ("…", "anything", False),

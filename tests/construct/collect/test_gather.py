@@ -160,6 +160,25 @@ def test_what_a_person_gave_is_kept_and_comes_out_again(folder: Path) -> None:
     assert not rows["gone"]["kept"]
 
 
+def test_what_a_person_mends_is_taken_at_their_word(folder: Path) -> None:
+    run(folder, ScriptedReader({"m0.png": "misraed words here", "m1.png": ""}))
+    rows = lines(folder)
+    rows["m0"]["text"] = "misread words here"
+    rows["m1"]["kept"] = True
+    rows["m2"]["kept"] = False
+    rows["m3"]["language"] = "nl"
+    text = "".join(json.dumps(row) + "\n" for row in rows.values())
+    (folder / "memes.jsonl").write_text(text)
+    for _ in range(2):
+        done = run(folder, ScriptedReader())
+        rows = lines(folder)
+        assert rows["m0"]["text"] == "misread words here"
+        assert rows["m1"]["kept"]
+        assert rows["m2"]["rule"] == "person"
+        assert rows["m3"]["language"] == "nl"
+        assert done.counts == {"kept": 3, "person": 1}
+
+
 def test_out_takes_copies_and_leaves_the_folder_alone(folder: Path, tmp_path: Path) -> None:
     save(draw(7), folder / "deep" / "er" / "odd name (1).png")
     out = tmp_path / "out"
@@ -169,6 +188,20 @@ def test_out_takes_copies_and_leaves_the_folder_alone(folder: Path, tmp_path: Pa
     assert [meme.id for meme in memes] == ["m0", "m2", "m3", "deep-er-odd_name_1"]
     assert all(meme.image.is_file() for meme in memes)
     assert not (out / "images" / "m1.png").exists()
+    rows = lines(out)
+    rows["m1"] |= {"kept": True, "text": "a person read this here"}
+    (out / "memes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
+    done = run(folder, ScriptedReader({"m1.png": ""}), out=out)
+    assert done.fresh == 0
+    assert list(lines(out)) == list(rows)
+    assert lines(out)["m1"]["text"] == "a person read this here"
+    assert (out / "images" / "m1.png").is_file()
+
+
+def test_an_out_folder_below_the_images_is_not_collected_again(folder: Path) -> None:
+    for _ in range(2):
+        done = run(folder, ScriptedReader(), out=folder / "kept")
+        assert done.counts == {"kept": 4}
 
 
 def test_several_processes_find_the_same(folder: Path, tmp_path: Path) -> None:

@@ -115,6 +115,43 @@ def test_unknown_classes_and_broken_files_are_errors(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def long_ontology(tail: str) -> str:
+    classes = "".join(f":C{number} rdf:type owl:Class .\n\n" for number in range(300))
+    return f"@prefix : <{GENERAL}> .\n{PREFIXES}\n{classes}{tail}"
+
+
+PREFIXES = """@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."""
+TAILS = (
+    ':a rdf:type :Scene ; rdfs:label "one"@en .\n\n:a :holds :b .\n',
+    ':a rdf:type :Scene ; rdfs:label "one"@en .\n\n:a :holds :c .\n\n:C1 :holds :a .\n',
+    ':a rdf:type :Emotion ; rdfs:label """o\n .\n\nne"""@en .\n',
+    ':a rdf:type :Emotion ; rdfs:label """o\n .\n\nother"""@en .\n',
+    ":C1 rdf:type :Scene .\n",
+)
+
+
+def test_a_shared_beginning_is_read_once_with_the_same_result(tmp_path: Path) -> None:
+    files = []
+    for number, tail in enumerate(TAILS):
+        path = tmp_path / f"{number}_refined_ontology.ttl"
+        path.write_text(long_ontology(tail), encoding="utf-8")
+        files.append(OfficialFiles(str(number), refined=path))
+    together, apart = Account(), [read_one(own) for own in files]
+    assert list(adopt(files, together)) == [own for own, _ in apart]
+    assert together.copied == sum(account.copied for _, account in apart)
+    assert together.said.total() == 3
+
+
+@needs_bases
+def test_official_files_read_the_same_together_and_apart() -> None:
+    files = find_official(KB)[::17]
+    together, apart = Account(), [read_one(own) for own in files]
+    assert list(adopt(files, together)) == [own for own, _ in apart]
+    assert together.copied == sum(account.copied for _, account in apart)
+
+
 @pytest.fixture(scope="module")
 def imported() -> tuple[KnowledgeStore, Account, dict[str, Knowledge]]:
     if not KB.is_dir():

@@ -12,6 +12,7 @@ from memantics.construct.knowledge.store import read_ontology
 from memantics.construct.ontology import DIMENSIONS, RELATIONS, TOXICITY_KINDS, find_dimension
 from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, KIND_TERMS
 from tests.construct.knowledge.samples import GENERAL, TAXONOMY
+from tests.places import ROOT
 
 MM = rdflib.Namespace(TERM)
 SH = rdflib.Namespace("http://www.w3.org/ns/shacl#")
@@ -94,3 +95,13 @@ def test_nothing_in_the_ontology_is_left_without_a_definition() -> None:
         for own in ONTOLOGY.subjects(RDF.type, kind):
             if isinstance(own, rdflib.URIRef) and own != MM.ToxicityKind:
                 assert ONTOLOGY.value(own, SKOS.definition), own
+
+
+def test_the_page_tells_the_vocabulary() -> None:
+    page = (ROOT / "docs" / "ontology.md").read_text(encoding="utf-8")
+    for name, term in DIMENSION_TERMS.items():
+        assert f"| `mm:{name}` | {term.definition} |" in page
+    for name in RELATIONS:
+        assert f"| `mm:{name}` |" in page
+    for kind in TOXICITY_KINDS:
+        assert f"`mm:{kind}`" in page

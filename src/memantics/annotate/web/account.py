@@ -28,8 +28,14 @@ def log_in(ask: Ask) -> Response:
     """Check name and password; a few failures in a row make one wait."""
     name, password = ask.text("name", 200), _password(ask, "password")
     address = ask.request.client.host if ask.request.client else ""
-    throttles = ((ask.desk.names, name.lower()), (ask.desk.addresses, address))
-    wait = max(throttle.wait(key) for throttle, key in throttles)
+    key = name.lower()
+    desk = ask.desk
+    throttles = (
+        (desk.tries, f"{address} {key}"),
+        (desk.addresses, address),
+        (desk.names, key),
+    )
+    wait = max(throttle.wait(about) for throttle, about in throttles)
     if wait > 0:
         note("login throttled", address=address)
         minutes = int(wait // 60) + 1
@@ -37,13 +43,14 @@ def log_in(ask: Ask) -> Response:
         response.headers["retry-after"] = str(int(wait) + 1)
         return response
     try:
-        session = ask.service.accounts.log_in(name, password)
+        with desk.hashing:
+            session = ask.service.accounts.log_in(name, password)
     except LoginFailed:
-        for throttle, key in throttles:
-            throttle.fail(key)
+        for throttle, about in throttles:
+            throttle.fail(about)
         note("login failed", address=address)
         return _login_page(ask, 401, ask.words("login.wrong"))
-    ask.desk.names.forget(name.lower())
+    desk.tries.forget(f"{address} {key}")
     note("login", person=session.actor.id)
     return ask.let_in(session, own_path(ask.text("next")))
 
@@ -66,7 +73,7 @@ def log_out(ask: Ask) -> Response:
     if ask.session:
         ask.service.accounts.log_out(ask.session)
     response = ask.go("/login", "out")
-    response.delete_cookie(ask.desk.session_cookie, path="/")
+    ask.drop_cookie(response, ask.desk.session_cookie)
     return response
 
 
@@ -75,9 +82,14 @@ def enter(ask: Ask) -> Response:
     """A link from the terminal: it logs one person in, once."""
     if ask.found is not None:
         # The link was used in this browser before: going on is all that is wanted.
-        return ask.go("/")
+        return ask.go(own_path(ask.query("next")))
     session = ask.service.accounts.enter(ask.request.path_params["ticket"])
-    return ask.let_in(session, own_path(ask.query("next") or "/"))
+    chosen = ask.service.accounts.preferences(session.actor)
+    if chosen == Preferences() and ask.words.language != chosen.language:
+        # Who never chose a language gets that of the browser.
+        fitting = Preferences(language=ask.words.language)
+        ask.service.accounts.set_preferences(session.actor, fitting)
+    return ask.let_in(session, own_path(ask.query("next")))
 
 
 @routes.get("/join/{invitation}", public=True)
@@ -97,9 +109,10 @@ def accept(ask: Ask) -> Response:
         return _invitation_page(ask, 422, {"again": ask.words("join.differ")})
     offered = ask.service.accounts.invitation(token)
     try:
-        session = ask.service.accounts.accept(
-            token, ask.text("name", 200), _password(ask, "password")
-        )
+        with ask.desk.hashing:
+            session = ask.service.accounts.accept(
+                token, ask.text("name", 200), _password(ask, "password")
+            )
     except AnswerError as error:
         return _invitation_page(ask, 422, error.problems)
     ask.service.accounts.set_preferences(session.actor, Preferences(language=ask.words.language))
@@ -163,14 +176,16 @@ def change_password(ask: Ask) -> Response:
     new = _password(ask, "new")
     if new != _password(ask, "again"):
         return _settings_page(ask, 422, {"again": ask.words("join.differ")})
-    wait = ask.desk.names.wait(ask.actor.name.lower())
+    key = f"settings {ask.actor.id}"
+    wait = ask.desk.tries.wait(key)
     if wait > 0:
         minutes = int(wait // 60) + 1
         return _settings_page(ask, 429, {"old": ask.words("login.wait", minutes=minutes)})
     try:
-        session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
+        with ask.desk.hashing:
+            session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
     except LoginFailed:
-        ask.desk.names.fail(ask.actor.name.lower())
+        ask.desk.tries.fail(key)
         return _settings_page(ask, 422, {"old": ask.words("settings.wrong")})
     except AnswerError as error:
         return _settings_page(ask, 422, error.problems)

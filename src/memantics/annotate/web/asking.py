@@ -8,6 +8,7 @@ page that says so. Bodies are read before, database work runs in a thread.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,13 +27,15 @@ from memantics.annotate.service import Service
 from memantics.annotate.web.language import Catalogue, choose_language, read_catalogue
 from memantics.annotate.web.pages import render
 from memantics.annotate.web.pauses import Pauses
-from memantics.annotate.web.settings import WebSettings
+from memantics.annotate.web.settings import PORT, WebSettings
 from memantics.annotate.web.throttle import Throttle
 from memantics.annotate.web.tokens import is_own_form, make_form_token, make_seed
 
 MAX_FIELDS = 2000
 MAX_FILES = 200
 WORKERS = 16
+HASHING = 4
+MOST = 2**31 - 1
 Method = Literal["GET", "POST"]
 
 
@@ -42,8 +45,13 @@ class Desk:
 
     service: Service
     settings: WebSettings
-    names: Throttle = field(default_factory=lambda: Throttle(limit=8, window=900.0))
+    # Few tries at one name from one address, more from one address at all, and so many at one
+    # name from everywhere that nobody locks somebody else out by mistake.
+    tries: Throttle = field(default_factory=lambda: Throttle(limit=8, window=900.0))
     addresses: Throttle = field(default_factory=lambda: Throttle(limit=30, window=900.0))
+    names: Throttle = field(default_factory=lambda: Throttle(limit=100, window=900.0))
+    # Hashing a password takes 64 MB on purpose: only so many at once.
+    hashing: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(HASHING))
     pauses: Pauses = field(default_factory=Pauses)
     threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="annotate")
@@ -51,8 +59,14 @@ class Desk:
 
     @property
     def session_cookie(self) -> str:
-        """The name of the session's cookie; over https no other host can set it."""
-        return "__Host-memantics" if self.settings.secure else "memantics"
+        """The name of the session's cookie; over https no other host can set it.
+
+        Cookies do not know ports: two apps on one machine need two names.
+        """
+        if self.settings.secure:
+            return "__Host-memantics"
+        usual = self.settings.port == PORT
+        return "memantics" if usual else f"memantics-{self.settings.port}"
 
     @property
     def guest_cookie(self) -> str:
@@ -115,18 +129,22 @@ class Ask:
         return self.request.query_params.get(name, "")[:2000]
 
     def place(self, name: str) -> int:
-        """A number in the path."""
-        return int(self.request.path_params[name])
+        """A number in the path; one that no database counts up to names nothing."""
+        value = int(self.request.path_params[name])
+        if value > MOST:
+            raise Forbidden
+        return value
 
     def text(self, name: str, longest: int = 2000) -> str:
         """A text of the form, trimmed; absent ones are empty."""
         value = self.form.get(name, "")
-        return value.strip()[:longest] if isinstance(value, str) else ""
+        return value.replace("\0", "").strip()[:longest] if isinstance(value, str) else ""
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A whole number of the form or the query; anything else is the default."""
-        value = self.text(name, 12) or self.query(name)[:12]
-        return int(value) if value.isascii() and value.isdigit() else default
+        value = self.text(name, 20) or self.query(name)
+        known = value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
+        return int(value) if known and int(value) <= MOST else default
 
     def texts(self, name: str) -> tuple[str, ...]:
         """All texts of that name."""
@@ -178,8 +196,13 @@ class Ask:
         """Start a new session: whatever cookie was there before opens nothing any more."""
         response = self.go(path)
         self._set_cookie(response, self.desk.session_cookie, session.token, session.expires)
-        response.delete_cookie(self.desk.guest_cookie, path="/")
+        self.drop_cookie(response, self.desk.guest_cookie)
         return response
+
+    def drop_cookie(self, response: Response, name: str) -> None:
+        """Take a cookie back, in the terms in which it was given."""
+        secure = self.desk.settings.secure
+        response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
 
     def _set_cookie(
         self, response: Response, name: str, value: str, expires: float | None = None
@@ -289,7 +312,7 @@ def _serve(
         if only_check:
             return Response(status_code=204)
         if route.method == "POST" and not is_own_form(
-            ask.request, ask.desk.settings.secret, ask.seed, ask.text("token", 200)
+            ask.request, ask.desk.settings, ask.seed, ask.text("token", 200)
         ):
             return refuse(ask, ForgedForm())
         return route.handler(ask)
@@ -307,9 +330,11 @@ class ForgedForm(AnnotateError):
 def _send_to_login(ask: Ask, route: Route) -> Response:
     if ask.wants_json or ask.request.url.path.startswith("/media/"):
         return Response(status_code=401)
-    if route.method == "POST":
-        return ask.page("login.html", 401, name="", error=ask.words("login.expired"), next="/")
     here = ask.request.url.path
+    if route.method == "POST":
+        # After the login, the page that was answered comes back with its draft.
+        back = here if here.startswith("/work/") and here.count("/") == 2 else "/"
+        return ask.page("login.html", 401, name="", error=ask.words("login.expired"), next=back)
     return ask.go("/login" if here == "/" else f"/login?next={quote(here)}")
 
 

@@ -17,6 +17,7 @@ EXPORTS = {
     "raw": ("jsonl", "csv", "parquet"),
     "verdicts": ("jsonl",),
     "labelstudio": ("json",),
+    "audit": ("jsonl", "csv"),
 }
 IMAGE_POLICY = "default-src 'none'; sandbox"
 MAX_IMPORT = 60 * 1024 * 1024

@@ -119,9 +119,11 @@ def _is_flag(field: Field) -> bool:
 def _draw_field(
     field: Field, place: int | None, values: Values, errors: Mapping[str, str], words: Catalogue
 ) -> FieldView:
-    value = values.get(field.id)
+    value, error = values.get(field.id), errors.get(field.id, "")
     if place is not None:
         value = _at(_listed(value), place)
+        # One message stands for the whole list: show it where an answer is missing.
+        error = words("problem.needed") if error and value is None else ""
     rows = [text for text in _listed(value) if isinstance(text, str)]
     anchors = [anchor.say(words.language) for anchor in field.anchors]
     return FieldView(
@@ -132,7 +134,7 @@ def _draw_field(
         help=field.help.say(words.language),
         required=field.required,
         when=_draw_condition(field.show_if),
-        error=errors.get(field.id, ""),
+        error=error,
         ends=(anchors[0], anchors[-1]) if anchors else ("", ""),
         limit=field.max_length,
         options=tuple(_draw_options(field, value, words)),

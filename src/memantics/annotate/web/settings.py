@@ -14,6 +14,7 @@ from memantics.core.errors import InputError, StoreError
 
 SECRET = "MEMANTICS_SECRET"  # noqa: S105 - the name of a variable, not a secret
 MIN_SECRET = 16
+PORT = 8765
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -27,7 +28,7 @@ class WebSettings:
 
     secret: bytes
     host: str = "127.0.0.1"
-    port: int = 8765
+    port: int = PORT
     public_url: str = ""
     contact: str = ""
     demo: bool = False
@@ -71,13 +72,15 @@ def is_local(host: str) -> bool:
         return False
 
 
-def find_secret(host: str, keep: Path, environment: Mapping[str, str] = os.environ) -> bytes:
+def find_secret(
+    open_to_others: bool, keep: Path, environment: Mapping[str, str] = os.environ
+) -> bytes:
     """The secret from the environment; on this machine only, one of our own, kept in a file.
 
-    >>> find_secret("0.0.0.0", Path("unused"), {})
+    >>> find_secret(True, Path("unused"), {})
     Traceback (most recent call last):
-    memantics.core.errors.InputError: --host 0.0.0.0 opens the app to other machines and \
-MEMANTICS_SECRET is not set; export MEMANTICS_SECRET with 16 or more random characters
+    memantics.core.errors.InputError: the app would be open to other machines and MEMANTICS_SECRET \
+is not set; export MEMANTICS_SECRET with 16 or more random characters
     """
     given = environment.get(SECRET, "")
     if given:
@@ -86,9 +89,9 @@ MEMANTICS_SECRET is not set; export MEMANTICS_SECRET with 16 or more random char
                 f"{SECRET} has {len(given)} characters", hint=f"give {MIN_SECRET} or more"
             )
         return given.encode()
-    if not is_local(host):
+    if open_to_others:
         raise InputError(
-            f"--host {host} opens the app to other machines and {SECRET} is not set",
+            f"the app would be open to other machines and {SECRET} is not set",
             hint=f"export {SECRET} with {MIN_SECRET} or more random characters",
         )
     return _keep_secret(keep)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from urllib.parse import urlsplit
 
 from fastapi import Request
+
+from memantics.annotate.web.settings import WebSettings
 
 SAFE_SITES = frozenset({"same-origin", "none"})
 
@@ -22,16 +25,18 @@ def make_form_token(secret: bytes, seed: str) -> str:
     return hmac.new(secret, b"form:" + seed.encode(), hashlib.sha256).hexdigest()
 
 
-def is_own_form(request: Request, secret: bytes, seed: str, given: str) -> bool:
+def is_own_form(request: Request, settings: WebSettings, seed: str, given: str) -> bool:
     """Whether a post comes from a form of ours, by its token and by what the browser says."""
     site = request.headers.get("sec-fetch-site")
     if site is not None and site not in SAFE_SITES:
         return False
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host", ""):
+    # A proxy may call us by another name than people do.
+    ours = {request.headers.get("host", ""), urlsplit(settings.public_url).netloc}
+    if origin is not None and (origin.partition("://")[2] or "-") not in ours:
         return False
     return bool(seed) and hmac.compare_digest(
-        make_form_token(secret, seed).encode(), given.encode("utf-8", "replace")
+        make_form_token(settings.secret, seed).encode(), given.encode("utf-8", "replace")
     )
 
 

@@ -38,7 +38,7 @@ from memantics.core.records import Request
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 
-CAPTIONS = "captions.jsonl"
+CAPTIONS, SOURCES = "captions.jsonl", "captions-sources.jsonl"
 LONGEST = 600
 Origin = Literal["given", "mined", "no text", "unseen", "missing"]
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
@@ -134,11 +134,10 @@ async def _mine(asker: Asker, meme: Meme, language: str, tally: Tally) -> Captio
 def make_step(meme: Meme, name: str, language: str) -> Step[str]:
     """The step that brings one caption."""
     note = _NOTES[name]
-    material = {"printed text": meme.text} if note == "meaning" else {}
-    body = find_prompts()[note].fill(
-        material=show_material(material) if material else "The picture is all there is.",
-        language=name_language(language),
-    )
+    holes = {"language": name_language(language)}
+    if note == "meaning":
+        holes["material"] = show_material({"printed text": meme.text})
+    body = find_prompts()[note].fill(**holes)
 
     def ask(complaint: str | None) -> Request:
         seen = meme if note == "description" else None
@@ -154,20 +153,28 @@ def read_caption(reply: str, language: str) -> str:
 
 
 def write_captions(folder: Path, report: CaptionReport) -> Path:
-    """Write ``captions.jsonl``, which a detector can be trained on once labels are added."""
+    """Write ``captions.jsonl`` and, beside it, where each caption is from.
+
+    The first has the fields of a detector's data and no others: with labels added it can be
+    trained on as it is.
+    """
     path = folder / CAPTIONS
-    with whole_file(path) as file:
+    with whole_file(path) as file, whole_file(folder / SOURCES) as beside:
         for own in report.memes:
             line = {
                 "id": own.meme.id,
                 "image": _relative(own.meme.image, folder),
                 "text": own.meme.text,
                 **own.captions,
+            }
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            origin = {
+                "id": own.meme.id,
                 "language": own.language,
                 "origins": own.origins,
                 "sources": own.sources,
             }
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            beside.write(orjson.dumps(origin, option=orjson.OPT_APPEND_NEWLINE))
     return path
 
 

@@ -18,6 +18,7 @@ from memantics.construct.collect.rules import has_dense_script
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
+_LONG_RUN = 6
 _MARKUP = re.compile(
     r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
 )
@@ -133,8 +134,10 @@ def find_leak(secret: str, text: str) -> str:
     if not own or not other:
         return ""
     match = difflib.SequenceMatcher(None, own, other, autojunk=False).find_longest_match()
-    # Of two or three pieces all must be there: a single common word is no secret.
+    # Of two or three pieces all must be there: a single common word is no secret. Of a long
+    # caption one run is enough, for it may stand in several places of the image.
     needed = len(own) if len(own) <= 3 else max(3, ceil(_LEAK * len(own)))
+    needed = min(needed, _LONG_RUN)
     if match.size < needed or (joint and len(own) == 1 and len(own[0]) < 4):
         return ""
     return joint.join(own[match.a : match.a + match.size])

@@ -15,7 +15,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.construct.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
 from memantics.construct.collect.language import Guess, guess_language
-from memantics.construct.collect.listing import OWN, Entry, list_entries
+from memantics.construct.collect.listing import OWN, Entry, fingerprint, list_entries
 from memantics.construct.collect.looks import VERSION, Look, Reader, digest_file, look_at
 from memantics.construct.collect.rules import Candidate, Dropped, RuleSet
 from memantics.core.data import dump_json
@@ -85,7 +85,7 @@ def collect(
 
     Looks are journalled by content: after a kill, or with new thresholds, nothing is read again.
     """
-    entries = list_entries(folder)
+    entries = list_entries(folder, settings.out)
     out = settings.out or folder
     try:
         (out / OWN).mkdir(parents=True, exist_ok=True)
@@ -199,11 +199,11 @@ def _judge(
         guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
         own = kin.get(entry.id, Kin())
         dropped = settings.rules.judge(Candidate(look, text, guess, bool(entry.text)))
-        if entry.refused:
-            dropped = Dropped("given", "taken out before")
-        elif dropped is None and own.original:
+        if dropped is None and own.original:
             alike = f"{own.distance} bits apart" if own.distance else "the same picture"
             dropped = Dropped("duplicate", f"a copy of {own.original}: {alike}, same text")
+        if entry.pinned is not None and not look.error:
+            dropped = None if entry.pinned else Dropped("person", "taken out by a person")
         yield Kept(entry, look, text, guess, own, dropped)
 
 
@@ -250,7 +250,10 @@ def _make_line(own: Kept, image: str) -> dict[str, JsonValue]:
             "text": "given" if own.entry.text else "read",
             "language": "given" if own.entry.language else "guessed",
             "told_by": own.guess.method,
-            "refused": own.entry.refused,
+            "wrote": fingerprint(own.text),
+            "guess": own.guess.language,
+            "verdict": own.dropped is None,
+            "pinned": own.entry.pinned,
             "certainty": own.look.certainty,
             "covered": own.look.covered,
             "variety": own.look.variety,

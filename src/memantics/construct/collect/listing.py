@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from memantics.core.memes import MEMES, SUFFIXES, MemeLine
 OWN = "collect"  # our own folder beside the images
 # What we wrote ourselves in an earlier run is no knowledge about the meme.
 _MADE = ("kept", "rule", "reason", "family", "hash", "copy_of", "width", "height", "collected")
+_KNOWN = ("id", "image", "text", "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Entry:
     """One file. ``text`` and ``language`` are "" where nobody gave them.
 
     ``extra`` holds fields of the user's own line, which come out again as they went in.
-    ``refused`` is set for memes that the user had taken out before.
+    ``pinned`` is what a person decided against or before us: True keeps, False drops.
     """
 
     id: str
@@ -33,19 +35,25 @@ class Entry:
     text: str
     language: str
     extra: Mapping[str, JsonValue]
-    refused: bool = False
+    pinned: bool | None = None
 
 
-def list_entries(folder: Path) -> list[Entry]:
-    """The lines of ``memes.jsonl`` where there is one, then every other image below the folder."""
+def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
+    """The lines of ``memes.jsonl`` where there is one, then every other image below the folder.
+
+    With ``out``, what a person mended there counts before what stands beside the images.
+    """
     if not folder.is_dir():
         raise DataError(folder, "is no folder", hint="name a folder of images")
-    entries = list(_read_lines(folder))
+    entries = list(_read_lines(folder, folder))
+    if out is not None and out.resolve() != folder.resolve():
+        mended = {entry.file: entry for entry in _read_lines(out, folder)}
+        entries = [mended.pop(entry.file, entry) for entry in entries] + list(mended.values())
     known = {entry.file for entry in entries}
     taken = {entry.id for entry in entries}
     if len(taken) < len(entries):
         raise DataError(folder / MEMES, "two memes have one id", hint="rename one")
-    for file in _walk(folder):
+    for file in _walk(folder, out):
         if file not in known:
             own = _make_id(file, taken)
             taken.add(own)
@@ -55,8 +63,8 @@ def list_entries(folder: Path) -> list[Entry]:
     return entries
 
 
-def _read_lines(folder: Path) -> Iterator[Entry]:
-    path = folder / MEMES
+def _read_lines(place: Path, folder: Path) -> Iterator[Entry]:
+    path = place / MEMES
     if not path.is_file():
         return
     for row, line in read_jsonl(path):
@@ -64,26 +72,46 @@ def _read_lines(folder: Path) -> Iterator[Entry]:
         fields = dict(line) if isinstance(line, dict) else {}
         made = fields.get("collected")
         ours = made if isinstance(made, dict) else {}
+        read = ours.get("text") == "read" and ours.get("wrote") == fingerprint(own.text)
+        guessed = ours.get("language") == "guessed" and ours.get("guess") == own.language
+        source = ours.get("file")
+        file = source if isinstance(source, str) and source else own.image
         yield Entry(
             own.id,
-            own.image,
-            inside(folder, own.image),
-            "" if ours.get("text") == "read" else own.text,
-            "" if ours.get("language") == "guessed" else own.language,
-            {
-                k: v
-                for k, v in fields.items()
-                if k not in (*_MADE, "id", "image", "text", "language")
-            },
-            refused=bool(ours.get("refused")) if ours else not own.kept,
+            file,
+            inside(folder, file),
+            "" if read else own.text,
+            "" if guessed else own.language,
+            {name: value for name, value in fields.items() if name not in (*_MADE, *_KNOWN)},
+            _find_pin(own.kept, ours),
         )
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def fingerprint(text: str) -> str:
+    """By which a text that we wrote is told from one that a person mended."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
+    """What a person decided: before us, in an earlier round, or against our last verdict."""
+    if not ours:
+        return None if kept else False
+    pinned = ours.get("pinned")
+    if kept != ours.get("verdict", kept):
+        return kept
+    return pinned if isinstance(pinned, bool) else None
+
+
+def _walk(folder: Path, out: Path | None) -> Iterator[str]:
     """Images below a folder in a fixed order; hidden folders, our own, and links are passed by."""
+    ours = None if out is None or out.resolve() == folder.resolve() else out.resolve()
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != OWN)
         here = Path(place)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name != OWN and (here / name).resolve() != ours
+        )
         for name in sorted(files):
             path = here / name
             if path.suffix.lower() in SUFFIXES and not path.is_symlink() and path.is_file():

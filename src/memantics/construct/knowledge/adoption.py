@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from memantics.construct.knowledge.graph import order_of
 from memantics.construct.knowledge.official import (
     Base,
+    Heads,
     OfficialFiles,
     Said,
     read_raw,
@@ -76,8 +77,9 @@ class Account:
 
 def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[Knowledge]:
     """Read knowledge bases one by one, and keep account of what was found."""
+    heads = Heads()
     for own in files:
-        made = _Adoption(own, account).make()
+        made = _Adoption(own, account, heads).make()
         account.add(made)
         yield made
 
@@ -86,6 +88,7 @@ def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[Knowledg
 class _Adoption:
     files: OfficialFiles
     account: Account
+    heads: Heads
     links: dict[str, list[Relation]] = field(default_factory=lambda: defaultdict(list))
     loose: list[Statement] = field(default_factory=list)
     done: set[tuple[str, str, str]] = field(default_factory=set)
@@ -93,7 +96,7 @@ class _Adoption:
     def make(self) -> Knowledge:
         files = self.files
         raw = read_raw(files.raw) if files.raw else None
-        refined = read_refined(files.refined) if files.refined else None
+        refined = read_refined(files.refined, self.heads) if files.refined else None
         self.base = raw or refined or Base()
         if not self.base.individuals:
             where = files.raw or files.refined or files.meme
@@ -224,16 +227,19 @@ class _Adoption:
 
 def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
     """Individuals that only one of the two files has, or that read differently there."""
-    first, second = (
-        Counter(
-            (own.dimension, _slug(own.name), _fold(own.label), _fold(own.description))
-            for own in base.individuals
-        )
-        for base in (raw, refined)
-    )
+    if _count(raw, str) == _count(refined, str):
+        return
+    first, second = _count(raw, _fold), _count(refined, _fold)
     for where, extra in (("raw", first - second), ("refined", second - first)):
         for dimension, name, _, _ in extra.elements():
             yield f"{meme}: {dimension}/{name} reads so in the {where} file only"
+
+
+def _count(base: Base, read: Callable[[str], str]) -> Counter[tuple[str, str, str, str]]:
+    return Counter(
+        (own.dimension, _slug(own.name), read(own.label), read(own.description))
+        for own in base.individuals
+    )
 
 
 def _fold(text: str) -> str:
@@ -241,6 +247,7 @@ def _fold(text: str) -> str:
     return re.sub(r"[\s\\]+", " ", text).strip()
 
 
+@lru_cache(maxsize=8192)
 def _slug(name: str) -> str:
     """A name as official Turtle writes it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from memantics.construct.ontology.vocabulary import DIMENSIONS
@@ -26,15 +27,18 @@ PREFIXES = {
 }
 THING = "thing"
 _HALVES = re.compile("[\ud800-\udfff]")
-_PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
 
 
+@lru_cache(maxsize=4096)
 def escape(name: str) -> str:
     """A name as part of an IRI: letters and digits of any script stay, all else is encoded.
 
     >>> escape("two knights/1"), escape("蒸鱼"), unescape(escape("a%#<b>"))
     ('two%20knights%2F1', '蒸鱼', 'a%#<b>')
     """
+    if _PLAIN.fullmatch(name):
+        return name
     return "".join(
         char if _PLAIN.match(char) or _is_letter(char) else _encode(char) for char in name
     )

@@ -35,6 +35,7 @@ FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".")
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _OWL = "http://www.w3.org/2002/07/owl#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_WORTH = 4_096
 
 
 class Said(NamedTuple):
@@ -169,13 +170,88 @@ def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> Said:
     return Said(*(str(_as_text(text)) for text in (source, relation, target)))
 
 
-def read_refined(path: Path) -> Base:
+def read_refined(path: Path, heads: Heads | None = None) -> Base:
     """One refined file. Its blocks follow one another, so a label belongs to the class before.
 
     The official code looked in one fixed namespace and found nothing in four files of five; here
-    local names count, in whatever namespace.
+    local names count, in whatever namespace. ``heads`` remember what files have in common.
     """
-    return _RefinedReader(path).read()
+    return _RefinedReader(path, heads or Heads()).read()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How files begin, read once: its names for prefixes, its terms, how many statements."""
+
+    text: bytes
+    prefixes: bytes
+    terms: frozenset[str]
+    copied: int
+
+
+@dataclass
+class Heads:
+    """The beginnings that files share: nine tenths of each are a copy of one ontology.
+
+    A beginning is taken apart from the rest only where it is a whole document by itself and
+    says nothing about any individual; then reading it again would bring nothing new.
+    """
+
+    known: list[Head] = field(default_factory=list)
+    former: bytes = b""
+
+    def find(self, text: bytes) -> Head | None:
+        """The beginning that this file shares with one before it."""
+        for known in self.known:
+            if text.startswith(known.text):
+                return known
+        former, self.former = self.former, text
+        size = _common(former, text)
+        cut = text.rfind(b" .\n\n", 0, size) + 3
+        if cut < _WORTH:
+            return None
+        head = _read_head(text[:cut])
+        if head is not None:
+            self.known.append(head)
+        return head
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their start."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _read_head(text: bytes) -> Head | None:
+    import pyoxigraph
+
+    terms, copied = set[str](), 0
+    try:
+        parser = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
+        for quad in parser:
+            copied += 1
+            name = str(getattr(quad.object, "value", ""))
+            if quad.predicate.value == _TYPE and isinstance(quad.subject, pyoxigraph.NamedNode):
+                if find_dimension(_local(name)) and not name.startswith(_OWL):
+                    return None
+                terms.add(quad.subject.value)
+            elif (
+                isinstance(quad.object, pyoxigraph.NamedNode)
+                and isinstance(quad.subject, pyoxigraph.NamedNode)
+                and not quad.predicate.value.startswith((_RDFS, _OWL))
+            ):
+                return None
+    except SyntaxError:
+        return None
+    prefixes = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in parser.prefixes.items())
+    base = f"@base <{parser.base_iri}> .\n" if parser.base_iri else ""
+    return Head(text, (prefixes + base).encode(), frozenset(terms), copied)
 
 
 @dataclass(slots=True)
@@ -196,6 +272,7 @@ _NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
 @dataclass
 class _RefinedReader:
     path: Path
+    heads: Heads
     base: Base = field(default_factory=Base)
     blocks: list[tuple[str, _Block]] = field(default_factory=list)
     latest: dict[str, _Block] = field(default_factory=dict)
@@ -205,7 +282,13 @@ class _RefinedReader:
         import pyoxigraph
 
         named = pyoxigraph.NamedNode
-        for quad in _triples(self.path):
+        text = _read(self.path)
+        head = self.heads.find(text)
+        if head is not None:
+            text = head.prefixes + text[len(head.text) :]
+            self.terms |= head.terms
+            self.base.copied += head.copied
+        for quad in _triples(text, self.path.name):
             subject, predicate = quad.subject, quad.predicate.value
             if not isinstance(subject, named):
                 self.base.copied += 1
@@ -261,20 +344,22 @@ class _RefinedReader:
         )
 
 
-def _triples(path: Path) -> Iterator[Quad]:
+def _triples(text: bytes, name: str) -> Iterator[Quad]:
     import pyoxigraph
 
     try:
-        yield from pyoxigraph.parse(path=path, format=pyoxigraph.RdfFormat.TURTLE)
+        yield from pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
     except SyntaxError as error:
-        line = f"line {error.lineno}: " if error.lineno else ""
         raise DataError(
-            path.name,
-            f"not valid Turtle: {line}{error.msg}"[:300],
-            hint="download the file again",
+            name, f"not valid Turtle: {error.msg}"[:300], hint="download the file again"
         ) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
     except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror or error}") from error
+        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
 
 
 def _local(iri: str) -> str:

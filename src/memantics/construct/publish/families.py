@@ -9,6 +9,7 @@ from memantics.construct.publish.harms import write_harms
 from memantics.construct.publish.intents import write_intents
 from memantics.construct.publish.puns import write_puns
 from memantics.construct.publish.questions import write_questions
+from memantics.construct.publish.reappraisals import write_reappraisals
 from memantics.core.errors import UnknownName
 
 WRITERS: Mapping[str, Writer] = {
@@ -16,6 +17,7 @@ WRITERS: Mapping[str, Writer] = {
     "label-by-vote": write_harms,
     "pun-form": write_puns,
     "validate": write_questions,
+    "verify-stages": write_reappraisals,
 }
 
 

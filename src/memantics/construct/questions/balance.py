@@ -49,7 +49,7 @@ def level(
         _level_lengths(state, pool, settings)
         if not _level_wording(state, pool, settings):
             break
-    _trim_lengths(state, settings)
+    trim_lengths(state, settings)
     return state
 
 
@@ -94,7 +94,7 @@ def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> N
             longest += state.items[item.id].key_is_longest
 
 
-def _trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
+def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
     """What exchanging could not level is set aside."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     edge = settings.tolerance * 0.9

@@ -10,7 +10,7 @@ from memantics.construct.extract.chain import in_order
 from memantics.construct.knowledge.records import Knowledge
 from memantics.construct.questions.asking import Subject
 from memantics.construct.questions.assembly import Item, deal_items, finish, make_item
-from memantics.construct.questions.balance import Levelled, level
+from memantics.construct.questions.balance import Levelled, level, trim_lengths
 from memantics.construct.questions.blind import Trial, try_items
 from memantics.construct.questions.records import Question, QuestionSettings, SetAside, Slot
 from memantics.construct.questions.slots import draw, plan_slots
@@ -76,6 +76,7 @@ async def build_questions(
         stale = [own for own in state.items.values() if before[own.id] != own]
         trials |= await try_items(critic, stale, subjects, settings)
         _trim_solved(state, trials, settings)
+        trim_lengths(state, settings)
     kept = [_note(item, trials.get(item.id)) for item in state.items.values()]
     return Built(
         _mend_pairs(finish(kept, settings)),

@@ -69,13 +69,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training gave: a detector per seed, and the seed that validation chose."""
+    """What a training gave: a detector per seed, and the seed that validation chose.
+
+    ``first`` is false in all but one of several processes: that one speaks.
+    """
 
     folder: Path
     seeds: tuple[Facts, ...]
     chosen: int
     parts: Parts
     skips: tuple[Skip, ...]
+    first: bool = True
 
 
 def train_neural(
@@ -126,7 +130,7 @@ def _train(
     if ranks.first:
         write_summary(out, facts, chosen)
     wait_for_all(ranks)
-    return Trained(out, facts, chosen, parts, encoded.skips)
+    return Trained(out, facts, chosen, parts, encoded.skips, ranks.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +248,29 @@ def _write_predictions(path: Path, material: Material, chances: dict[int, Chance
     write_whole(path, b"\n".join(lines) + b"\n")
 
 
-def write_summary(out: Path, facts: Sequence[Facts], chosen: int) -> None:
-    """Mean and spread over the seeds, for people and for ``find_detector``."""
-    summary: dict[str, Any] = {"chosen": chosen, "seeds": [one.seed for one in facts]}
-    for part in ("valid", "test"):
-        found = [figures for one in facts if (figures := getattr(one, part)) is not None]
-        if found:
-            summary[part] = {
-                name: spread([getattr(figures, name) for figures in found])
-                for name in ("precision", "recall", "f1")
-            } | {
-                f"f1 {name}": spread([figures.by_class[name] for figures in found])
-                for name in found[0].by_class
+def summarise(facts: Sequence[Facts]) -> dict[str, dict[str, dict[str, float]]]:
+    """Mean and spread over the seeds, by part and figure."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name, figures in (
+        ("valid", [one.valid for one in facts]),
+        ("test", [one.test for one in facts if one.test is not None]),
+    ):
+        if figures:
+            found[name] = {
+                "precision": spread([one.precision for one in figures]),
+                "recall": spread([one.recall for one in figures]),
+                "f1": spread([one.f1 for one in figures]),
+                **{
+                    f"f1 {own}": spread([one.by_class[own] for one in figures])
+                    for own in figures[0].by_class
+                },
             }
+    return found
+
+
+def write_summary(out: Path, facts: Sequence[Facts], chosen: int) -> None:
+    """Write the summary, for people and for ``find_detector``."""
+    summary = {"chosen": chosen, "seeds": [one.seed for one in facts], **summarise(facts)}
     write_whole(out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))
 
 
@@ -306,9 +320,16 @@ def _fingerprint(data: Loaded, plan: Plan, parts: Parts, ranks: Ranks) -> str:
         total.update(orjson.dumps(fields))
     for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
         if place is not None:
-            for path in sorted(Path(place).iterdir()):
-                if path.suffix in (".json", ".safetensors", ".bin", ".txt"):
-                    total.update(f"{path.name} {digest(path)}".encode())
+            total.update(hash_folder(Path(place)).encode())
+    return total.hexdigest()
+
+
+def hash_folder(folder: Path, more: bytes = b"") -> str:
+    """SHA-256 over a checkpoint's files by name and content, and over ``more``."""
+    total = hashlib.sha256(more)
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".jinja"):
+            total.update(f"{path.name} {digest(path)}".encode())
     return total.hexdigest()
 
 

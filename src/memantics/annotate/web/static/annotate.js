@@ -259,6 +259,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   const form = document.querySelector("form[data-answers]");
   if (!form) return;
+  // On a phone the history would stand between the picture and the form.
+  if (innerWidth < 740) for (const node of document.querySelectorAll("details[data-long]")) node.open = false;
   const apply = makeConditions(form);
   apply();
   form.addEventListener("change", apply);

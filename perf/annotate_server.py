@@ -1,0 +1,85 @@
+"""``python -m perf.annotate_server KIND FOLDER``: one of the two servers that are compared.
+
+``ours`` is the annotation app, ``bare`` an endpoint of the same framework that does one insert
+through the same driver, as durable as ours. Both print their port and serve until they are told
+to stop.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import sqlalchemy as sa
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from memantics.annotate.service import open_service
+from memantics.annotate.web.server import listen, serve
+from memantics.annotate.web.settings import WebSettings
+
+PEOPLE = 50
+SECRET = b"a secret that only measures"
+
+
+class Row(BaseModel):
+    """What the bare endpoint takes."""
+
+    item: int
+    value: str
+
+
+def serve_ours(folder: Path, taken: socket) -> None:
+    """The annotation app."""
+    serve(open_service(str(folder / "load.db"), folder / "media"), WebSettings(SECRET), taken)
+
+
+def serve_bare(folder: Path, taken: socket) -> None:
+    """One insert, and nothing else."""
+    engine = sa.create_engine(f"sqlite:///{folder / 'bare.db'}", pool_size=PEOPLE)
+    turn = threading.Lock()  # writers that poll for SQLite's own lock would be slower still
+
+    def set_up(connection: Any, _record: object) -> None:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 15000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    sa.event.listen(engine, "connect", set_up)
+    table = sa.Table(
+        "answers",
+        sa.MetaData(),
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("item", sa.Integer),
+        sa.Column("value", sa.Text),
+    )
+    table.create(engine, checkfirst=True)
+    app = FastAPI()
+
+    @app.post("/insert")
+    def insert(row: Row) -> dict[str, int]:
+        with turn, engine.begin() as connection:
+            done = connection.execute(sa.insert(table), {"item": row.item, "value": row.value})
+        key = done.inserted_primary_key
+        return {"id": int(key[0]) if key else 0}
+
+    @app.get("/health")
+    def health() -> Response:
+        return Response()
+
+    config = uvicorn.Config(app, log_config=None, access_log=False, backlog=512)
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def main() -> None:
+    kind, folder = sys.argv[1], Path(sys.argv[2])
+    taken = listen("127.0.0.1", 0)
+    print(taken.getsockname()[1], flush=True)
+    {"ours": serve_ours, "bare": serve_bare}[kind](folder, taken)
+
+
+if __name__ == "__main__":
+    main()

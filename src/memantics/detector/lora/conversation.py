@@ -1,0 +1,192 @@
+"""A local model with its chat template: questions and answers to tensors, and back."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image as Pillow
+
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.detector.lora.cases import Case
+from memantics.detector.lora.wording import Wording
+from memantics.detector.neural.packages import check_packages, get_torch, get_transformers
+
+_IGNORED = -100
+_NEEDED = ("torch", "transformers", "safetensors", "peft")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A case as text before and behind the point where the model takes over, and its image."""
+
+    prompt: str
+    answer: str
+    image: Pillow.Image | None
+
+
+class Conversation:
+    """The processor of a model that sees, or the tokenizer of one that only reads."""
+
+    def __init__(self, processor: Any, sees: bool, wording: Wording, max_pixels: int = 0) -> None:
+        self.sees, self._processor = sees, processor
+        self._wording, self._max_pixels = wording, max_pixels
+        self.tokenizer: Any = processor.tokenizer if sees else processor
+        if self.tokenizer.pad_token_id is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        holder = processor if getattr(processor, "chat_template", None) else self.tokenizer
+        if not getattr(holder, "chat_template", None):
+            raise InputError(
+                "this model has no chat template", hint="use its instruction-tuned version"
+            )
+        self._holder = holder
+        self._marks = find_marks(processor, self.tokenizer)
+
+    def render(self, case: Case) -> Rendered:
+        """One meme as the chat template shows it; a missing or broken image is an error."""
+        question = self._defuse(self._wording.ask(case))
+        content: Any = question
+        image = None
+        if self.sees:
+            content = [{"type": "text", "text": question}]
+            if case.image is None:
+                raise InputError(f"meme {case.id} has no image", hint="leave it out")
+            image = shrink(load(case.image), self._max_pixels)
+            content.insert(0, {"type": "image"})
+        turns = [{"role": "user", "content": content}]
+        prompt = self._holder.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        answer = self._defuse(self._wording.answer(case)) + (self.tokenizer.eos_token or "")
+        return Rendered(str(prompt), answer, image)
+
+    def _defuse(self, text: str) -> str:
+        """Break up control marks in a text: a caption must not end a turn or promise an image."""
+        for mark in self._marks:
+            if mark in text:
+                text = text.replace(mark, mark[0] + " " + mark[1:])
+        return text
+
+    def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
+        """Questions alone, padded on the left: what is generated follows each directly."""
+        return self._encode([row.prompt for row in rows], rows, "left")
+
+    def encode_lessons(self, rows: Sequence[Rendered]) -> Any:
+        """Questions with answers, padded on the right; only the answers have labels."""
+        batch = self._encode([row.prompt + row.answer for row in rows], rows, "right")
+        labels = get_torch().full_like(batch["input_ids"], _IGNORED)
+        ends = batch["attention_mask"].sum(-1).tolist()
+        for place, (row, end) in enumerate(zip(rows, ends, strict=True)):
+            start = self._find_answer(row, batch["input_ids"][place, :end].tolist())
+            labels[place, start:end] = batch["input_ids"][place, start:end]
+        batch["labels"] = labels
+        return batch
+
+    def _find_answer(self, row: Rendered, tokens: list[int]) -> int:
+        """Where the answer's tokens begin."""
+        own = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
+        if tokens[len(tokens) - len(own) :] == own:
+            return len(tokens) - len(own)
+        # A tokenizer may join letters across the seam: then what the prompt alone shares counts.
+        alone = self._encode([row.prompt], [row], "right")["input_ids"][0].tolist()
+        shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)
+        return shared or min(len(alone), len(tokens) - 1)
+
+    def _encode(self, texts: list[str], rows: Sequence[Rendered], side: str) -> dict[str, Any]:
+        self.tokenizer.padding_side = side
+        start = self.tokenizer.bos_token
+        # A template that writes the opening mark itself must not get a second one.
+        doubled = start is not None and texts[0].startswith(start)
+        arguments: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
+        if not self.sees:
+            found = self.tokenizer(texts, add_special_tokens=False, **arguments)
+            return {name: found[name] for name in ("input_ids", "attention_mask")}
+        if doubled:
+            arguments["add_special_tokens"] = False
+        images = [[row.image] for row in rows]
+        return dict(self._processor(text=texts, images=images, **arguments))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens."""
+        return str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
+
+
+def find_marks(processor: Any, tokenizer: Any) -> tuple[str, ...]:
+    """The texts that steer a model instead of being read by it, the longest first."""
+    marks = {str(mark) for mark in tokenizer.all_special_tokens}
+    marks |= {
+        str(token)
+        for token in tokenizer.added_tokens_decoder.values()
+        if getattr(token, "special", False)
+    }
+    for name in ("image_token", "video_token"):
+        mark = getattr(processor, name, None)
+        if isinstance(mark, str):
+            marks.add(mark)
+    kept = (mark for mark in marks if len(mark.strip()) > 1)
+    return tuple(sorted(kept, key=lambda mark: (-len(mark), mark)))
+
+
+def shrink(image: Pillow.Image, pixels: int) -> Pillow.Image:
+    """An image of at most so many pixels, in its own proportions; 0 leaves it as it is.
+
+    >>> shrink(Pillow.new("RGB", (400, 100)), 10_000).size
+    (200, 50)
+    """
+    wide, high = image.size
+    if not pixels or wide * high <= pixels:
+        return image
+    scale = (pixels / (wide * high)) ** 0.5
+    return image.resize((max(1, round(wide * scale)), max(1, round(high * scale))))
+
+
+Opener = Callable[[Path, Any], Any]
+
+
+def open_processor(folder: Path, config: Any) -> Any:
+    """The processor of a model that sees, as transformers opens it.
+
+    Some families need torchvision for their videos; ``models.local`` knows a way around it, and
+    whoever may import both hands that in instead.
+    """
+    del config
+    return get_transformers().AutoProcessor.from_pretrained(str(folder), local_files_only=True)
+
+
+def open_model(
+    folder: Path, device: Any, precision: str, opener: Opener = open_processor
+) -> tuple[Any, Any, bool]:
+    """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
+    check_packages("LoRA detectors", _NEEDED)
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"{folder} is not a model's folder: no config.json",
+            hint="give the folder with config.json and *.safetensors",
+        )
+    if not any(folder.glob("*.safetensors")):
+        raise InputError(f"{folder} holds no *.safetensors", hint="pickled weights are not loaded")
+    transformers = get_transformers()
+    plain: dict[str, Any] = {"local_files_only": True}
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(folder), **plain)
+        sees = type(config) in _seeing_kinds()
+        processor = (
+            opener(folder, config)
+            if sees
+            else transformers.AutoTokenizer.from_pretrained(str(folder), **plain)
+        )
+        kind = "AutoModelForImageTextToText" if sees else "AutoModelForCausalLM"
+        model = getattr(transformers, kind).from_pretrained(
+            str(folder), dtype=precision, use_safetensors=True, **plain
+        )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise InputError(f"{folder} cannot be loaded: {words}") from error
+    return model.to(device), processor, sees
+
+
+def _seeing_kinds() -> Any:
+    auto: Any = importlib.import_module("transformers.models.auto.modeling_auto")
+    return auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING

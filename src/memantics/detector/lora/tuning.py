@@ -1,0 +1,299 @@
+"""LoRA: a local model learns to answer, by a few small matrices beside its own weights."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from memantics.core.errors import InputError, StoreError
+from memantics.detector.lora.cases import Case, split_groups
+from memantics.detector.lora.conversation import Conversation, Opener, open_model, open_processor
+from memantics.detector.lora.judging import Judge, Rates, Verdict, move, rate
+from memantics.detector.lora.wording import Wording
+from memantics.detector.neural.checkpoint import (
+    Epoch,
+    Progress,
+    load_checkpoint,
+    read_latest,
+    save_checkpoint,
+    write_whole,
+)
+from memantics.detector.neural.feeding import draw_order, mix_seed
+from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
+from memantics.detector.neural.ranks import Ranks, resolve_device
+from memantics.detector.neural.seeds import hash_folder
+
+ADAPTER, MERGED, FACTS, RUNNING = "adapter", "merged", "tuning.json", "training"
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How the adapter is fitted: epochs and rate are the paper's; it names no rank."""
+
+    seed: int = 0
+    epochs: int = 3
+    batch: int = 8
+    portion: int = 1
+    rate: float = 1e-6
+    warmup: float = 0.03
+    rank: int = 16
+    alpha: int = 32
+    dropout: float = 0.05
+    precision: str = "auto"
+    device: str = "auto"
+    max_pixels: int = 0
+    train_groups: int | None = None
+    merge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What tuning gave: rates before and after on held-out groups, and on an external set."""
+
+    folder: Path
+    before: Rates
+    after: Rates
+    external: Rates | None
+    history: tuple[Epoch, ...]
+    trained_on: int
+
+
+def tune(
+    model: Path,
+    cases: Sequence[Case],
+    wording: Wording,
+    tuning: Tuning,
+    out: Path,
+    tools: Tools | None = None,
+) -> Tuned:
+    """Fit an adapter on whole groups of memes and judge the others, before and after.
+
+    Nothing is chosen on the held-out groups: the number of epochs is given. Run again after a
+    kill, it goes on behind the last whole epoch.
+    """
+    tools = tools or Tools()
+    split = split_groups(cases, tuning.seed, tuning.train_groups)
+    mark = _fingerprint(model, cases, wording, tuning)
+    device = resolve_device(tuning.device, Ranks())
+    fix_arithmetic(True, strict=False)
+    base, processor, sees = open_model(model, device, _precision(tuning, device), tools.opener)
+    conversation = Conversation(processor, sees, wording, tuning.max_pixels)
+    get_torch().manual_seed(tuning.seed)
+    network = add_adapter(base, tuning)
+    judge = Judge(network, conversation, wording)
+    with network.disable_adapter():
+        before = rate(judge.judge(split.valid))
+    fitted = _Fitting(network, conversation, split.train, tuning, mark)
+    history = fitted.run(out / RUNNING, tools.say)
+    verdicts = judge.judge(split.valid)
+    outside = judge.judge(tools.external) if tools.external else []
+    tuned = Tuned(
+        out,
+        before,
+        rate(verdicts),
+        rate(outside) if outside else None,
+        history,
+        len(split.train),
+    )
+    _save(network, model, tuned, (wording, tuning), mark)
+    _write_verdicts(out / "verdicts.jsonl", {"valid": verdicts, "external": outside})
+    return tuned
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a caller may hand in: memes of an external test, who opens processors, who listens."""
+
+    external: tuple[Case, ...] = ()
+    opener: Opener = open_processor
+    say: Say = print
+
+
+def add_adapter(base: Any, tuning: Tuning) -> Any:
+    """The model with low-rank matrices beside the projections of its language part."""
+    peft: Any = importlib.import_module("peft")
+    names = [
+        name
+        for name, module in base.named_modules()
+        if name.rpartition(".")[2] in PROJECTIONS
+        and hasattr(module, "weight")
+        and not any(word in name for word in ("vision", "visual"))
+    ]
+    if not names:
+        raise InputError("this model has no projections that LoRA knows", hint="use another model")
+    config = peft.LoraConfig(
+        r=tuning.rank,
+        lora_alpha=tuning.alpha,
+        lora_dropout=tuning.dropout,
+        target_modules=names,
+        bias="none",
+    )
+    return peft.get_peft_model(base, config)
+
+
+class _Adapter:
+    """The trainable tensors alone, as checkpoints want to see them."""
+
+    def __init__(self, network: Any) -> None:
+        self._own = {n: p for n, p in network.named_parameters() if p.requires_grad}
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._own)
+
+    def load_state_dict(self, tensors: Any, strict: bool = True) -> None:
+        if strict and tensors.keys() != self._own.keys():
+            raise RuntimeError("other tensors")
+        with get_torch().no_grad():
+            for name, tensor in tensors.items():
+                self._own[name].copy_(tensor)
+
+
+class _Fitting:
+    """The loop: some memes a step, the loss on the answers' tokens alone."""
+
+    def __init__(
+        self,
+        network: Any,
+        conversation: Conversation,
+        cases: Sequence[Case],
+        tuning: Tuning,
+        mark: str,
+    ) -> None:
+        self._network, self._conversation, self._cases = network, conversation, cases
+        self._tuning, self._mark, self._torch = tuning, mark, get_torch()
+        self._adapter = _Adapter(network)
+        self._optimiser = self._torch.optim.AdamW(
+            list(self._adapter.state_dict().values()), lr=tuning.rate, weight_decay=0.0
+        )
+        self._steps = -(-len(cases) // tuning.batch)
+
+    def run(self, folder: Path, say: Say) -> tuple[Epoch, ...]:
+        """Train what is left to train."""
+        progress = Progress(self._mark)
+        latest = read_latest(folder)
+        if latest is not None:
+            progress = load_checkpoint(latest, self._adapter, self._optimiser)
+            if progress.fingerprint != self._mark:
+                raise StoreError(
+                    f"{folder} holds a tuning with other data or settings",
+                    hint="choose another --out, or repeat the first command",
+                )
+            say(f"going on behind epoch {progress.epoch}")
+        while progress.epoch < self._tuning.epochs:
+            loss = self._run_epoch(progress.epoch)
+            history = (*progress.history, Epoch(progress.epoch, loss, 0.0))
+            step = progress.step + self._steps
+            progress = replace(progress, epoch=progress.epoch + 1, step=step, history=history)
+            save_checkpoint(folder, self._adapter, self._optimiser, progress)
+            say(f"epoch {progress.epoch}/{self._tuning.epochs}  loss {loss:.4f}")
+        return progress.history
+
+    def _run_epoch(self, epoch: int) -> float:
+        self._network.train()
+        order = draw_order(tuple(range(len(self._cases))), self._tuning.seed, epoch)
+        total, size = 0.0, self._tuning.batch
+        for number in range(self._steps):
+            rows = order[number * size : (number + 1) * size].tolist()
+            total += self._step(rows, epoch * self._steps + number)
+        if not np.isfinite(total):
+            raise InputError("the loss is not a number", hint="use a smaller --rate")
+        return total / self._steps
+
+    def _step(self, rows: list[int], step: int) -> float:
+        """One step: the mean over the memes of each answer's mean loss."""
+        tuning = self._tuning
+        self._torch.manual_seed(mix_seed(tuning.seed, step, 0))
+        total = 0.0
+        for start in range(0, len(rows), tuning.portion):
+            part = [self._cases[row] for row in rows[start : start + tuning.portion]]
+            rendered = [self._conversation.render(case) for case in part]
+            batch = move(self._conversation.encode_lessons(rendered), self._network)
+            loss = answer_loss(self._network, batch) / len(rows)
+            loss.backward()
+            total += float(loss.detach())
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._rate(step)
+        self._torch.nn.utils.clip_grad_norm_(list(self._adapter.state_dict().values()), 1.0)
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)
+        return total
+
+    def _rate(self, step: int) -> float:
+        steps = self._steps * self._tuning.epochs
+        warm = round(self._tuning.warmup * steps)
+        if step < warm:
+            return self._tuning.rate * (step + 1) / warm
+        return self._tuning.rate * (steps - step) / max(1, steps - warm)
+
+
+def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
+    """The sum over a portion of each answer's mean cross-entropy: questions teach nothing."""
+    torch = get_torch()
+    labels = batch.pop("labels")
+    logits = network(**batch).logits[:, :-1].float()
+    wanted = labels[:, 1:]
+    losses = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), wanted, ignore_index=-100, reduction="none"
+    )
+    return (losses.sum(-1) / (wanted != -100).sum(-1).clamp(min=1)).sum()
+
+
+def _save(
+    network: Any, model: Path, tuned: Tuned, chosen: tuple[Wording, Tuning], mark: str
+) -> None:
+    out, (wording, tuning) = tuned.folder, chosen
+    network.save_pretrained(str(out / ADAPTER))
+    facts = {
+        "wording": asdict(wording) | {"prompt": wording.prompt.hash},
+        "tuning": asdict(tuning),
+        "before": asdict(tuned.before),
+        "after": asdict(tuned.after),
+        "external": None if tuned.external is None else asdict(tuned.external),
+        "history": [asdict(epoch) for epoch in tuned.history],
+        "trained_on": tuned.trained_on,
+        "fingerprint": mark,
+        "versions": find_versions(),
+    }
+    write_whole(out / FACTS, orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+    if tuning.merge:
+        network.merge_and_unload().save_pretrained(str(out / MERGED))
+        copy_reading(model, out / MERGED)
+
+
+def copy_reading(model: Path, target: Path) -> None:
+    """Copy how a model reads (tokenizer, processor, template) beside its merged weights."""
+    for path in sorted(model.iterdir()):
+        kept = path.suffix in (".json", ".jinja", ".txt", ".model", ".tiktoken")
+        if kept and path.name != "config.json" and not path.name.endswith(".index.json"):
+            shutil.copyfile(path, target / path.name)
+
+
+def _write_verdicts(path: Path, parts: dict[str, list[Verdict]]) -> None:
+    lines = [
+        orjson.dumps({"part": part} | asdict(verdict))
+        for part, verdicts in parts.items()
+        for verdict in verdicts
+    ]
+    write_whole(path, b"\n".join(lines) + b"\n")
+
+
+def _precision(tuning: Tuning, device: Any) -> str:
+    if tuning.precision != "auto":
+        return tuning.precision
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def _fingerprint(model: Path, cases: Sequence[Case], wording: Wording, tuning: Tuning) -> str:
+    settled = replace(tuning, device="", merge=False)
+    rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
+    facts = [asdict(settled), asdict(wording), wording.prompt.hash, rows]
+    return hash_folder(model, orjson.dumps(facts))

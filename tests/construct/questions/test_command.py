@@ -1,0 +1,162 @@
+"""``memantics build questions`` as a user runs it, and the queue it leaves for people."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memantics.construct.extract import adopt_memes
+from memantics.construct.knowledge.lines import dump_knowledge
+from memantics.construct.knowledge.records import Knowledge
+from memantics.construct.questions import (
+    QuestionSettings,
+    build_questions,
+    read_questions,
+    write_questions,
+    write_review,
+)
+from memantics.construct.questions.asking import ask_draft, ask_seen, ask_told, complain
+from memantics.construct.questions.chain import People
+from memantics.construct.questions.slots import plan_slots
+from memantics.core.errors import DataError, Unavailable
+from memantics.core.queue import read_queue
+from memantics.core.records import Image, Request
+from memantics.models.fake import FakeModel, Said
+from memantics.run.desk import Desk
+from memantics.starter import image_path
+from tests.commands import Shell
+from tests.construct.questions.scripts import build, say, starter_subjects, text_of, write_honestly
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def made(shell: Shell) -> Path:
+    """A build of some memes of the starter pack."""
+    folder = shell.folder / "memes"
+    folder.mkdir()
+    for number in range(1, 9):
+        shutil.copy(image_path(f"en-{number:03}"), folder)
+    ran = shell.run("build", "knowledge", folder, "-m", "fake/builder", "--out", "b")
+    assert ran.code == 0, ran.err
+    return shell.folder / "b"
+
+
+def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
+    ran = shell.run("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    assert ran.code == 0, ran.err
+    questions = list(read_questions(made))
+    report = json.loads((made / "report-questions.json").read_text())
+    assert report["questions"] == len(questions) > 20
+    assert report["slots"] == report["questions"] + report["set_aside"]
+    aside = (made / "set_aside.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["reason"] for line in aside)
+    card, items = read_queue(made / "queue")
+    assert card.workflow == "validate"
+    judged = [name for item in items for name in item.hidden["questions"]]  # type: ignore[union-attr]
+    assert sorted(map(str, judged)) == sorted(own.id for own in questions)
+    for item in items:
+        assert all((made / "queue" / image).is_file() for image in item.images)
+    first = {path.name: path.read_bytes() for path in made.glob("*.jsonl")}
+    again = shell.run("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    assert again.code == 0
+    assert {path.name: path.read_bytes() for path in made.glob("*.jsonl")} == first
+
+
+def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
+    for words, expected in (
+        ([made], "no model was named"),
+        ([shell.folder, "-m", "fake/builder"], "holds no knowledge.jsonl"),
+        ([made, "-m", "fake/builder", "--dimension", "Scenery"], "did you mean Scene"),
+    ):
+        assert expected in shell.refused("build", "questions", *words)
+    empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
+    (made / "knowledge.jsonl").write_bytes(empty)
+    line = shell.refused("build", "questions", made, "-m", "fake/builder")
+    assert "nothing is known about these memes" in line
+    (made / "knowledge.jsonl").write_text('{"meme": "x"}\n')
+    assert "row 1" in shell.refused("build", "questions", made, "-m", "fake/builder")
+
+
+def test_a_pair_is_judged_together(tmp_path: Path) -> None:
+    built = build(tmp_path, lambda asked: say(write_honestly(asked)), QuestionSettings())
+    pairs = {own.pair: own for own in built.questions if own.pair}
+    assert pairs
+    subjects = starter_subjects()
+    memes = adopt_memes([own.meme for own in subjects.values()], tmp_path / "b").memes
+    adopted = {meme.id: replace(subjects[meme.id], meme=meme) for meme in memes}
+    write_review(tmp_path / "b", built.questions, adopted, "en")
+    _, items = read_queue(tmp_path / "b" / "queue")
+    assert len(items) == len(built.questions) - len(pairs)
+    for item in items:
+        labels = [shown.label for shown in item.shown]
+        assert labels[0] == "Knowledge"
+        assert ("Second question" in labels) == (item.id in pairs)
+        if item.id in pairs:
+            assert "Element" in labels
+            second = next(own for own in item.shown if own.label == "Second question")
+            assert second.value == pairs[item.id].question
+
+
+def test_lines_round_trip(tmp_path: Path) -> None:
+    settings = QuestionSettings(dimensions=("Scene",))
+    built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
+    write_questions(tmp_path, built.questions, built.aside)
+    assert tuple(read_questions(tmp_path)) == built.questions
+    with pytest.raises(DataError, match="'memantics build questions' first"):
+        list(read_questions(tmp_path / "nowhere"))
+
+
+def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
+    subjects = dict(list(starter_subjects().items())[:10])
+    asked: Counter[str] = Counter()
+    budget = 25
+
+    def script(request: Request) -> Said:
+        if sum(asked.values()) >= budget:
+            return Unavailable("the plug was pulled")
+        asked[text_of(request)] += 1
+        return say(write_honestly(request))
+
+    async def run() -> int:
+        with Desk(FakeModel(script), tmp_path) as desk:
+            settings = QuestionSettings(attempts=1)
+            built = await build_questions(People(desk), subjects, settings)
+            return len(built.questions)
+
+    with pytest.raises(Unavailable):
+        asyncio.run(run())
+    budget = 10_000
+    assert asyncio.run(run()) > 50
+    assert set(asked.values()) == {1}
+
+
+def show(request: Request) -> str:
+    parts = ("[image]" if isinstance(p, Image) else p for p in request.messages[0].parts)
+    return "\n".join(parts) + f"\n--- schema ---\n{json.dumps(request.schema, indent=1)}\n"
+
+
+def test_questions_are_asked_for_as_agreed() -> None:
+    """A change of wording changes what is built, so it must be seen (MEMANTICS_GOLDEN=write)."""
+    subject = starter_subjects()["en-001"]
+    settings = QuestionSettings()
+    slot = next(s for s in plan_slots(subject.knowledge, settings) if s.dimension == "Emotion")
+    options = ["first", "second", "third", settings.none_text]
+    draft = ask_draft(subject, slot, settings, "an earlier question?")
+    for name, request in {
+        "question": complain(draft, "class name: do not name the category"),
+        "told": ask_told("Who is it?", options, settings, subject),
+        "seen": ask_seen("Who is it?", options, settings, subject),
+    }.items():
+        path = GOLDEN / f"{name}.txt"
+        if os.environ.get("MEMANTICS_GOLDEN") == "write":
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(show(request), encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == show(request)

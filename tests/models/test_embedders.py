@@ -1,0 +1,80 @@
+"""Embedders from folders: tiny random models, made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memantics.core.errors import InputError, MissingExtra
+from memantics.models import embedders
+from memantics.models.embedders import LocalImageEncoder, LocalTextEncoder
+from memantics.starter import image_path
+from tests.metrics.tiny_models import make_encoder
+
+TEXTS = ["the cat sleeps", "a meme mocks updates", "the cat sleeps", ""]
+
+
+@pytest.fixture(scope="module")
+def text_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_encoder(tmp_path_factory.mktemp("text"))
+
+
+@pytest.fixture(scope="module")
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp("image")
+    torch.manual_seed(1)
+    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.CLIPConfig(
+        text_config={**small, "vocab_size": 30, "intermediate_size": 16},
+        vision_config={**small, "image_size": 32, "patch_size": 16, "intermediate_size": 16},
+        projection_dim=8,
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    transformers.CLIPImageProcessor(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(folder)
+    return folder
+
+
+def test_texts_become_unit_vectors(text_folder: Path) -> None:
+    rows = LocalTextEncoder(text_folder).encode(TEXTS)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert np.allclose(rows[0], rows[2], atol=1e-5)
+    assert float(rows[0] @ rows[1]) < 0.999
+
+
+def test_a_sentence_model_says_how_it_pools(text_folder: Path) -> None:
+    mean = LocalTextEncoder(text_folder).encode(TEXTS[:1])
+    pooling = text_folder / "1_Pooling"
+    pooling.mkdir()
+    (pooling / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    first = LocalTextEncoder(text_folder).encode(TEXTS[:1])
+    assert not np.allclose(mean, first, atol=1e-3)
+
+
+def test_images_become_unit_vectors(image_folder: Path) -> None:
+    paths = [image_path("en-001"), image_path("en-002"), image_path("en-001")]
+    rows = LocalImageEncoder(image_folder).encode_files(paths)
+    assert rows.shape == (3, 8)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert np.allclose(rows[0], rows[2], atol=1e-5)
+
+
+def test_other_folders_are_one_line(tmp_path: Path, text_folder: Path) -> None:
+    with pytest.raises(InputError, match=r"no config\.json"):
+        LocalTextEncoder(tmp_path)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        LocalImageEncoder(text_folder)
+
+
+def test_absent_packages_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedders, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"memantics\[local\]"):
+        LocalTextEncoder(tmp_path)
