@@ -32,12 +32,17 @@ from memantics.detector.neural.encoding import classes_of, encode
 from memantics.detector.neural.evaluation import measure
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
+from memantics.detector.neural.packages import (
+    find_versions,
+    fix_arithmetic,
+    get_torch,
+    get_transformers,
+)
 from memantics.detector.neural.parts import Parts, hold_out, split_rows
 from memantics.detector.neural.ranks import Ranks
 from memantics.detector.neural.training import Material, Trainer, resolve_precision
 
-PARTS = ("throughput", "resume", "five", "rotation")
+PARTS = ("throughput", "fusion", "resume", "five", "rotation")
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 # From random weights a small encoder wants a larger rate than a pretrained one.
 SCRATCH = Training(epochs=12, batch=128, rate=5e-4, patience=3, share=0.1)
@@ -59,25 +64,29 @@ def read_data(path: Path, limit: int = 0) -> Loaded:
     return Loaded("toxicn_mm, training file, labels of version 1", examples[:limit] or examples)
 
 
-def measure_throughput(data: Loaded, device: str, large: bool, rounds: int) -> dict[str, Any]:
-    """Examples a second of the trainer's step and of the shortest loop over the same network."""
+def measure_throughput(data: Loaded, device: str, size: str, rounds: int) -> dict[str, Any]:
+    """Examples a second of the trainer's step and of the shortest loop over the same network.
+
+    ``size``: ``small`` and ``base`` read texts; ``fusion`` is ``base`` with a ViT of that size,
+    over images of noise.
+    """
     torch = get_torch()
     shape = Shape(length=80)
     training = replace(SCRATCH, batch=32, device=device)
     with tempfile.TemporaryDirectory() as made:
-        folder = make_scratch((e.text + e.text_caption for e in data.examples), Path(made))
-        if large:
-            place = folder / "config.json"
-            facts = json.loads(place.read_text()) | BASE | {"intermediate_size": 3072}
-            place.write_text(json.dumps(facts))
-        encoders = open_encoders(Backbones(text=str(folder), from_scratch=True), shape.length)
-    encoded = encode(data.examples, encoders.reader, shape)
+        encoders = open_encoders(_make_backbones(data, Path(made), size), shape.length)
+    encoded = encode(data.examples, replace(encoders.reader, preparation=None), shape)
+    if encoders.reader.preparation is not None:
+        chance = np.random.default_rng(0)
+        noise = chance.integers(0, 256, (len(data.examples), 224, 224, 3), np.uint8)
+        encoded = replace(encoded, pixels=noise)
     parts = hold_out(data.examples, "harmful", "random", 0.1)
     material = Material(encoded, parts, shape, training, "")
     where = torch.device(device)
     network = build_network(encoders, shape)
     trainer = Trainer(network, material, 0, where, Ranks())
     found: dict[str, Any] = {
+        "size": size,
         "parameters": sum(p.numel() for p in network.parameters()),
         "batch": training.batch,
         "precision": resolve_precision("auto", where),
@@ -101,6 +110,22 @@ def measure_throughput(data: Loaded, device: str, large: bool, rounds: int) -> d
             "ratios": [round(ratio, 4) for ratio in ratios],
         }
     return found
+
+
+def _make_backbones(data: Loaded, folder: Path, size: str) -> Backbones:
+    text = make_scratch((e.text + e.text_caption for e in data.examples), folder / "text")
+    if size == "small":
+        return Backbones(text=str(text), from_scratch=True)
+    place = text / "config.json"
+    facts = json.loads(place.read_text()) | BASE | {"intermediate_size": 3072}
+    place.write_text(json.dumps(facts))
+    if size == "base":
+        return Backbones(text=str(text), from_scratch=True)
+    image = folder / "image"
+    get_transformers().ViTConfig().save_pretrained(image)
+    prepared = {"size": {"height": 224, "width": 224}, "resample": 2}
+    (image / "preprocessor_config.json").write_text(json.dumps(prepared))
+    return Backbones(text=str(text), image=image, from_scratch=True)
 
 
 STEPS = 60
@@ -149,20 +174,24 @@ def _run_plain(trainer: Trainer, material: Material, where: Any) -> None:
     for batch in _batches(material):
         longest = -(-int(encoded.lengths[batch].max()) // 8) * 8
         rows = torch.from_numpy(batch).to(where)
+        pixels = None
+        if encoded.pixels is not None:
+            pixels = torch.from_numpy(encoded.pixels[batch]).to(where)
         with torch.autocast(where.type, dtype=kind, enabled=kind != torch.float32):
-            logits = network(ids[rows, :, :longest], mask[rows, :, :longest])
+            logits = network(ids[rows, :, :longest], mask[rows, :, :longest], pixels)
         loss = loss_of(logits.float(), gold[rows])
         loss.backward()
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
 
 
-def check_resume(data: Path, device: str, limit: int) -> dict[str, Any]:
+def check_resume(data: Path, device: str, limit: int, precision: str) -> dict[str, Any]:
     """Kill a training in the middle of an epoch, go on, and compare with an unhurt one."""
     with tempfile.TemporaryDirectory() as made:
         whole, hurt = Path(made) / "whole", Path(made) / "hurt"
         command = [sys.executable, "-m", "perf.neural", "--data", str(data), "--device", device]
-        command += ["--limit", str(limit), "--part", "worker", "--out"]
+        command += ["--limit", str(limit), "--precision", precision]
+        command += ["--part", "worker", "--out"]
         subprocess.run([*command, str(whole)], check=True, capture_output=True)
         process = subprocess.Popen([*command, str(hurt)], stdout=subprocess.DEVNULL)
         running = hurt / "seed-0" / "training"
@@ -182,6 +211,7 @@ def check_resume(data: Path, device: str, limit: int) -> dict[str, Any]:
         ]
     gone_on = [line for line in again.stdout.splitlines() if "going on" in line]
     return {
+        "precision": precision,
         "killed": killed,
         "said": gone_on,
         "same_metrics": facts[0]["valid"] == facts[1]["valid"],
@@ -191,8 +221,8 @@ def check_resume(data: Path, device: str, limit: int) -> dict[str, Any]:
     }
 
 
-def run_worker(data: Loaded, device: str, out: Path) -> None:
-    training = replace(SCRATCH, seeds=(0,), epochs=3, save_every=10, device=device)
+def run_worker(data: Loaded, training: Training, out: Path) -> None:
+    training = replace(training, seeds=(0,), epochs=3, save_every=10)
     plan = Plan(Backbones(text="scratch"), Shape(), training)
     train_neural(data, plan, out, lambda line: print(line, flush=True))
 
@@ -278,21 +308,24 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=0)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--epochs", type=int, default=SCRATCH.epochs)
-    options.add_argument("--large", action="store_true")
+    options.add_argument("--size", default="small", choices=("small", "base", "fusion"))
+    options.add_argument("--precision", default="auto")
     options.add_argument("--out", type=Path)
     chosen = options.parse_args()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     data = read_data(chosen.data, chosen.limit)
     shape = Shape(target=chosen.target, integration=chosen.integration)
-    training = replace(SCRATCH, device=chosen.device, epochs=chosen.epochs)
+    training = replace(
+        SCRATCH, device=chosen.device, epochs=chosen.epochs, precision=chosen.precision
+    )
     if chosen.part == "worker":
-        run_worker(data, chosen.device, chosen.out)
+        run_worker(data, training, chosen.out)
         return
     found: dict[str, Any] = {"part": chosen.part, "versions": find_versions()}
     if chosen.part == "throughput":
-        found |= measure_throughput(data, chosen.device, chosen.large, chosen.rounds)
+        found |= measure_throughput(data, chosen.device, chosen.size, chosen.rounds)
     elif chosen.part == "resume":
-        found |= check_resume(chosen.data, chosen.device, chosen.limit)
+        found |= check_resume(chosen.data, chosen.device, chosen.limit, chosen.precision)
     elif chosen.part == "five":
         found |= train_five(data, shape, training, chosen.hold_out)
     elif chosen.part == "rotation":

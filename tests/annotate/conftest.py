@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,3 @@ def sqlite_service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
     made = open_service(url, tmp_path / "media", clock=clock, hasher=quick_hasher())
     yield made
     made.close()
-
-
-OpenService = Callable[[], Service]

@@ -18,7 +18,14 @@ import sqlalchemy as sa
 from memantics.annotate.errors import AnnotateError
 from memantics.annotate.records import Actor
 from memantics.annotate.service import Service, open_service
-from tests.annotate.team import add_people, make_lead, open_project, plain_items, quick_hasher
+from tests.annotate.team import (
+    Clock,
+    add_people,
+    make_lead,
+    open_project,
+    plain_items,
+    quick_hasher,
+)
 from tests.places import ROOT
 
 NO = {"harmful": "no"}
@@ -168,7 +175,7 @@ def test_kill_9_loses_no_acknowledged_answer(
     acknowledged: list[int] = []
     for writer in writers:
         assert writer.stdout is not None
-        acknowledged += [int(writer.stdout.readline()) for _ in range(40)]
+        acknowledged += [int(writer.stdout.readline()) for _ in range(20)]
     for writer in writers:
         os.kill(writer.pid, signal.SIGKILL)
     for writer in writers:
@@ -186,3 +193,22 @@ def test_kill_9_loses_no_acknowledged_answer(
         assert count(again, "SELECT COUNT(*) FROM revisions") == len(done)
     finally:
         again.close()
+
+
+def test_expired_leases_are_taken_over_once(service: Service, clock: Clock, tmp_path: Path) -> None:
+    lead, project = open_project(service, tmp_path / "q", "validate", plain_items(3))
+    first = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
+    later = add_people(service, lead, project.id, ["d", "e", "f", "g"], ["annotator"])
+    held = [service.work.next(person, project.id) for person in first]
+    clock.forward(3600)
+    taken: list[int] = []
+    barrier = threading.Barrier(len(later))
+
+    def take(person: Actor) -> None:
+        barrier.wait()
+        task = service.work.next(person, project.id)
+        if task is not None:
+            taken.append(task.assignment)
+
+    run_together([partial(take, person) for person in later])
+    assert sorted(taken) == sorted(task.assignment for task in held if task)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -333,3 +334,17 @@ def test_texts_that_look_like_formulas_are_defused_in_csv(
     assert row["explanation"] == f"'{evil}"
     lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
     assert lines[-1]["values"]["explanation"] == evil
+
+
+def test_numbers_do_not_tell_models_apart(sqlite_service: Service, tmp_path: Path) -> None:
+    shown = [Shown(label="output", value="text")]
+    items = [
+        QueueItem(id=f"{model}-{n}", group=f"g{n}", shown=shown, hidden={"model": model})
+        for model in ("x", "y")
+        for n in range(12)
+    ]
+    lead, project = open_project(sqlite_service, tmp_path / "q", "rate-outputs", items)
+    views = sqlite_service.lead.items(lead, project.id)
+    models = [view.hidden["model"] for view in views]
+    assert Counter(models) == {"x": 12, "y": 12}
+    assert 2 <= models[:12].count("x") <= 10

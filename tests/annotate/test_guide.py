@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from memantics.annotate.service import Service
 from memantics.annotate.workflow import (
@@ -61,8 +61,8 @@ def test_the_example_works(sqlite_service: Service, tmp_path: Path) -> None:
     service.exchange.import_items(lead, project.id, [(item, []) for item in plain_items(3)])
     people = add_people(service, lead, project.id, ["a", "b"], ["annotator"])
     (judge,) = add_people(service, lead, project.id, ["j"], ["adjudicator"])
-    no = {"funny": "no"}
-    tables = (
+    no: dict[str, JsonValue] = {"funny": "no"}
+    tables: tuple[dict[int, dict[str, JsonValue]], ...] = (
         {1: {"funny": "yes", "degree": 5}, 2: no, 3: {"funny": "yes", "degree": 2}},
         {1: {"funny": "yes", "degree": 6}, 2: no, 3: no},
     )

@@ -111,6 +111,13 @@ def test_screening_without_a_file_trains_once_and_says_so() -> None:
     assert first.reasons
 
 
+def test_other_sample_data_train_another_detector() -> None:
+    """The official code cached its data and took the old copy whatever had changed."""
+    first = screen(["今天买苦瓜"], None, sample)[0]
+    other = replace(sample(), examples=tuple(make_examples(60, seed=4)), checksum="d")
+    assert screen(["今天买苦瓜"], None, lambda: other)[0].probability != first.probability
+
+
 def test_screening_with_a_file_uses_it(trained: FastDetector, tmp_path: Path) -> None:
     save(trained, tmp_path / "own.zip", {})
     screener = open_screener(tmp_path / "own.zip", sample)

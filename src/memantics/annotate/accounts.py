@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,6 +40,8 @@ class Accounts:
     def __init__(self, ground: Ground, hasher: PasswordHasher | None = None) -> None:
         self._ground = ground
         self._hasher = hasher or PasswordHasher()
+        # Each hash takes tens of megabytes on purpose: a crowd at the door must wait in line.
+        self._door = threading.BoundedSemaphore(4)
         # Verified against when there is no such account, so that both cases take as long.
         self._nobody = self._hasher.hash(secrets.token_hex(16))
 
@@ -332,11 +335,13 @@ class Accounts:
     def _hash(self, password: str) -> str:
         if not _FEWEST <= len(password) <= _MOST:
             raise AnswerError({"password": f"{_FEWEST} to {_MOST} characters"})
-        return self._hasher.hash(password)
+        with self._door:
+            return self._hasher.hash(password)
 
     def _verify(self, stored: str, password: str) -> bool:
         try:
-            return len(password) <= _MOST and self._hasher.verify(stored, password)
+            with self._door:
+                return len(password) <= _MOST and self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
 

@@ -84,6 +84,8 @@ class Answers:
         seat = place.seat
         if seat.user != actor.id:
             return self._lost(connection, actor, place, values)
+        if seat.state not in ("leased", "done"):
+            raise Locked("this item is not open any more")
         fields = workflow.stages[seat.stage].fields
         answer = check(workflow, fields, kept, labels=place.labels, state=place.state())
         if version != seat.version:
@@ -108,17 +110,15 @@ class Answers:
         if not seat.done:
             raise Locked("there is nothing to take back")
         if version != seat.version:
-            raise Conflict(seat.answer or {}, seat.answer or {}, seat.version, by_me=True)
+            stands = _outward(place, actor, seat.answer or {})
+            raise Conflict(stands, stands, seat.version, by_me=True)
         self._refuse_settled(place)
         former = self._former(connection, actor, seat.id)
         state: SeatState = "leased" if former is None else "done"
         change = Change(former, "undo", state)
         write_revision(self._ground, connection, actor, place, change)
         if former is None:
-            swapped = is_swapped(place.item.id, actor.id)
-            workflow = place.rights.workflow
-            shown = turn_pairs(workflow, seat.answer or {}, swapped=swapped, outward=True)
-            self.keep_draft(connection, actor, seat.id, shown)
+            self.keep_draft(connection, actor, seat.id, _outward(place, actor, seat.answer or {}))
 
     def skip(self, connection: Connection, actor: Actor, place: Place) -> None:
         """This meme is never shown to this person again."""
@@ -177,13 +177,7 @@ class Answers:
         seat = place.seat
         self.keep_draft(connection, actor, seat.id, values)
         mine = seat.user == actor.id
-        workflow = place.rights.workflow
-        theirs = turn_pairs(
-            workflow,
-            (seat.answer or {}) if mine else {},
-            swapped=is_swapped(place.item.id, actor.id),
-            outward=True,
-        )
+        theirs = _outward(place, actor, (seat.answer or {}) if mine else {})
         return Conflict(values, theirs, seat.version, by_me=mine)
 
     def _former(
@@ -197,6 +191,12 @@ class Answers:
             else:
                 pile.append(row.answer)
         return load(pile[-2]) if len(pile) > 1 else None
+
+
+def _outward(place: Place, actor: Actor, values: Values) -> dict[str, JsonValue]:
+    """An answer as its person sees it."""
+    swapped = is_swapped(place.item.id, actor.id)
+    return turn_pairs(place.rights.workflow, values, swapped=swapped, outward=True)
 
 
 def _plausible(seconds: float | None) -> float | None:

@@ -15,7 +15,7 @@ from memantics.annotate import schema
 from memantics.annotate.base import Ground, Rights
 from memantics.annotate.errors import AnswerError, NotFound
 from memantics.annotate.export import Snapshot, file_name, take_snapshot, write_audit, write_export
-from memantics.annotate.intake import add_items, check_item, read_folder
+from memantics.annotate.intake import add_items, check_item, read_folder, shuffled
 from memantics.annotate.labelstudio import write_config, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.media import Stored, find_image, register_image, store_image
@@ -28,7 +28,7 @@ from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
 from memantics.core.queue import ITEMS, QueueItem, read_queue
 
-_CHUNK = 200
+_CHUNK = 50
 
 
 class Exchange:
@@ -115,17 +115,19 @@ class Exchange:
         left = {line.split(":", 1)[0] for line in done.skipped}
         skipped = [*done.skipped]
         answers = 0
-        with self._ground.db.write() as connection:
-            writer = Returning(connection, rights, self._ground.clock())
-            for one in incoming:
-                skipped += [f"{one.item.id}: image {name} is missing" for name in one.missing]
-                if one.item.id not in left and one.annotations:
-                    count, problems = writer.write(one.item.id, one.annotations)
-                    answers += count
-                    skipped += problems
-            whole = Imported(done.items, done.images, answers, tuple(skipped))
-            self._log(connection, actor, rights, "answer.import", whole)
-        return whole
+        for start in range(0, len(incoming), _CHUNK):
+            with self._ground.db.write() as connection:
+                writer = Returning(connection, rights, self._ground.clock())
+                before = answers
+                for one in incoming[start : start + _CHUNK]:
+                    skipped += [f"{one.item.id}: image {name} is missing" for name in one.missing]
+                    if one.item.id not in left and one.annotations:
+                        count, problems = writer.write(one.item.id, one.annotations)
+                        answers += count
+                        skipped += problems
+                part = Imported(0, 0, answers - before)
+                self._log(connection, actor, rights, "answer.import", part)
+        return Imported(done.items, done.images, answers, tuple(skipped))
 
     def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
         """A file for the lead: raw, resolved, verdicts, labelstudio or audit.
@@ -170,6 +172,9 @@ class Exchange:
         """Write items in short transactions, so that others go on working meanwhile."""
         items = images = 0
         skipped: list[str] = []
+        if rights.workflow.shuffle:
+            # Numbers are seen by annotators: they must not tell one model's outputs from another's.
+            pairs = sorted(pairs, key=lambda pair: shuffled(rights.project, pair[0].id))
         with self._ground.db.read() as connection:
             known = _known_keys(connection, rights.project)
         for start in range(0, len(pairs), _CHUNK):

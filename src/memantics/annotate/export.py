@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
@@ -22,7 +22,6 @@ from memantics.annotate.table import TYPES, Row, write_rows
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Verdict, Vote
 
-What = Literal["raw", "resolved", "verdicts", "labelstudio", "audit"]
 _REVISIONS = sa.text(
     "SELECT id, item_id, seat_id, user_id, stage, version, action, answer, at, seconds"
     " FROM revisions WHERE project_id = :project ORDER BY id"

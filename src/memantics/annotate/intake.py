@@ -65,7 +65,12 @@ def add_items(
     owner: int | None,
     now: float,
 ) -> int:
-    """Write items with their seats; each comes with the ids of its images."""
+    """Write items with their seats; each comes with the ids of its images.
+
+    The project's row is locked: two imports at once number their items one after the other.
+    """
+    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == rights.project)
+    connection.execute(lock.with_for_update())
     count, gold = _present(connection, rights.project)
     states = first_states(rights.workflow)
     for start in range(0, len(items), _CHUNK):
@@ -129,20 +134,20 @@ def _item_row(
 def _seat_row(
     rights: Rights, item: int, row: dict[str, object], stage: int, seat: int
 ) -> dict[str, object]:
-    number = int(str(row["number"]))
+    key = str(row["item_key"])
     return {
         "project_id": rights.project,
         "item_id": item,
         "group_key": row["group_key"],
         "stage": stage,
         "seat": seat,
-        "place": _shuffled(rights.project, number) if rights.workflow.shuffle else number,
+        "place": shuffled(rights.project, key) if rights.workflow.shuffle else row["number"],
         "training_round": 0,
         "version": 0,
     }
 
 
-def _shuffled(project: int, number: int) -> int:
+def shuffled(project: int, key: str) -> int:
     """A place in an order that tells nothing, the same for everybody."""
-    digest = hashlib.sha256(f"{project}:{number}".encode()).digest()
+    digest = hashlib.sha256(f"{project}:{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

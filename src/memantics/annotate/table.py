@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError
 
-Form = Literal["jsonl", "csv", "parquet", "json", "zip"]
 Row = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
     "jsonl": "application/x-ndjson",

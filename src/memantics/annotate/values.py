@@ -160,18 +160,15 @@ def clean_text(text: str, *, lines: bool) -> str:
     >>> clean_text("  a\x00\u202eb\nc ", lines=False), clean_text("a\r\nb", lines=True)
     ('ab c', 'a\nb')
     """
-    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
-    keep = "\n\t" if lines else ""
-    if not lines:
-        text = " ".join(text.split())
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     # Format characters could turn a text around on the page; joiners are part of words and emoji.
-    return "".join(
+    kept = "".join(
         mark
         for mark in text
-        if mark in keep
-        or mark in "\u200c\u200d"
-        or unicodedata.category(mark) not in ("Cc", "Cf", "Cs")
-    ).strip()
+        if mark in "\n\t\u200c\u200d" or unicodedata.category(mark) not in ("Cc", "Cf", "Cs")
+    )
+    kept = unicodedata.normalize("NFC", kept)
+    return kept.strip() if lines else " ".join(kept.split())
 
 
 def turn_pairs(

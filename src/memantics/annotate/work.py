@@ -80,20 +80,31 @@ class Work:
 
     def next(self, actor: Actor, project: int, stage: str | None = None) -> Task | None:
         """The next item for a person: what they hold already, else something new."""
-        ground = self._ground
-        with ground.db.write() as connection:
-            rights = ground.rights(connection, actor, project, lock=True)
-            stages = self._open_stages(rights, stage)
-            seat = find_lease(connection, actor, rights, stages)
-            if seat is None:
-                seat = self._claim(connection, actor, rights, stages)
-            else:
-                self._leasing.renew(connection, actor, rights, seat)
+        with self._ground.db.write() as connection:
+            seat = self._take(connection, actor, project, stage)
             if seat is None:
                 return None
-            place = find_place(connection, actor, seat)
-            expose(connection, actor, rights, place.item.id, ground.clock())
-            return make_task(connection, actor, place)
+            return make_task(connection, actor, find_place(connection, actor, seat))
+
+    def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
+        """As :meth:`next`, but only which assignment it is: whoever shows it reads the rest."""
+        with self._ground.db.write() as connection:
+            return self._take(connection, actor, project, stage)
+
+    def _take(
+        self, connection: Connection, actor: Actor, project: int, stage: str | None
+    ) -> int | None:
+        rights = self._ground.rights(connection, actor, project, lock=True)
+        stages = self._open_stages(rights, stage)
+        seat = find_lease(connection, actor, rights, stages)
+        if seat is None:
+            seat = self._claim(connection, actor, rights, stages)
+        else:
+            self._leasing.renew(connection, actor, rights, seat)
+        if seat is not None:
+            item = int(_ITEM.value(connection, {"seat": seat}))
+            expose(connection, actor, rights, item, self._ground.clock())
+        return seat
 
     def open(self, actor: Actor, assignment: int) -> Task:
         """One of one's own items again, held or answered."""

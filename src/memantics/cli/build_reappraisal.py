@@ -100,7 +100,7 @@ async def _make_all(
     async with open_planner(wish, place, len(memes) * len(editors)) as planner:
         with closing(Reader()) as reader:
             for name in editors:
-                short = re.sub(r"[^\w.-]+", "-", name).strip("-.")
+                short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 painter = open_painter(name, settings, sticker=False)
                 shop = Workshop(planner, reader.read, place / "reappraised" / short, painter)
                 width = 1 if wish is None else wish.settings.concurrency

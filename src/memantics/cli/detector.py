@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import orjson
 import typer
 
-from memantics.cli import detector_page, detector_show
+from memantics.cli import detector_neural, detector_page, detector_show
 from memantics.cli.detector_data import (
     RELEASE,
     STARTER,
@@ -41,6 +41,8 @@ from memantics.detector.storage import load, save
 from memantics.detector.study import cross_validate, make_trainer
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
+app.command("train-neural")(detector_neural.train)
+app.command("tune")(detector_neural.tune)
 
 Data = Annotated[
     str | None,
@@ -205,6 +207,12 @@ def predict(
     split: Part = "test",
     labels: Labels = "v1",
     out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--one-batch", help="All memes are of one source: adapt to its share of harm."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge texts, or memes from a file, with a trained detector."""
@@ -217,6 +225,8 @@ def predict(
         else load_examples(data, split, labels).examples
     )
     said = judge.predict(examples)
+    if batch:
+        said = judge.adapt(said)
     if out is not None:
         try:
             out.write_bytes(b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said))

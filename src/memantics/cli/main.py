@@ -24,6 +24,7 @@ from memantics.cli import (
     data,
     detector,
     evaluation,
+    gallery,
     humans,
     inspection,
     kb,
@@ -57,6 +58,7 @@ app.command("analyze")(analyze.analyze)
 app.command("score")(evaluation.score)
 app.command("report")(evaluation.report)
 app.command("collect")(collect.collect_memes)
+app.command("gallery")(gallery.show_gallery)
 app.command("compare")(comparison.compare)
 app.command("audit")(audit.audit_benchmark)
 app.command("export-inspect")(inspection.export)

@@ -53,7 +53,7 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
             FastSettings("linear", _CHARS, solver="svm", ridges=(0.1,), inner_folds=5),
             FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
             FastSettings("readings", (*_CHARS, *_SOUNDS, Block("text", "readings", 0.5))),
-            FastSettings("full", _CHARS + _SOUNDS, dense=_MEANINGS),
+            FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
         )
     }
 )

@@ -50,7 +50,8 @@ def tell_colours(
     fill = colours[deepest]
     for other in sorted(whole, key=lambda i: -counts[i]):
         colour = colours[other]
-        if float(np.linalg.norm(np.subtract(fill, colour))) < _DISTINCT:
+        unseen = int(np.abs(np.subtract(colour, ground)).max()) <= 30
+        if unseen or float(np.linalg.norm(np.subtract(fill, colour))) < _DISTINCT:
             continue
         edge = _find_edge(labels == deepest, ink)
         around = _share_beside(edge, ink & (labels != deepest))

@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 
 _SIDE = 32
 _KEPT = 8
-_ROWS = 512
+_BLOCK = 2_000_000  # pairs compared at once: some 16 MB for each step of counting
 Bits = NDArray[np.uint64]
 Vector = NDArray[np.float32]
 
@@ -59,8 +59,9 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
     [(0, 2, 1)]
     """
     values: Bits = np.array(hashes, dtype=np.uint64)
-    for start in range(0, len(values), _ROWS):
-        block = values[start : start + _ROWS, None]
+    rows_at_once = max(1, _BLOCK // max(1, len(values)))
+    for start in range(0, len(values), rows_at_once):
+        block = values[start : start + rows_at_once, None]
         # Only what comes later: each pair is met once.
         distances = _count_bits(block ^ values[None, start:])
         rows, columns = np.nonzero(distances <= within)

@@ -14,7 +14,9 @@ from memantics.vision.segmentation import FLAT, find_letters
 from memantics.vision.spacing import part_words
 from memantics.vision.typefaces import measure_stroke
 
-__all__ = ["Colour", "Ground", "Ink", "Mask", "Pixels", "find_ink", "find_zone"]
+_ALIKE = 70  # channels of one colour of letters, with soft edges
+_THICKEST = 0.24  # of the height of a line
+__all__ = ["Colour", "Ground", "Ink", "Mask", "Pixels", "choose_legible", "find_ink", "find_zone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,13 @@ def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> I
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
     ground = _judge_ground(crop[own], whole[own])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
+    whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
+    stroke = measure_stroke(body)
+    tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
+    if not ground.flat and stroke > _THICKEST * tall:
+        # No letters are that thick: what was found is the picture. Be legible at least.
+        fill, outline, width = choose_legible(ground.colour, tall)
     texts = tuple(
         _space(line.text, body[own], _shift(box, zone))
         for line, box in zip(block.lines, lines, strict=True)
@@ -94,8 +102,15 @@ def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> I
         fill=fill,
         outline=outline,
         outline_width=width,
-        stroke=measure_stroke(body),
+        stroke=stroke if ground.flat else min(stroke, 0.2 * tall),
     )
+
+
+def choose_legible(ground: Colour, tall: float) -> tuple[Colour, Colour, float]:
+    """White on dark or black on light, with a thin outline."""
+    dark = sum(ground) < 3 * 140
+    white, black = (255, 255, 255), (0, 0, 0)
+    return (white, black, 0.04 * tall) if dark else (black, white, 0.04 * tall)
 
 
 def _space(text: str, body: Mask, box: PixelBox) -> str:
@@ -153,6 +168,21 @@ def _judge_ground(own: Pixels, ink: Mask) -> Ground:
     red, green, blue = (int(value) for value in np.median(between, axis=0))
     gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
     return Ground((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
+
+
+def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
+    """Leave out what has neither colour of the letters: things of the picture between them."""
+    import cv2
+
+    wide = crop.astype(np.int16)
+    near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
+    if outline is not None:
+        near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
+    own = near & ink
+    if own.sum() < 0.6 * ink.sum():
+        return ink  # letters of many colours
+    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return ink & edges
 
 
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from memantics.core.errors import InputError
 from memantics.vision.captions import has_chinese
-from memantics.vision.ink import Ink, Mask, Pixels
+from memantics.vision.ink import Ink, Mask, Pixels, choose_legible
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
 from memantics.vision.typefaces import Typeface, find_face
@@ -19,6 +19,7 @@ from memantics.vision.wrapping import break_lines, split_pieces
 NARROWEST, WIDEST = 0.78, 1.28  # how far letters may be pressed together or drawn apart
 _LARGEST = 1.3  # of the old size
 _SMALLEST = 0.45
+_SEEN = 50  # of 255: colours that differ by less cannot be told apart in a small text
 LEGIBLE = 9.0  # pixels
 _MOST_LINES = 8
 _LOOSEST = 1.45  # of the old distance of lines
@@ -142,6 +143,7 @@ def count_fitting(lettering: Lettering, box: PixelBox) -> int:
 
 def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) -> PixelBox:
     """Draw a caption in place, inside its zone; return the box of its ink."""
+    lettering = _keep_legible(pixels, ink, lettering)
     left, top, right, bottom = ink.zone
     size = (right - left, bottom - top)
     box = (ink.box[0] - left, ink.box[1] - top, ink.box[2] - left, ink.box[3] - top)
@@ -158,6 +160,18 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
     pixels[top:bottom, left:right] = np.asarray(own)
     drawn = np.maximum(np.asarray(body), np.asarray(outline)) > 40
     return _box_of(drawn, ink.zone)
+
+
+def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:
+    """Other colours where the measured ones would not be seen on what they are drawn on."""
+    left, top, right, bottom = ink.box
+    ground = np.median(pixels[top:bottom, left:right].reshape(-1, 3), axis=0)
+    colours = [lettering.fill] + [lettering.outline] * (lettering.outline_width > 0)
+    if max(float(np.abs(ground - colour).max()) for colour in colours) >= _SEEN:
+        return lettering
+    red, green, blue = (int(value) for value in ground)
+    fill, outline, width = choose_legible((red, green, blue), lettering.size)
+    return replace(lettering, fill=fill, outline=outline, outline_width=width)
 
 
 def _place(setting: Setting, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:

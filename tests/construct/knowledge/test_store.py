@@ -11,7 +11,7 @@ from memantics.construct.knowledge.formats import serialize
 from memantics.construct.knowledge.graph import node, to_quads
 from memantics.construct.knowledge.naming import ONTOLOGY
 from memantics.construct.knowledge.sources import import_path, read_path
-from memantics.construct.knowledge.store import GRAPHS, MARKER, KnowledgeStore
+from memantics.construct.knowledge.store import GRAPHS, MARKER, KnowledgeStore, read_ontology
 from memantics.core.errors import DataError, StoreError, UnknownName
 from tests.construct.knowledge.samples import DUEL, UNTIDY
 
@@ -139,3 +139,18 @@ def test_files_about_no_meme_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no knowledge"):
         import_path(KnowledgeStore.in_memory(), tmp_path / "empty")
+
+
+def test_a_copy_of_the_ontology_in_a_file_stays_out_of_the_memes(tmp_path: Path) -> None:
+    text = read_ontology() + serialize(to_quads(DUEL), "turtle")
+    (tmp_path / "both.ttl").write_bytes(text)
+    store, alone = KnowledgeStore.in_memory(), KnowledgeStore.in_memory()
+    import_path(store, tmp_path / "both.ttl")
+    alone.put([DUEL])
+    assert set(store.quads("7")) == set(alone.quads("7"))
+
+
+def test_no_context_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "far.jsonld").write_text('{"@context": "http://127.0.0.1:1/x", "@id": "urn:a"}')
+    with pytest.raises(DataError, match="not valid jsonld"):
+        import_path(KnowledgeStore.in_memory(), tmp_path / "far.jsonld")

@@ -16,7 +16,7 @@ from memantics.detector.lora import (
     split_groups,
 )
 
-CASE = Case("1", "g", True, caption="一句话", reason="两种 读法。\n如此。")
+CASE = Case("1", "g", True, caption="蒸多鱼", reason="两种 读法。\n如此。")
 ALL = [Wording(q, s, n) for q in QUESTIONS for s in STYLES for n in LANGUAGES]
 
 

@@ -63,8 +63,8 @@ def consent(ask: Ask) -> Response:
 def take_next(ask: Ask) -> Response:
     """Take the next item, or go on with the one in hand."""
     project = ask.place("project")
-    task = ask.service.work.next(ask.actor, project, ask.query("stage") or None)
-    if task is None:
+    assignment = ask.service.work.claim(ask.actor, project, ask.query("stage") or None)
+    if assignment is None:
         shown = ask.service.projects.get(ask.actor, project)
         return ask.page(
             "nothing.html",
@@ -75,7 +75,7 @@ def take_next(ask: Ask) -> Response:
     last = ask.number("last")
     trail = f"?last={last}" if last is not None else ""
     done = "skipped" if ask.query("done") == "skipped" else ""
-    return ask.go(f"/work/{task.assignment}{trail}", done)
+    return ask.go(f"/work/{assignment}{trail}", done)
 
 
 @routes.get("/p/{project:int}/last")

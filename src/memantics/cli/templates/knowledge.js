@@ -13,6 +13,7 @@
         line.classList.toggle("lit", touches);
         if (touches) near.add(line.dataset.from).add(line.dataset.to);
       }
+      for (const port of drawing.querySelectorAll(".port")) port.classList.toggle("lit", near.has(port.dataset.of));
       for (const card of drawing.querySelectorAll(".card")) {
         card.classList.toggle("lit", near.has(card.dataset.card));
         card.classList.toggle("here", card.dataset.card === number);

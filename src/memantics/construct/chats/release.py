@@ -143,8 +143,8 @@ def _make_item(chat: Chat, names: Mapping[str, str]) -> QueueItem:
         group=meme.id,
         images=[names[meme.id]],
         shown=[
-            Shown(label="question", value=lines, kind="list"),
-            Shown(label="answer", value=f"{draft.said.sender} answers with this meme"),
+            Shown(label="Question", value=lines, kind="list"),
+            Shown(label="Answer", value=f"{draft.said.sender} answers with this meme"),
         ],
         hidden={
             "topic": draft.topic,

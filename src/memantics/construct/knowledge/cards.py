@@ -135,7 +135,7 @@ def _title(own: Individual) -> str:
         return told.replace("_", " ")
     if own.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
         return words if words[0] in "\"“'‘「" else f"“{words}”"
-    return tame(own.label) or tame(own.name)
+    return tame(own.label.replace("_", " ")) or tame(own.name.replace("_", " "))
 
 
 def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[Row, ...]:

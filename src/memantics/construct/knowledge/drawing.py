@@ -35,7 +35,7 @@ COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
 )
 WIDTH = 196.0
 _GAP, _NARROW = 72.0, 360.0
-_SHORT = 4
+_SHORT = 6
 
 
 def read_style() -> str:
@@ -124,7 +124,10 @@ class _Drawing:
         self.add("</a>")
 
     def port(self, card: Card, x: float, y: float) -> None:
-        self.add(f'<circle class="port d-{card.own.dimension}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>')
+        self.add(
+            f'<circle class="port d-{card.own.dimension}" data-of="{card.number}" '
+            f'cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        )
 
 
 class _Wide(_Drawing):

@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.construct.knowledge.graph import node
-from memantics.construct.knowledge.naming import MEME, PREFIXES, TERM, graph_iri, meme_of
+from memantics.construct.knowledge.naming import MEME, ONTOLOGY, PREFIXES, TERM, graph_iri, meme_of
 from memantics.construct.ontology.vocabulary import RELATIONS
 from memantics.core.errors import DataError, InputError
 
@@ -112,9 +112,12 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
         if meme is not None:
             placed[meme].append(quad)
             continue
-        meme = meme_of(str(getattr(quad.subject, "value", "")))
+        subject = str(getattr(quad.subject, "value", ""))
+        meme = meme_of(subject)
         if meme is None:
-            shared.append(quad)
+            # Every store has the ontology already.
+            if not subject.startswith(ONTOLOGY):
+                shared.append(quad)
             continue
         graph = node(graph_iri(meme))
         placed[meme].append(Quad(quad.subject, quad.predicate, quad.object, graph))

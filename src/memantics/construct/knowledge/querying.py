@@ -23,6 +23,7 @@ from memantics.core.errors import InputError, MemanticsError, StoreError
 if TYPE_CHECKING:
     from pyoxigraph import QuerySolution
 
+MEMORY = 6 * 1024**3
 # Strings, IRIs and comments may hold any word; what is left is the query itself.
 _WORDS = re.compile(
     r"\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
@@ -141,9 +142,21 @@ def ask_folder(folder: Path, query: str, limit: int, timeout: float) -> Table:
     return Table(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
 
 
+def _bound_memory() -> None:
+    """A query that sorts everything with everything must not take the machine down."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
 def main() -> None:
     """Answer the query on standard input, as JSON; errors are answers, too."""
     folder, limit = Path(sys.argv[1]), int(sys.argv[2])
+    _bound_memory()
     query = sys.stdin.buffer.read().decode("utf-8", "replace")
     try:
         reply: dict[str, object] = asdict(ask(KnowledgeStore.open(folder), query, limit))

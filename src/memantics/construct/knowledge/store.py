@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -24,6 +25,7 @@ MARKER = "knowledge-store.json"
 GRAPHS = "graphs"
 FORMAT = 1
 _FEW = 40
+_TRIES, _PAUSE = 8, 0.1
 
 
 @lru_cache(maxsize=4)
@@ -84,6 +86,14 @@ class KnowledgeStore:
             )
         _check_marker(folder)
         with _store_errors(folder):
+            for _ in range(_TRIES):
+                try:
+                    return cls(Store.read_only(str(folder / GRAPHS)), folder)
+                except (OSError, RuntimeError) as error:
+                    # A writer may tidy its files up while they are being opened.
+                    if "No such file" not in str(error):
+                        raise
+                    time.sleep(_PAUSE)
             return cls(Store.read_only(str(folder / GRAPHS)), folder)
 
     def put(self, knowledge: Iterable[Knowledge]) -> int:

@@ -57,6 +57,12 @@ class Item:
             return False
         return len(self.correct.text) > max(len(own.text) for own in self.wrong)
 
+    @property
+    def has_longest(self) -> bool:
+        """Whether one of the three options is strictly longer than the other two."""
+        sizes = sorted(len(own.text) for own in self.shown)
+        return sizes[-1] > sizes[-2]
+
     def swap(self, old: Choice, new: Choice) -> Item:
         """The same item with another wrong option."""
         return replace(self, wrong=tuple(new if own is old else own for own in self.wrong))

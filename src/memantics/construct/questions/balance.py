@@ -53,10 +53,38 @@ def level(
     return state
 
 
-def rate_longest(items: Iterable[Item]) -> float:
-    """Of the items with a right option, in how many it is strictly the longest of the three."""
-    keyed = [item.key_is_longest for item in items if item.correct is not None]
-    return sum(keyed) / len(keyed) if keyed else FAIR_LENGTH
+@dataclass(slots=True)
+class Lengths:
+    """Of items with a right option: how many there are, and what their lengths say."""
+
+    keyed: int = 0
+    single: int = 0
+    longest: int = 0
+
+    @classmethod
+    def of(cls, items: Iterable[Item]) -> Lengths:
+        """Count items."""
+        own = cls()
+        for item in items:
+            own.count(item, 1)
+        return own
+
+    def count(self, item: Item, sign: int) -> None:
+        """Add an item, or take it away."""
+        if item.correct is not None:
+            self.keyed += sign
+            self.single += sign * item.has_longest
+            self.longest += sign * item.key_is_longest
+
+    @property
+    def rate(self) -> float:
+        """How often the right option is strictly the longest of the three."""
+        return self.longest / self.keyed if self.keyed else FAIR_LENGTH
+
+    @property
+    def fair(self) -> float:
+        """How often it would be if length said nothing; where two are longest, no key is."""
+        return FAIR_LENGTH * self.single / self.keyed if self.keyed else FAIR_LENGTH
 
 
 def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
@@ -70,8 +98,8 @@ def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) 
             seen[text] += 1
             if counts[text] <= most or seen[text] <= most:
                 continue
-            width = len(own.text)
-            if not _exchange(state, pool, item.id, own, _between(0.5 * width, 2.0 * width + 8)):
+            size = len(item.draft.correct)
+            if not _exchange(state, pool, item.id, own, _between(0.5 * size, 1.5 * size + 8)):
                 _drop(state, item.id, f"option {own.text!r} recurs in {counts[text]} questions")
                 break
 
@@ -79,36 +107,33 @@ def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) 
 def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
     """Exchange options until the key is the longest one about as often as any other."""
     keyed = [item for item in state.items.values() if item.correct is not None]
-    want, slack = len(keyed) * FAIR_LENGTH, settings.tolerance * _AIM * len(keyed)
-    longest = sum(item.key_is_longest for item in keyed)
+    now, slack = Lengths.of(keyed), settings.tolerance * _AIM
     for item in _shuffled(keyed, settings, "lengths"):
         size = len(item.draft.correct)
-        if longest > want + slack and item.key_is_longest:
+        if now.rate > now.fair + slack and item.key_is_longest:
             shortest = min(item.wrong, key=lambda own: len(own.text))
-            fits = _between(size + 1, 1.5 * size + 8)
-            longest -= _exchange(state, pool, item.id, shortest, fits)
-        elif longest < want - slack and not item.key_is_longest:
+            _exchange(state, pool, item.id, shortest, _between(size + 1, 1.5 * size + 8))
+        elif now.rate < now.fair - slack and not item.key_is_longest:
             for own in item.wrong:
                 if len(own.text) >= size:
                     _exchange(state, pool, item.id, own, _between(0.5 * size, size - 1))
-            longest += state.items[item.id].key_is_longest
+        now.count(item, -1)
+        now.count(state.items[item.id], 1)
 
 
 def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
     """What exchanging could not level is set aside."""
-    keyed = [item for item in state.items.values() if item.correct is not None]
-    edge = settings.tolerance * 0.9
-    high, low = FAIR_LENGTH + edge, FAIR_LENGTH - edge
-    longest = [item for item in keyed if item.key_is_longest]
-    if len(longest) > high * len(keyed):
-        count = math.ceil((len(longest) - high * len(keyed)) / (1 - high))
-        surplus, reason = longest, "its key is the longest option, as in too many others"
-    else:
-        count = math.ceil(len(keyed) - len(longest) / low)
-        surplus = [item for item in keyed if not item.key_is_longest]
-        reason = "its key is not the longest option, as in too many others"
-    for item in _shuffled(surplus, settings, "trim")[: max(0, count)]:
-        _drop(state, item.id, reason)
+    now, edge = Lengths.of(state.items.values()), settings.tolerance * 0.8
+    for item in _shuffled(state.items.values(), settings, "trim"):
+        if now.rate > now.fair + edge and item.key_is_longest:
+            reason = "its key is the longest option, as in too many others"
+        elif now.rate < now.fair - edge and item.has_longest and not item.key_is_longest:
+            reason = "its key is not the longest option, as in too many others"
+        else:
+            continue
+        if item.correct is not None:
+            now.count(item, -1)
+            _drop(state, item.id, reason)
 
 
 def _level_wording(state: Levelled, pool: Pool, settings: QuestionSettings) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memantics.construct.questions.balance import FAIR_LENGTH, rate_longest
+from memantics.construct.questions.balance import FAIR_LENGTH, Lengths
 from memantics.construct.questions.chain import Built, rate_blind
 from memantics.construct.questions.records import Question, QuestionSettings
 from memantics.construct.questions.solver import CHANCE, solve_blindly
@@ -113,10 +113,15 @@ def _short(stage: str, reason: str) -> str:
 def measure_leaks(built: Built, settings: QuestionSettings) -> Sequence[Leak]:
     """The rates at which length and blind solvers find the key."""
     items = built.items
-    keyed = sum(item.correct is not None for item in items)
+    lengths = Lengths.of(items)
     solved = solve_blindly(items, settings.seed + 1000, repeats=3)
     leaks = [
-        Leak("longest of the three", rate_longest(items) if keyed else None, FAIR_LENGTH, keyed),
+        Leak(
+            "longest of the three",
+            lengths.rate if lengths.keyed else None,
+            lengths.fair if lengths.keyed else FAIR_LENGTH,
+            lengths.keyed,
+        ),
         Leak("longest of the four", _pick_longest(built.questions), CHANCE, len(items)),
         Leak(
             "statistical solver",

@@ -22,6 +22,7 @@ from memantics.detector.neural.checkpoint import (
     Progress,
     load_checkpoint,
     read_latest,
+    read_progress,
     save_checkpoint,
     write_whole,
 )
@@ -181,12 +182,12 @@ class _Fitting:
         progress = Progress(self._mark)
         latest = read_latest(folder)
         if latest is not None:
-            progress = load_checkpoint(latest, self._adapter, self._optimiser)
-            if progress.fingerprint != self._mark:
+            if read_progress(latest).fingerprint != self._mark:
                 raise StoreError(
                     f"{folder} holds a tuning with other data or settings",
                     hint="choose another --out, or repeat the first command",
                 )
+            progress = load_checkpoint(latest, self._adapter, self._optimiser)
             say(f"going on behind epoch {progress.epoch}")
         while progress.epoch < self._tuning.epochs:
             loss = self._run_epoch(progress.epoch)

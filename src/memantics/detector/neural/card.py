@@ -15,6 +15,14 @@ _JOINED = {
     "sum": "vectors are added, as in the official code",
     "none": "captions are not read",
 }
+_LIMITS = """## Limits
+
+- The validation part chose the epoch, so its figures are a little too good: a test part or other
+  data say more.
+- Labels follow one community's annotators at one time. A low chance is no clearance and a high one
+  no verdict: use it to order what people look at.
+- Weights learnt from restricted data fall under its terms: read these before you publish any.
+"""
 
 
 def write_card(trained: Trained, data: Loaded) -> Path:
@@ -29,42 +37,28 @@ def describe(trained: Trained, data: Loaded) -> str:
     facts = trained.seeds[0]
     shape, training, counts = facts.shape, facts.training, facts.counts
     encoders = [kind for kind in ("text", "image", "clip") if (_first(trained) / kind).is_dir()]
-    lines = [
-        "# Model card: a neural detector of harmful memes",
-        "",
-        f"- Decides between: {', '.join(facts.classes)}.",
-        f"- Encoders: {', '.join(encoders)}. Captions: {_JOINED[shape.integration]}.",
-        f"- Data: {_plain(data.name)}; licence of the data: {_plain(data.licence)}.",
-        f"- Memes: {counts['train']:,} to train on, {counts['valid']:,} held out to choose the"
-        f" epoch ({training.hold_out}), {counts['test']:,} to test on; {counts['skipped']:,} left"
-        " out. Ids and file names were used for the split alone.",
-        f"- Seeds: {len(trained.seeds)}; seed {trained.chosen} had the best validation score.",
-        f"- Training: AdamW, rate {training.rate:g}, batch {training.batch}, class weights"
-        f" {training.weighting}, at most {training.epochs} epochs, {training.patience} idle ones"
-        " end it.",
-        "- Packages: " + ", ".join(f"{k} {v}" for k, v in facts.versions.items()) + ".",
-        "",
-        "| part | figure | mean | sd over seeds |",
-        "|---|---|---:|---:|",
+    said = {
+        "Decides between": ", ".join(facts.classes),
+        "Encoders": ", ".join(encoders),
+        "Captions": _JOINED[shape.integration],
+        "Data": f"{_plain(data.name)}; licence of the data: {_plain(data.licence)}",
+        "Memes": f"{counts['train']:,} to train on, {counts['valid']:,} to choose the epoch "
+        f"(held out: {training.hold_out}), {counts['test']:,} to test on, "
+        f"{counts['skipped']:,} left out; ids and file names serve the split alone",
+        "Seeds": f"{len(trained.seeds)}; seed {trained.chosen} had the best validation score",
+        "Training": f"AdamW, rate {training.rate:g}, batch {training.batch}, class weights "
+        f"{training.weighting}, at most {training.epochs} epochs, {training.patience} idle end it",
+        "Packages": ", ".join(f"{name} {own}" for name, own in facts.versions.items()),
+    }
+    head = "| part | figure | mean | sd over seeds |\n|---|---|---:|---:|"
+    rows = [
+        f"| {part} | {name} | {100 * own['mean']:.2f} | {100 * own['sd']:.2f} |"
+        for part, figures in summarise(trained.seeds).items()
+        for name, own in figures.items()
     ]
-    for part, figures in summarise(trained.seeds).items():
-        lines += [
-            f"| {part} | {name} | {100 * own['mean']:.2f} | {100 * own['sd']:.2f} |"
-            for name, own in figures.items()
-        ]
-    lines += [
-        "",
-        "## Limits",
-        "",
-        "- The validation part chose the epoch, so its figures are a little too good; a test part"
-        " or other data say more.",
-        "- Labels follow one community's annotators at one time. A low chance is no clearance, a"
-        " high one no verdict: use it to order what people look at.",
-        "- Weights learnt from restricted data fall under its terms. Do not publish them without"
-        " reading these.",
-        "",
-    ]
-    return "\n".join(lines)
+    facts_list = "\n".join(f"- {name}: {what}." for name, what in said.items())
+    title = "# Model card: a neural detector of harmful memes"
+    return "\n\n".join([title, facts_list, "\n".join([head, *rows]), _LIMITS])
 
 
 def _first(trained: Trained) -> Path:

@@ -17,6 +17,7 @@ from memantics.detector.neural.checkpoint import (
     load_checkpoint,
     load_weights,
     read_latest,
+    read_progress,
     save_checkpoint,
     write_tensors,
 )
@@ -101,12 +102,12 @@ class Trainer:
         latest = read_latest(folder)
         if latest is None:
             return start
-        found = load_checkpoint(latest, self.network, self._optimiser)
-        if found.fingerprint != start.fingerprint:
+        if read_progress(latest).fingerprint != start.fingerprint:
             raise StoreError(
                 f"{folder} holds a training with other data or settings",
                 hint="choose another --out, or repeat the first command",
             )
+        found = load_checkpoint(latest, self.network, self._optimiser)
         if found.scale:
             self._scaler.load_state_dict(
                 self._scaler.state_dict()
