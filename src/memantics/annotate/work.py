@@ -69,6 +69,8 @@ _TIMES = Statement(
     " AND submitted_at > :since ORDER BY submitted_at DESC"
 )
 
+_ITEM = Statement("SELECT item_id FROM seats WHERE id = :seat")
+
 
 class Work:
     """What annotators, reviewers and adjudicators do."""

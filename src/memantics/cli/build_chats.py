@@ -258,6 +258,11 @@ def _show(place: Path, report: ChatReport, adopted: Adopted, as_json: bool) -> N
     broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
     if broken:
         out.print(plain(f"given up for breaking rules: {broken}"))
+    if report.incomplete:
+        short = "left out for lack of three wrong answers; give more memes"
+        out.print(plain(f"{report.incomplete} chats {short}"))
+    if report.unknown:
+        out.print(plain(f"nothing is known about {len(report.unknown)} memes: no chats for them"))
     if report.rejected:
         out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
     show_end(report.statuses, report.misses, adopted)

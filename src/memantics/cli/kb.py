@@ -171,7 +171,7 @@ def show_stats(
     out.print(
         plain(
             f"{found.memes:,} memes, {found.individuals:,} individuals, "
-            f"{found.statements:,} statements, {found.confirmed:,} individuals confirmed by people"
+            f"{found.statements:,} statements, {found.confirmed:,} confirmed by people"
         )
     )
     made = table([("dimension", "left"), ("individuals", "right"), ("in memes", "right")])

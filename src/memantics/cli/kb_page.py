@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -87,7 +88,7 @@ def render_page(known: Knowledge, image: Path | None) -> str:
             wide=draw(known),
             narrow=draw_narrow(known),
             legend=make_legend(known),
-            entries=[_make_entry(known, number) for number in _listed(known)],
+            entries=_make_entries(known),
             left_out=len(known.individuals)
             - sum(len(card.numbers) for card in choose_cards(known)),
             unlisted=max(0, len(known.individuals) - _LISTED),
@@ -103,13 +104,13 @@ def render_page(known: Knowledge, image: Path | None) -> str:
     )
 
 
-def _listed(known: Knowledge) -> range:
-    return range(min(len(known.individuals), _LISTED))
+def _make_entries(known: Knowledge) -> list[Entry]:
+    numbers = {own.key: number for number, own in enumerate(known.individuals)}
+    return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
 
 
-def _make_entry(known: Knowledge, number: int) -> Entry:
+def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> Entry:
     own = known.individuals[number]
-    numbers = {other.key: place for place, other in enumerate(known.individuals)}
     links = []
     for link in own.relations:
         term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)

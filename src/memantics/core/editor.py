@@ -15,6 +15,7 @@ class EditRequest:
 
     ``image`` and ``mask`` are PNG files of one size. White in the mask may be repainted; whatever
     an editor does elsewhere is thrown away by the caller. ``target`` is the wanted emotion.
+    ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards.
     """
 
     image: bytes
@@ -22,6 +23,7 @@ class EditRequest:
     instruction: str
     target: str
     seed: int = 0
+    captions: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @runtime_checkable

@@ -12,7 +12,12 @@ import pytest
 from memantics.benchmarks.punmemecn.rows import Findings, read_chats
 from memantics.construct.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.construct.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
-from memantics.construct.chats.generate import ChatSettings, find_prompts, make_subject
+from memantics.construct.chats.generate import (
+    ChatSettings,
+    find_prompts,
+    make_subject,
+    read_chat,
+)
 from memantics.construct.chats.records import KINDS, Draft, Quality, Said, Turn
 from memantics.construct.chats.release import (
     Chat,
@@ -34,6 +39,7 @@ from memantics.core.errors import InputError
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
+from memantics.core.task import Unparsed
 from memantics.models.drafter import draft_reply
 from memantics.models.fake import FakeModel
 from memantics.models.fake import Said as Reply
@@ -189,6 +195,45 @@ def test_missing_notes_are_mined_first_and_the_chat_sees_no_image(tmp_path: Path
     assert not any(isinstance(p, Image) for request in written for p in request.messages[0].parts)
     assert all(request.sampling.temperature == 1.0 for request in written)
     assert all_different((text_of(r), r.sampling.seed) for r in written)
+
+
+@pytest.mark.parametrize(
+    ("reply", "complaint"),
+    [
+        ("Sure, here is a chat!", "no JSON"),
+        ('{"turns": [], "sender": "A"} {"turns": [], "sender": "B"}', "2 JSON values"),
+        ('{"turns": [{"speaker": "C", "text": "hi"}], "sender": "A"}', "'A' or 'B'"),
+        ('{"turns": "A: hi", "sender": "A"}', "valid list"),
+        ('{"turns": [{"speaker": "A", "text": 5}], "sender": "A"}', "valid string"),
+        ('{"turns": [{"speaker": "A", "text": "hi"}', "cut off"),
+        ('{"turns": [{"speaker": "A", "text": "hi", "mood": 1}], "sender": "A"}', "mood"),
+        (
+            json.dumps({"turns": [{"speaker": "A", "text": "again"}] * 10_000, "sender": "A"}),
+            "10000 messages",
+        ),
+        ('{"turns": ' + "[" * 5000, "nested too deeply|cut off"),
+    ],
+)
+def test_replies_that_are_no_chat_are_complained_about(reply: str, complaint: str) -> None:
+    subject = make_subject(starter_memes("en-001")[0])
+    with pytest.raises(Unparsed, match=complaint):
+        read_chat(reply, subject)
+
+
+def test_prose_fences_and_unseen_characters_around_a_chat_do_no_harm() -> None:
+    body = json.dumps(
+        {
+            "turns": [
+                {"speaker": "A", "text": "Did it\u200b go \u202ewell?\ud800"},
+                {"speaker": "B", "text": "Not\nreally, no."},
+            ],
+            "sender": "A",
+        }
+    )
+    said = read_chat(
+        f"Of course!\n```json\n{body}\n```\nEnjoy.", make_subject(starter_memes("en-001")[0])
+    )
+    assert [turn.text for turn in said.turns] == ["Did it go well?\ufffd", "Not really, no."]
 
 
 def test_three_memes_are_too_few(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from memantics.cli.kb import read_starter_knowledge
-from memantics.cli.kb_page import find_image, write_page
+from memantics.cli.kb_page import find_image, render_page, write_page
 from memantics.construct.knowledge import Individual, Knowledge, Relation
 from memantics.construct.knowledge.adoption import Account, adopt
 from memantics.construct.knowledge.official import find_official
+from memantics.core.errors import DataError
 from tests.browser import launch, watch
 from tests.construct.knowledge.samples import DUEL, UNTIDY
 from tests.places import SHARED_DATA
@@ -144,3 +146,21 @@ def test_hostile_knowledge_stays_text(browser: Browser, tmp_path: Path) -> None:
         assert watched.page.locator("img").count() == 0
         assert "{{ 7*7 }}" in watched.page.locator("h1").inner_text()
         watched.assert_quiet()
+
+
+def test_images_are_looked_for_where_they_may_be(tmp_path: Path) -> None:
+    own = dataclasses.replace(DUEL, image="../../etc/passwd")
+    with pytest.raises(DataError, match="leads outside"):
+        find_image(own, tmp_path)
+    assert find_image(own, None) is None
+    assert find_image(dataclasses.replace(DUEL, image=""), tmp_path) is None
+    page = render_page(DUEL, tmp_path / "7.png")
+    assert "missing" in page
+
+
+def test_a_page_of_ten_thousand_stays_readable() -> None:
+    many = tuple(Individual("Scene", f"n{number}", f"number {number}") for number in range(10_000))
+    page = render_page(Knowledge("1", many), None)
+    assert "8,000 more are in the store" in page
+    assert "9,970 more individuals are not drawn" in page
+    assert len(page) < 2_000_000

@@ -223,11 +223,14 @@ def test_nothing_is_asked_about_what_is_not_known() -> None:
 
 
 def test_toxicity_questions_come_with_their_element() -> None:
-    slots = [slot for slot in plan_slots(KNOWN, SETTINGS) if slot.id != SLOT.id]
-    (pair,) = [slot for slot in slots if slot.pair]
-    assert pair.pair == "m/Toxicity/1"
+    (pair,) = [slot for slot in plan_slots(KNOWN, SETTINGS) if slot.pair]
+    assert (pair.id, pair.pair) == ("m/VisualMaterial/1", "m/Toxicity/1")
     assert pair.focus == "VisualMaterial/cat"
-    assert pair.id == "m/VisualMaterial/toxic-1"
+    only = QuestionSettings(dimensions=("Toxicity",))
+    assert [(slot.id, slot.pair) for slot in plan_slots(KNOWN, only)] == [
+        ("m/Toxicity/1", ""),
+        ("m/VisualMaterial/toxic-1", "m/Toxicity/1"),
+    ]
 
 
 def test_several_questions_of_a_dimension_are_about_different_individuals() -> None:

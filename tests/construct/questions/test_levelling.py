@@ -44,8 +44,8 @@ def always_longest(request: Request) -> Entry:
 def own_vocabulary(request: Request) -> Entry:
     """Wrong options in words that right ones never have."""
     entry = write_honestly(request)
-    size = len(str(entry["correct"]))
-    return entry | {role: invent(request, role, size) for role in WRONG}
+    size = len(str(entry["correct"])) - 4
+    return entry | {role: invent(request, role, size + 3 * n) for n, role in enumerate(WRONG)}
 
 
 def everything_at_once(request: Request) -> Entry:
@@ -164,6 +164,17 @@ def test_the_report_says_so(built: Built) -> None:
     }
     assert report.questions + report.set_aside == report.slots
     assert abs(report.none_share - 0.25) <= 0.03
+
+
+def test_pairs_survive(built: Built) -> None:
+    there = {own.id: own for own in built.questions}
+    pairs = [own for own in built.questions if own.pair]
+    assert len(pairs) >= 10
+    for own in pairs:
+        toxic = there[own.pair]
+        assert (toxic.dimension, toxic.meme) == ("Toxicity", own.meme)
+        links = starter_subjects()[own.meme].knowledge.by_key[toxic.focus].relations
+        assert own.focus in [link.target for link in links if link.relation == "hasToxicElement"]
 
 
 def test_no_option_recurs(built: Built) -> None:

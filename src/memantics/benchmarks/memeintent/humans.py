@@ -1,7 +1,8 @@
 """The paper's human evaluation as files: a blind queue for annotators, and a key for later.
 
 Thirty random memes, each with the reply of every setting; two people rate every reply from 1 to 5
-for textual completeness, relevance and correctness. The queue says nothing about models.
+for textual completeness, relevance and correctness (workflow ``rate-outputs``). The queue says
+nothing about models.
 """
 
 from __future__ import annotations
@@ -11,46 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memantics.core.data import inside
 from memantics.core.errors import InputError, StoreError
+from memantics.core.images import read_bytes
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, dump_line, last_answers, read_facts, read_items
 
 TASK = "memeintent/intent"
-MEMES, ANNOTATORS = 30, 2
-QUEUE, KEY = "queue.jsonl", "key.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """One question to an annotator, answered by a number."""
-
-    name: str
-    question: str
-    low: int = 1
-    high: int = 5
-    low_label: str = "not at all"
-    high_label: str = "fully"
-
-
-SCALES = (
-    Scale("completeness", "Is this a complete, well-formed sentence that stands on its own?"),
-    Scale("relevance", "Is this about what the meme shows and says?"),
-    Scale("correctness", "Does this say rightly what the author does with the meme?"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """One reply to rate. Nothing here tells where it comes from."""
-
-    id: str
-    meme: str
-    image: str | None
-    text: str
-    statement: str
-    fields: tuple[Scale, ...] = SCALES
-    annotators: int = ANNOTATORS
-    warning: str = ""
+MEMES = 30
+QUEUE, KEY = "queue", "key.jsonl"
+WORKFLOW = "rate-outputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +68,16 @@ def export_human_evaluation(
     pairs = [(meme, run) for meme in drawn for run in read]
     # One shuffle over all: neither the place nor the neighbours of a reply tell its setting.
     chance.shuffle(pairs)
-    rows = [(_row(f"r{n:04}", meme, run), run) for n, (meme, run) in enumerate(pairs, 1)]
-    keys = [
-        KeyRow(row.id, run.folder.name, run.facts.model, run.facts.options) for row, run in rows
-    ]
-    _write(out / QUEUE, b"".join(dump_line(row) for row, _ in rows))
+    named = [(f"r{n:04}", meme, run) for n, (meme, run) in enumerate(pairs, 1)]
+    keys = [KeyRow(name, r.folder.name, r.facts.model, r.facts.options) for name, _, r in named]
     _write(out / KEY, b"".join(map(dump_line, keys)))
-    return Exported(out / QUEUE, out / KEY, len(drawn), len(read), len(rows))
+    images = {meme: _copy(read[0].items[meme], out / QUEUE) for meme in drawn}
+    card = QueueCard(
+        title="Intents of memes", workflow=WORKFLOW, warning=read[0].facts.warning, origin=TASK
+    )
+    items = (_item(name, meme, run, images[meme]) for name, meme, run in named)
+    count = write_queue(out / QUEUE, card, items)
+    return Exported(out / QUEUE, out / KEY, len(drawn), len(read), count)
 
 
 def _read(folder: Path) -> _Run:
@@ -127,16 +102,28 @@ def _check(runs: Sequence[_Run]) -> None:
         raise InputError("these runs are on different data", hint="give runs on the same data")
 
 
-def _row(name: str, meme: str, run: _Run) -> QueueRow:
-    item = run.items[meme]
-    return QueueRow(
+def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
+    """One reply to rate. Nothing here tells where it comes from."""
+    text = run.items[meme].form.context.get("text", "")
+    shown = [Shown(label="Text", value=text)] if text else []
+    return QueueItem(
         id=name,
-        meme=meme,
-        image=str(item.images[0].path) if item.images else None,
-        text=item.form.context.get("text", ""),
-        statement=run.replies[meme],
-        warning=run.facts.warning,
+        group=meme,
+        images=images,
+        shown=[*shown, Shown(label="Output", value=run.replies[meme])],
     )
+
+
+def _copy(item: Item, queue: Path) -> list[str]:
+    """Put the meme's image into the queue, which must be complete on its own."""
+    if not item.images or not item.images[0].path.is_file():
+        return []
+    source = item.images[0].path
+    name = f"images/{item.group}{source.suffix.lower()}"
+    place = inside(queue, name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(read_bytes(source))
+    return [name]
 
 
 def _natural(name: str) -> tuple[int, str]:

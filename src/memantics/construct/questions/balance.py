@@ -37,6 +37,12 @@ class Levelled:
     aside: list[SetAside] = field(default_factory=list)
     exchanged: int = 0
 
+    @property
+    def paired(self) -> set[str]:
+        """Questions that belong to a pair: taking one out would undo two."""
+        seconds = [item for item in self.items.values() if item.slot.pair in self.items]
+        return {name for item in seconds for name in (item.id, item.slot.pair)}
+
 
 def level(
     items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
@@ -124,7 +130,9 @@ def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> N
 def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
     """What exchanging could not level is set aside."""
     now, edge = Lengths.of(state.items.values()), settings.tolerance * 0.8
-    for item in _shuffled(state.items.values(), settings, "trim"):
+    paired = state.paired
+    order = _shuffled(state.items.values(), settings, "trim")
+    for item in sorted(order, key=lambda item: item.id in paired):
         if now.rate > now.fair + edge and item.key_is_longest:
             reason = "its key is the longest option, as in too many others"
         elif now.rate < now.fair - edge and item.has_longest and not item.key_is_longest:
@@ -167,6 +175,7 @@ def _obscure(
     drop: bool,
 ) -> None:
     """Take the surest keys: put a better rival beside each, or set the item aside."""
+    spared = state.paired
     for place in np.argsort(-solved.margins)[:count]:
         item = items[place]
         if solved.margins[place] <= 0:
@@ -175,7 +184,7 @@ def _obscure(
         weakest = min(range(len(item.wrong)), key=lambda n: solved.scores[place, first + n])
         old = item.wrong[weakest]
         done = _exchange(state, pool, item.id, old, _same_rank(item, old))
-        if not done and drop:
+        if not done and drop and item.id not in spared:
             _drop(state, item.id, "its wording gives the key away to a solver that sees no meme")
 
 
@@ -223,7 +232,10 @@ def _exchange(
     state: Levelled, pool: Pool, name: str, old: Choice, fits: Callable[[str], bool]
 ) -> bool:
     item = state.items[name]
-    new = pool.lend(item, old, fits)
+    taken = {len(own.text) for own in item.shown if own is not old}
+    # A tie hides which option is longest only until somebody counts it: rather none.
+    new = pool.lend(item, old, lambda text: len(text) not in taken and fits(text))
+    new = new or pool.lend(item, old, fits)
     if new is None:
         return False
     pool.take_back(old)

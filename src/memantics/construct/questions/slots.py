@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from dataclasses import replace
 
 from memantics.construct.knowledge.records import Individual, Knowledge
 from memantics.construct.ontology.vocabulary import DIMENSIONS
@@ -22,35 +22,37 @@ def draw(below: int, *parts: object) -> int:
     return int.from_bytes(digest[:8], "big") % below
 
 
-def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> Iterator[Slot]:
+def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
     """The questions about one meme; a dimension without individuals has none.
 
-    Every toxicity question whose individual points to a toxic element is followed by a question
-    about that element, its pair.
+    Every toxicity question whose individual points to a toxic element has a pair: a question
+    about that element, one that is asked anyway or one more.
     """
+    slots: dict[str, Slot] = {}
     for dimension in DIMENSIONS:
         own = knowledge.of(dimension)
-        if not own or (settings.dimensions and dimension not in settings.dimensions):
+        if own and (not settings.dimensions or dimension in settings.dimensions):
+            for number in range(settings.per_dimension):
+                focus = own[number % len(own)]
+                name = f"{knowledge.meme}/{dimension}/{number + 1}"
+                slots[name] = _make(name, focus, knowledge.meme, settings)
+    for toxic in [slot for slot in slots.values() if slot.dimension == "Toxicity"]:
+        element = find_toxic_element(knowledge, knowledge.by_key[toxic.focus])
+        if element is None:
             continue
-        for number in range(settings.per_dimension):
-            focus = own[number % len(own)]
-            slot = _make(f"{knowledge.meme}/{dimension}/{number + 1}", knowledge, focus, settings)
-            yield slot
-            element = find_toxic_element(knowledge, focus)
-            if element is not None:
-                name = f"{knowledge.meme}/{element.dimension}/toxic-{number + 1}"
-                yield _make(name, knowledge, element, settings, slot.id)
+        free = (s for s in slots.values() if s.focus == element.key and not s.pair)
+        slot = next(free, None)
+        if slot is None:
+            last = toxic.id.rpartition("/")[2]
+            name = f"{knowledge.meme}/{element.dimension}/toxic-{last}"
+            slot = _make(name, element, knowledge.meme, settings)
+        slots[slot.id] = replace(slot, pair=toxic.id)
+    return list(slots.values())
 
 
-def _make(
-    name: str,
-    knowledge: Knowledge,
-    focus: Individual,
-    settings: QuestionSettings,
-    pair: str = "",
-) -> Slot:
+def _make(name: str, focus: Individual, meme: str, settings: QuestionSettings) -> Slot:
     longest = _SHOWN[draw(len(_SHOWN), settings.seed, "longest", name)]
-    return Slot(name, knowledge.meme, focus.dimension, focus.key, longest, pair)
+    return Slot(name, meme, focus.dimension, focus.key, longest)
 
 
 def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:

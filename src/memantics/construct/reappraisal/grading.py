@@ -57,7 +57,10 @@ class EmbeddedEditor:
         graded = grade_picture(np.asarray(image), GRADES[request.target])
         made = Image.fromarray(np.where(mask[..., None], graded, np.asarray(image)))
         if self._sticker:
-            spot = find_free_spot(np.asarray(made), mask)
+            free = mask.copy()
+            for left, top, right, bottom in request.captions:
+                free[top:bottom, left:right] = False
+            spot = find_free_spot(np.asarray(made), free)
             if spot is not None:
                 made = draw_sticker(made, spot, request.target)
         data = io.BytesIO()

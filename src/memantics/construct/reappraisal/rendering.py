@@ -58,7 +58,9 @@ async def draw_meme(
     if editor is None:
         made = erase_captions(image, changed)
     else:
-        made, mask = await _repaint(image, page, plan, editor)
+        painted, mask = await _repaint(image, page, plan, editor)
+        rest = np.asarray(erase_captions(image, changed))
+        made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), rest))
         allowed |= mask
         stay = [caption for caption in page.captions if caption not in changed]
         made = restore_ink(made, image, stay)
@@ -71,7 +73,7 @@ async def draw_meme(
 async def _repaint(
     image: Image.Image, page: Page, plan: Plan, editor: Editor
 ) -> tuple[Image.Image, Mask]:
-    """Let an editor repaint the picture without captions; only what is in the mask is taken."""
+    """Let an editor repaint the picture without captions; only what is in the mask counts."""
     mask = mask_pictures(image, page)
     plate = erase_captions(image, page.captions)
     request = EditRequest(
@@ -79,6 +81,7 @@ async def _repaint(
         encode_png(Image.fromarray((mask * 255).astype(np.uint8))),
         f"{plan.visual} {plan.keep} The feeling must become {plan.target}. Add no text.",
         plan.target,
+        captions=tuple(caption.ink.zone for caption in page.captions),
     )
     try:
         painted = decode(await editor.edit(request), f"{editor.name} output")
@@ -86,8 +89,7 @@ async def _repaint(
         raise Rejected(f"{editor.name} gave no usable picture: {error}") from error
     if painted.size != image.size:
         painted = painted.resize(image.size, Image.Resampling.LANCZOS)
-    made = np.where(mask[..., None], np.asarray(painted), np.asarray(plate))
-    return Image.fromarray(made), mask
+    return painted, mask
 
 
 def encode_png(image: Image.Image, level: int = 1) -> bytes:
