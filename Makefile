@@ -28,6 +28,10 @@ check: $(VENV)/.dev
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf
 	$(BIN)/python -m perf.suite
+	$(BIN)/python -m perf.knowledge
+	$(BIN)/python -m perf.detector
+	$(BIN)/python -m perf.annotate
+	$(BIN)/python -m perf.reappraisal
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build

@@ -28,7 +28,7 @@ from memantics.detector.folds import split_examples
 from memantics.detector.neural import Backbones, Plan, Shape, Training, train_neural
 from memantics.detector.neural.backbone import make_scratch, open_encoders
 from memantics.detector.neural.checkpoint import read_latest, read_progress
-from memantics.detector.neural.encoding import classes_of, encode
+from memantics.detector.neural.encoding import Places, classes_of, encode
 from memantics.detector.neural.evaluation import measure
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.network import build_network
@@ -64,7 +64,9 @@ def read_data(path: Path, limit: int = 0) -> Loaded:
     return Loaded("toxicn_mm, training file, labels of version 1", examples[:limit] or examples)
 
 
-def measure_throughput(data: Loaded, device: str, size: str, rounds: int) -> dict[str, Any]:
+def measure_throughput(
+    data: Loaded, device: str, size: str, rounds: int, steps: int
+) -> dict[str, Any]:
     """Examples a second of the trainer's step and of the shortest loop over the same network.
 
     ``size``: ``small`` and ``base`` read texts; ``fusion`` is ``base`` with a ViT of that size,
@@ -91,13 +93,15 @@ def measure_throughput(data: Loaded, device: str, size: str, rounds: int) -> dic
         "batch": training.batch,
         "precision": resolve_precision("auto", where),
     }
+    batches = _draw_batches(material, steps)
+    memes = sum(map(len, batches))
     for fixed in (True, False):
         fix_arithmetic(fixed)
         ours, plain = [], []
         for turn in range(rounds + 1):
             rates = (
-                _time(lambda: _run_ours(trainer, material), material, where),
-                _time(lambda: _run_plain(trainer, material, where), material, where),
+                _time(lambda: _run_ours(trainer, batches), memes, where),
+                _time(lambda: _run_plain(trainer, material, batches, where), memes, where),
             )
             if turn:  # the first finds kernels and memory
                 ours.append(rates[0])
@@ -128,10 +132,7 @@ def _make_backbones(data: Loaded, folder: Path, size: str) -> Backbones:
     return Backbones(text=str(text), image=image, from_scratch=True)
 
 
-STEPS = 60
-
-
-def _time(run: Callable[[], None], material: Material, where: Any) -> float:
+def _time(run: Callable[[], None], memes: int, where: Any) -> float:
     torch = get_torch()
     if where.type == "cuda":
         torch.cuda.synchronize()
@@ -139,24 +140,23 @@ def _time(run: Callable[[], None], material: Material, where: Any) -> float:
     run()
     if where.type == "cuda":
         torch.cuda.synchronize()
-    return STEPS * material.training.batch / (time.perf_counter() - begin)
+    return memes / (time.perf_counter() - begin)
 
 
-def _batches(material: Material) -> list[Any]:
+def _draw_batches(material: Material, steps: int) -> list[Places]:
     size = material.training.batch
     order = draw_order(material.parts.train, 0, 0)
-    return [order[n * size : (n + 1) * size] for n in range(STEPS)]
+    return [order[n * size : (n + 1) * size] for n in range(steps)]
 
 
-def _run_ours(trainer: Trainer, material: Material) -> None:
+def _run_ours(trainer: Trainer, batches: list[Places]) -> None:
     trainer.network.train()
-    batches = _batches(material)
     fed = trainer._feeder.feed(p for batch in batches for p in trainer._own_portions(batch))
-    for step in range(STEPS):
+    for step in range(len(batches)):
         trainer._step(fed, step)
 
 
-def _run_plain(trainer: Trainer, material: Material, where: Any) -> None:
+def _run_plain(trainer: Trainer, material: Material, batches: list[Places], where: Any) -> None:
     """What one would write by hand: no schedule, no clipping, no accumulation, no checkpoint."""
     torch = get_torch()
     network, optimiser = trainer.network, trainer._optimiser
@@ -171,7 +171,7 @@ def _run_plain(trainer: Trainer, material: Material, where: Any) -> None:
     gold = torch.from_numpy(material.gold).to(where)
     loss_of = torch.nn.CrossEntropyLoss(weight=torch.tensor([0.7, 1.6], device=where))
     kind = getattr(torch, resolve_precision("auto", where))
-    for batch in _batches(material):
+    for batch in batches:
         longest = -(-int(encoded.lengths[batch].max()) // 8) * 8
         rows = torch.from_numpy(batch).to(where)
         pixels = None
@@ -307,6 +307,7 @@ def main() -> None:
     options.add_argument("--target", default="harmful")
     options.add_argument("--limit", type=int, default=0)
     options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--steps", type=int, default=60)
     options.add_argument("--epochs", type=int, default=SCRATCH.epochs)
     options.add_argument("--size", default="small", choices=("small", "base", "fusion"))
     options.add_argument("--precision", default="auto")
@@ -323,7 +324,7 @@ def main() -> None:
         return
     found: dict[str, Any] = {"part": chosen.part, "versions": find_versions()}
     if chosen.part == "throughput":
-        found |= measure_throughput(data, chosen.device, chosen.size, chosen.rounds)
+        found |= measure_throughput(data, chosen.device, chosen.size, chosen.rounds, chosen.steps)
     elif chosen.part == "resume":
         found |= check_resume(chosen.data, chosen.device, chosen.limit, chosen.precision)
     elif chosen.part == "five":

@@ -75,10 +75,19 @@ def _quote(path: Path) -> str:
     return quote(str(path), safe="")
 
 
+def _find_memory() -> str | None:
+    """Memory that looks like a disk, where there is plenty: thousands of small files come."""
+    memory = Path("/dev/shm")
+    try:
+        return str(memory) if shutil.disk_usage(memory).free > 2 * 1024**3 else None
+    except OSError:
+        return None
+
+
 @contextmanager
 def start_postgres() -> Iterator[Postgres]:
     """Start a server that listens on a socket file only, and stop it afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="memantics-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="memantics-pg-", dir=_find_memory()))
     data = folder / "data"
     try:
         if os.geteuid() == 0:

@@ -207,12 +207,6 @@ def predict(
     split: Part = "test",
     labels: Labels = "v1",
     out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
-    batch: Annotated[
-        bool,
-        typer.Option(
-            "--one-batch", help="All memes are of one source: adapt to its share of harm."
-        ),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge texts, or memes from a file, with a trained detector."""
@@ -225,8 +219,6 @@ def predict(
         else load_examples(data, split, labels).examples
     )
     said = judge.predict(examples)
-    if batch:
-        said = judge.adapt(said)
     if out is not None:
         try:
             out.write_bytes(b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-
-import numpy as np
 
 from memantics.cli.detector_data import open_embedder
 from memantics.core.errors import InputError
 from memantics.detector import neural
-from memantics.detector.calibration import adapt_share
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, Prediction
 from memantics.detector.features import Embedder
@@ -54,19 +51,6 @@ class FastJudge:
         """One prediction per example, in order."""
         return self.detector.predict(examples, self.embedder)
 
-    def adapt(self, said: Sequence[Prediction]) -> list[Prediction]:
-        """The same predictions for a batch that has another share of harmful memes."""
-        counts = self.card.get("harmful"), self.card.get("examples")
-        if not said or not isinstance(counts[0], int) or not isinstance(counts[1], int):
-            return list(said)
-        share = min(max(counts[0] / counts[1], 0.01), 0.99)
-        chances, _ = adapt_share(np.array([own.probability for own in said]), share)
-        threshold = self.detector.decision.threshold
-        return [
-            replace(own, probability=float(chance), label=int(chance > threshold))
-            for own, chance in zip(said, chances, strict=True)
-        ]
-
 
 @dataclass(frozen=True, slots=True)
 class NeuralJudge:
@@ -99,10 +83,6 @@ class NeuralJudge:
             )
             for said in asked.predictions
         ]
-
-    def adapt(self, said: Sequence[Prediction]) -> list[Prediction]:
-        """Refused: a network's chances are not calibrated."""
-        raise InputError(f"{len(said)} chances of a network are not calibrated: no --one-batch")
 
 
 def open_judge(path: Path) -> FastJudge | NeuralJudge:

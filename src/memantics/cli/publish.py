@@ -12,11 +12,13 @@ from memantics.cli import flags
 from memantics.cli.audit import audit_data
 from memantics.cli.screen import console, plain, print_json
 from memantics.construct.publish.bundle import Bundle, Facts, Section
+from memantics.construct.publish.chats import add_chats
 from memantics.construct.publish.families import find_writer
 from memantics.construct.publish.folder import rewrite_readme, write_folder
 from memantics.construct.publish.sections import describe_contents, describe_review
 from memantics.construct.review import read_review
 from memantics.core.errors import InputError
+from memantics.core.queue import CARD, ITEMS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.wiring import find_benchmark, find_benchmarks
 
@@ -31,6 +33,9 @@ Summary = Annotated[str, typer.Option(help="One sentence on what it is.")]
 Citation = Annotated[str, typer.Option(help="How to cite it.")]
 Version = Annotated[str, typer.Option(help="Version of the data.")]
 Out = Annotated[Path, typer.Option(help="The benchmark's folder is made in here.")]
+Chats = Annotated[
+    Path | None, typer.Option(help="Also the chats of this build, where puns are published.")
+]
 Unreviewed = Annotated[
     bool,
     typer.Option("--unreviewed", help="Let drafts through that nobody judged; the card says so."),
@@ -47,6 +52,7 @@ def publish(
     citation: Citation = "",
     version: Version = "1.0.0",
     out: Out = Path("published"),
+    chats: Chats = None,
     unreviewed: Unreviewed = False,
     as_json: flags.AsJson = False,
 ) -> None:
@@ -58,6 +64,11 @@ def publish(
     place = _find_queue(queue)
     review = read_review(place, verdicts, unreviewed=unreviewed)
     made = find_writer(review.card.workflow)(review)
+    if chats is not None:
+        if "puns" not in made.tables:
+            raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
+        spoken = read_review(_find_queue(chats), None, unreviewed=unreviewed)
+        made = add_chats(made, spoken)
     facts = Facts(
         name=name,
         title=title or review.card.title,
@@ -81,12 +92,14 @@ def publish(
 
 
 def _find_queue(folder: Path) -> Path:
-    for place in (folder, folder / "queue"):
-        if (place / "queue.json").is_file():
-            return place
-    raise InputError(
-        f"{folder}: no queue here", hint="name a folder with queue.json and items.jsonl"
-    )
+    """The queue itself, or the only one in the folder of a build."""
+    found = [own for own in (folder, *sorted(folder.glob("queue*"))) if (own / CARD).is_file()]
+    if not found:
+        raise InputError(f"{folder}: no queue here", hint=f"name a folder with {CARD} and {ITEMS}")
+    if len(found) > 1 and found[0] != folder:
+        names = ", ".join(str(own) for own in found)
+        raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
+    return found[0]
 
 
 def _check_name(name: str, folder: Path) -> None:

@@ -198,25 +198,3 @@ def calibration_error(points: Sequence[tuple[float, float, int]]) -> float:
     """
     total = sum(count for _, _, count in points)
     return round(sum(abs(a - b) * count for a, b, count in points) / total, 12) if total else 0.0
-
-
-def adapt_share(chances: Floats, share: float, rounds: int = 200) -> tuple[Floats, float]:
-    """Chances for a batch whose share of harmful memes differs from training, and that share.
-
-    Saerens' rule: the share and the chances are brought into agreement by turns. It looks at the
-    whole batch (without labels), so it is for batches from one source, and never part of a claim
-    about single memes.
-
-    >>> batch = np.array([0.9] * 8 + [0.1] * 2)
-    >>> round(adapt_share(batch, 0.3)[1], 2) > 0.8
-    True
-    """
-    odds = chances / np.maximum(1e-12, 1 - chances) * (1 - share) / share
-    own = share
-    for _ in range(rounds):
-        shifted = odds * own / max(1e-12, 1 - own)
-        before, own = own, float(np.clip((shifted / (1 + shifted)).mean(), 0.01, 0.99))
-        if abs(own - before) < 1e-6:
-            break
-    shifted = odds * own / (1 - own)
-    return shifted / (1 + shifted), own

@@ -30,6 +30,7 @@ def tell_colours(
     if ink.sum() < 8:
         return (0, 0, 0), (0, 0, 0), 0.0
     depth = cv2.distanceTransform(np.pad(ink.astype(np.uint8), 1), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    rim = _measure_rim(ink)
     found, centres = _cluster(crop[ink])
     labels = np.full(ink.shape, -1, np.intp)
     labels[ink] = found
@@ -46,7 +47,11 @@ def tell_colours(
     ] or main
     deepest = max(whole, key=lambda i: float(depths[i]))
     if shade is not None:
-        deepest = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
+        told = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
+        # Unless what was told is the outline: it lies around a colour that is as common.
+        held = _share_beside(_find_edge(labels == deepest, ink), labels == told)
+        if counts[deepest] < counts[told] or held < 0.7:
+            deepest = told
     fill = colours[deepest]
     for other in sorted(whole, key=lambda i: -counts[i]):
         colour = colours[other]
@@ -55,11 +60,21 @@ def tell_colours(
             continue
         edge = _find_edge(labels == deepest, ink)
         around = _share_beside(edge, ink & (labels != deepest))
-        width = float(np.percentile(depth[edge], 20)) if edge.any() else 0.0
+        width = float(np.percentile(rim[edge], 20)) if edge.any() else 0.0
         # Letters of one caption share their outlines; only those at its rim tell the width.
         if around >= 0.6 and width >= 1.2:
             return fill, colour, width
     return fill, (0, 0, 0), 0.0
+
+
+def _measure_rim(ink: Mask) -> NDArray[np.float32]:
+    """How far each pixel is from the outside of the ink; holes in letters do not count."""
+    import cv2
+
+    whole = np.pad(ink.astype(np.uint8), 1)
+    contours, _ = cv2.findContours(whole, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    filled = cv2.drawContours(np.zeros_like(whole), contours, -1, 1, -1)
+    return np.asarray(cv2.distanceTransform(filled, cv2.DIST_L2, 3)[1:-1, 1:-1], np.float32)
 
 
 def _cluster(colours: Pixels) -> tuple[NDArray[np.intp], NDArray[np.float32]]:

@@ -76,7 +76,7 @@ def _find_on_picture(
     if laid is not None:
         letters, shade = laid
     enriched = (within >= 0.004) & (within >= _ENRICHED * (without + 0.004))
-    reach = 2 * max(1, round(0.05 * height)) + 1
+    reach = 2 * max(2, round(0.1 * _find_line_height(lines, height))) + 1
     beside = cv2.dilate((letters & inside).astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
     extra: Mask = enriched.reshape(-1)[keys] & beside
     behind = _find_behind(crop, inside & ~beside)
@@ -87,6 +87,10 @@ def _find_on_picture(
         extra &= gaps > FLAT
         letters = letters & (own < gaps)
     return letters | extra, shade
+
+
+def _find_line_height(lines: Sequence[tuple[str, PixelBox]], height: float) -> float:
+    return min((min(box[3] - box[1], box[2] - box[0]) for _, box in lines), default=height)
 
 
 def _find_behind(crop: Pixels, where: Mask) -> Shade | None:

@@ -79,6 +79,9 @@ def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> 
         ann.press("b")
     expect(ann.page.locator("h1")).to_contain_text("Item 1")
     ann.next(project)
+    # Here "x" alone is an answer; with Shift it is the way out.
+    ann.press("y", "1", "q", "x")
+    assert ann.chosen()[-1] == "individual"
     with ann.page.expect_navigation():
         ann.press("Shift+X")
     expect(ann.page.get_by_text("You will not see it again")).to_be_visible()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.starter import StarterMeme
+from memantics.starter import StarterMeme, image_path
 from tests.commands import Shell
 from tests.construct.publish.queues import judge, make_queue, pick_memes
 
@@ -153,3 +153,36 @@ def test_croissant_is_read_by_its_own_library(shell: Shell, harms: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1:] == ["True", "42"]
+
+
+def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -> None:
+    memes = [meme for meme in pick_memes("zh", 43) if meme.pun][:8]
+    folder = tmp_path / "memes"
+    folder.mkdir()
+    lines = []
+    for meme in memes:
+        (folder / meme.file).write_bytes(image_path(meme.id).read_bytes())
+        notes = {"meaning": meme.meaning, "description": meme.description}
+        line = {"id": meme.id, "image": meme.file, "text": meme.text, "language": "zh"}
+        lines.append(json.dumps(line | {"notes": notes}))
+    (folder / "memes.jsonl").write_text("\n".join(lines))
+    ran = shell.run("build", "chats", folder, "-m", "fake/drafter", "--out", "chats")
+    assert ran.code in (0, 1), ran
+    queue = make_queue(tmp_path / "queue", "pun-form", memes)
+    values: dict[str, dict[str, JsonValue]] = {
+        meme.id: {
+            "caption": meme.text,
+            "pun": "yes",
+            "pun_word": meme.text,
+            "homophone": meme.text,
+            "explanation": "",
+        }
+        for meme in memes
+    }
+    judge(queue, "pun-form", values)
+    publish = ("publish", queue, "--name", "spoken", "--licence", "CC0-1.0", "--unreviewed")
+    shell.done(*publish, "--chats", "chats")
+    data = shell.folder / "published" / "spoken" / "data"
+    chats = json.loads((data / "_Chat(hard).json").read_text())
+    assert chats
+    shell.done("run", "spoken/chat", "-m", "fake/keys")

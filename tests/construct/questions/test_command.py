@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memantics.annotate.workflow import read_workflow
 from memantics.construct.extract import adopt_memes
 from memantics.construct.knowledge.lines import dump_knowledge
 from memantics.construct.knowledge.records import Knowledge
@@ -24,6 +25,7 @@ from memantics.construct.questions import (
 )
 from memantics.construct.questions.asking import ask_draft, ask_seen, ask_told, complain
 from memantics.construct.questions.chain import People
+from memantics.construct.questions.review import make_queue
 from memantics.construct.questions.slots import plan_slots
 from memantics.core.errors import DataError, Unavailable
 from memantics.core.queue import read_queue
@@ -86,7 +88,8 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
 
 
 def test_a_pair_is_judged_together(tmp_path: Path) -> None:
-    built = build(tmp_path, lambda asked: say(write_honestly(asked)), QuestionSettings())
+    settings = QuestionSettings(critic="off", attempts=1)
+    built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
     pairs = {own.pair: own for own in built.questions if own.pair}
     assert pairs
     subjects = starter_subjects()
@@ -103,6 +106,18 @@ def test_a_pair_is_judged_together(tmp_path: Path) -> None:
             assert "Element" in labels
             second = next(own for own in item.shown if own.label == "Second question")
             assert second.value == pairs[item.id].question
+
+
+def test_the_workflow_finds_all_that_it_asks_about(tmp_path: Path) -> None:
+    """Judgements wait for labels: a label spelled otherwise would silently not be judged."""
+    settings = QuestionSettings(critic="off", attempts=1)
+    built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
+    waited = {field.needs.casefold() for field in read_workflow("validate").fields if field.needs}
+    paired = {own.pair for own in built.questions if own.pair}
+    items = [own for own in make_queue(built.questions, starter_subjects()) if own.id in paired]
+    assert items
+    for item in items:
+        assert waited <= {shown.label.casefold() for shown in item.shown}
 
 
 def test_lines_round_trip(tmp_path: Path) -> None:

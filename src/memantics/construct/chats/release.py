@@ -16,7 +16,7 @@ from PIL import ImageOps
 from pydantic import JsonValue
 
 from memantics.construct.chats.distractors import name_chat
-from memantics.construct.chats.records import KINDS, Draft, Options
+from memantics.construct.chats.records import KINDS, Draft, Options, Said
 from memantics.construct.drafts import queue_images
 from memantics.construct.extract.folder import whole_file
 from memantics.core.data import dump_json
@@ -91,23 +91,31 @@ def name_files(memes: Sequence[Meme]) -> dict[str, str]:
 
 def make_row(chat: Chat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
     """One entry of a chat file."""
-    draft, options = chat.draft, chat.options
-    history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in draft.said.turns]
+    draft = chat.draft
+    return make_entry(draft.subject.meme.id, draft.topic, draft.said, (chat.options, names), level)
+
+
+def make_entry(
+    meme: str, topic: str, said: Said, options: tuple[Options, Mapping[str, str]], level: str
+) -> dict[str, JsonValue]:
+    """The same from its parts: wrong answers come with the file names of memes."""
+    wrong, names = options
+    history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]
     answers: dict[str, JsonValue] = {}
     if level == "hard":
         for kind in KINDS:
             # The official files hold these lists as Python source; so do ours.
-            listed = [names[other] for other in options.candidates[kind]]
+            listed = [names[other] for other in wrong.candidates[kind] if other in names]
             answers[f"wrong_candidates({kind})"] = repr(listed)
-    answers["correct"] = names[draft.subject.meme.id]
+    answers["correct"] = names[meme]
     if level == "hard":
-        answers |= {f"wrong({kind})": names[options.hard[kind]] for kind in KINDS}
+        answers |= {f"wrong({kind})": names[wrong.hard[kind]] for kind in KINDS}
     else:
-        wrong = enumerate(options.easy, 1)
-        answers |= {f"wrong(random{number})": names[other] for number, other in wrong}
+        numbered = enumerate(wrong.easy, 1)
+        answers |= {f"wrong(random{number})": names[other] for number, other in numbered}
     return {
-        "topic": draft.topic,
-        "chat_history": [*history, _TAGS[draft.said.sender]],
+        "topic": topic,
+        "chat_history": [*history, _TAGS[said.sender]],
         "meme_response": answers,
     }
 

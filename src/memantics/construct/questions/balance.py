@@ -92,6 +92,10 @@ class Lengths:
         """How often it would be if length said nothing; where two are longest, no key is."""
         return FAIR_LENGTH * self.single / self.keyed if self.keyed else FAIR_LENGTH
 
+    def aim(self, tolerance: float) -> float:
+        """What to level towards: a little nearer to one in three than ties leave it."""
+        return min(FAIR_LENGTH, self.fair + _AIM * tolerance)
+
 
 def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
     """An option that stands in many items and is never right there is a dead one."""
@@ -115,16 +119,29 @@ def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> N
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
     for item in _shuffled(keyed, settings, "lengths"):
-        size = len(item.draft.correct)
-        if now.rate > now.fair + slack and item.key_is_longest:
+        size, aim = len(item.draft.correct), now.aim(settings.tolerance)
+        if now.rate > aim + slack and item.key_is_longest:
             shortest = min(item.wrong, key=lambda own: len(own.text))
             _exchange(state, pool, item.id, shortest, _between(size + 1, 1.5 * size + 8))
-        elif now.rate < now.fair - slack and not item.key_is_longest:
+        elif now.rate < aim - slack / 2 and not item.key_is_longest:
             for own in item.wrong:
                 if len(own.text) >= size:
                     _exchange(state, pool, item.id, own, _between(0.5 * size, size - 1))
+        if not state.items[item.id].has_longest:
+            _untie(state, pool, state.items[item.id], up=now.rate >= aim)
         now.count(item, -1)
         now.count(state.items[item.id], 1)
+
+
+def _untie(state: Levelled, pool: Pool, item: Item, *, up: bool) -> None:
+    """Where two options are longest, make one of them longer, or all but the key shorter."""
+    top = max(len(own.text) for own in item.shown)
+    tied = [own for own in item.wrong if len(own.text) == top]
+    if up or len(item.draft.correct) < top:
+        _exchange(state, pool, item.id, tied[0], _between(top + 1, 1.5 * top + 8))
+        return
+    for own in tied:
+        _exchange(state, pool, item.id, own, _between(0.5 * top, top - 1))
 
 
 def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:

@@ -77,14 +77,9 @@ class Judge:
 
     def _log_chances(self, rows: Sequence[Rendered]) -> Any:
         """How likely each answer is behind its question: the sum over its tokens."""
-        torch = get_torch()
         batch = move(self._conversation.encode_lessons(rows), self._model)
-        labels = batch.pop("labels")[:, 1:]
-        logits = self._model(**batch).logits[:, :-1].float()
-        losses = torch.nn.functional.cross_entropy(
-            logits.transpose(1, 2), labels, ignore_index=-100, reduction="none"
-        )
-        return -losses.sum(-1)
+        losses, places = token_losses(self._model, batch)
+        return losses.new_zeros(len(rows)).index_add(0, places, -losses)
 
     def _write(self, cases: Sequence[Case], longest: int) -> list[Verdict]:
         inputs = self._prepare(cases)
@@ -106,6 +101,21 @@ class Judge:
     def _prepare(self, cases: Sequence[Case]) -> dict[str, Any]:
         rows = [self._conversation.render(case) for case in cases]
         return move(self._conversation.encode_prompts(rows), self._model)
+
+
+def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
+    """The loss of every answer's token, and the row that each belongs to.
+
+    Only the logits in front of answers are brought to full precision: a vocabulary has a hundred
+    thousand words, and a question with an image hundreds of tokens.
+    """
+    torch = get_torch()
+    inputs = {name: value for name, value in batch.items() if name != "labels"}
+    wanted = batch["labels"][:, 1:]
+    kept = wanted != -100
+    logits = network(**inputs).logits[:, :-1][kept].float()
+    losses = torch.nn.functional.cross_entropy(logits, wanted[kept], reduction="none")
+    return losses, kept.nonzero()[:, 0]
 
 
 def move(inputs: Any, model: Any) -> dict[str, Any]:

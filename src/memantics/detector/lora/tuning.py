@@ -15,7 +15,7 @@ import orjson
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.lora.cases import Case, split_groups
 from memantics.detector.lora.conversation import Conversation, Opener, open_model, open_processor
-from memantics.detector.lora.judging import Judge, Rates, Verdict, move, rate
+from memantics.detector.lora.judging import Judge, Rates, Verdict, move, rate, token_losses
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.checkpoint import (
     Epoch,
@@ -238,14 +238,10 @@ class _Fitting:
 
 def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
     """The sum over a portion of each answer's mean cross-entropy: questions teach nothing."""
+    losses, places = token_losses(network, batch)
     torch = get_torch()
-    labels = batch.pop("labels")
-    logits = network(**batch).logits[:, :-1].float()
-    wanted = labels[:, 1:]
-    losses = torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), wanted, ignore_index=-100, reduction="none"
-    )
-    return (losses.sum(-1) / (wanted != -100).sum(-1).clamp(min=1)).sum()
+    counts = torch.bincount(places, minlength=batch["input_ids"].shape[0])
+    return (losses / counts[places]).sum()
 
 
 def _save(

@@ -225,7 +225,9 @@ function makeKeys(form) {
     if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const onButton = event.target.closest && event.target.closest("a, button, summary");
     if (onButton && (event.key === "Enter" || event.key === " ")) return;
-    if (choose(event.key) || choose(event.key.toLowerCase()) || act(event)) event.preventDefault();
+    // Skipping comes first: a workflow may use the same letter without Shift.
+    const skips = event.shiftKey && event.key === "X" && act(event);
+    if (skips || choose(event.key) || choose(event.key.toLowerCase()) || act(event)) event.preventDefault();
   });
 }
 
