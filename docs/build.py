@@ -12,7 +12,7 @@ from typing import Any
 
 import typer.main
 
-from memantics.cli.main import app
+from memantics.cli.main import make_app
 from memantics.core.card import Card, OptionCard, TaskCard
 from memantics.wiring import find_benchmarks
 
@@ -38,7 +38,7 @@ ENVIRONMENT = """## Environment
 
 def cli_page() -> str:
     """Every command, its arguments and options."""
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(make_app())
     parts = [NOTICE, "# Commands"]
     for path, command in _commands("memantics", root):
         parts += [f"## `{path}`", _plain(command.help)]

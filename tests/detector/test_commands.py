@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from memantics.cli.main import app
+from memantics.cli.main import make_app
 from tests.commands import Shell
 from tests.detector.samples import make_examples
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["detector", *arguments], catch_exceptions=False)
+    done = CliRunner().invoke(make_app(), ["detector", *arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 

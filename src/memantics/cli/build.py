@@ -31,11 +31,6 @@ from memantics.core.memes import Meme, read_memes
 from memantics.starter import image_path, read_starter
 from memantics.wiring import ModelSettings
 
-app = typer.Typer(
-    help="Build a benchmark from memes: knowledge, questions, and drafts for people to check.",
-    no_args_is_help=True,
-)
-
 STARTER = "starter"
 Folder = Annotated[
     Path | None, typer.Argument(help="A folder of memes, or 'starter' for the starter pack.")
@@ -62,7 +57,6 @@ Explain = Annotated[
 Attempts = Annotated[int, typer.Option(min=1, max=10, help="Tries at a reply that can be read.")]
 
 
-@app.command("knowledge")
 def build_knowledge(
     folder: Folder = None,
     model: ModelName = None,

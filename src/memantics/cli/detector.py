@@ -30,6 +30,7 @@ from memantics.detector.explanation import explain as explain_example
 from memantics.detector.fast import Prediction, fit
 from memantics.detector.features import Block, Dense
 from memantics.detector.folds import Split
+from memantics.detector.neural import PRESETS
 from memantics.detector.presets import FastSettings, find_preset
 from memantics.detector.robustness import (
     Robustness,
@@ -86,6 +87,11 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a detector, and write it with its model card."""
+    if preset in PRESETS:
+        raise InputError(
+            f"the preset {preset} is a network",
+            hint=f"use memantics detector train-neural --preset {preset}",
+        )
     settings = replace(find_preset(preset), inner=inner, type_head=types)
     settings = _add_blocks(settings, ocr, image_statistics)
     loaded = load_examples(data, split, labels)

@@ -2,70 +2,97 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from memantics import __version__
-from memantics.cli import (
-    analyze,
-    annotate,
-    audit,
-    build,
-    build_captions,
-    build_chats,
-    build_intents,
-    build_questions,
-    build_reappraisal,
-    collect,
-    comparison,
-    data,
-    detector,
-    evaluation,
-    gallery,
-    humans,
-    inspection,
-    kb,
-    models,
-    publish,
-    pun,
-    reappraise,
-)
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
-app = typer.Typer(
-    name="memantics",
-    help="A workbench for computational meme understanding.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-build.app.command("questions")(build_questions.make_questions)
-build.app.command("captions")(build_captions.build_captions)
-build.app.command("intents")(build_intents.build_intents)
-build.app.command("chats")(build_chats.make_chats)
-build.app.command("reappraisal")(build_reappraisal.build_reappraisal)
-app.add_typer(build.app, name="build")
-app.add_typer(data.app, name="data")
-app.add_typer(annotate.app, name="annotate")
-app.add_typer(detector.app, name="detector")
-app.add_typer(kb.app, name="kb")
-app.add_typer(models.app, name="models")
-app.command("run")(evaluation.run)
-app.command("analyze")(analyze.analyze)
-app.command("score")(evaluation.score)
-app.command("report")(evaluation.report)
-app.command("collect")(collect.collect_memes)
-app.command("gallery")(gallery.show_gallery)
-app.command("compare")(comparison.compare)
-app.command("audit")(audit.audit_benchmark)
-app.command("export-inspect")(inspection.export)
-app.command("humans")(humans.export_humans)
-app.command("pun")(pun.read_puns)
-app.command("reappraise")(reappraise.reappraise)
-app.command("publish")(publish.publish)
+# Where each command is. A module is imported when its command is asked for: all of them together
+# take a second, and nobody uses more than one at a time.
+COMMANDS = {
+    "run": "evaluation:run",
+    "analyze": "analyze:analyze",
+    "score": "evaluation:score",
+    "report": "evaluation:report",
+    "collect": "collect:collect_memes",
+    "gallery": "gallery:show_gallery",
+    "compare": "comparison:compare",
+    "audit": "audit:audit_benchmark",
+    "export-inspect": "inspection:export",
+    "humans": "humans:export_humans",
+    "pun": "pun:read_puns",
+    "reappraise": "reappraise:reappraise",
+    "publish": "publish:publish",
+}
+GROUPS = {
+    "data": "data:app",
+    "annotate": "annotate:app",
+    "detector": "detector:app",
+    "kb": "kb:app",
+    "models": "models:app",
+}
+BUILD = {
+    "knowledge": "build:build_knowledge",
+    "questions": "build_questions:make_questions",
+    "captions": "build_captions:build_captions",
+    "intents": "build_intents:build_intents",
+    "chats": "build_chats:make_chats",
+    "reappraisal": "build_reappraisal:build_reappraisal",
+}
+
+
+def make_app(words: list[str] | None = None) -> typer.Typer:
+    """The command line; with a user's words, only the command that they ask for, if they do."""
+    app = typer.Typer(
+        name="memantics",
+        help="A workbench for computational meme understanding.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_options)
+    first, second = (*(words or []), "", "")[:2]
+    known = first in COMMANDS or first in GROUPS or first in ("build", "--version")
+    if first == "build" or not known:
+        app.add_typer(_make_build(second), name="build")
+    for name, place in GROUPS.items():
+        if name == first or not known:
+            app.add_typer(_find(place), name=name)
+    for name, place in COMMANDS.items():
+        if name == first or not known:
+            app.command(name)(_find(place))
+    if len(app.registered_commands) + len(app.registered_groups) <= 1:
+        # A lone command would take the place of the whole: its name would be its first argument.
+        app.command("help", hidden=True)(_show_help)
+    return app
+
+
+def _make_build(wanted: str) -> typer.Typer:
+    group = typer.Typer(
+        help="Build a benchmark from memes: knowledge, questions, and drafts for people to check.",
+        no_args_is_help=True,
+    )
+    for name, place in BUILD.items():
+        if wanted not in BUILD or name == wanted:
+            group.command(name)(_find(place))
+    if len(group.registered_commands) == 1:
+        group.command("help", hidden=True)(_show_help)
+    return group
+
+
+def _find(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
+
+
+def _show_help() -> None:
+    """Stand beside a lone command."""
+    typer.echo("memantics --help lists all commands")
 
 
 def _version(value: bool) -> None:
@@ -74,7 +101,6 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -86,7 +112,7 @@ def _options(
 def main() -> None:
     """Run the command line: 0 done, 1 failed items, 2 the user can fix it, 130 interrupted."""
     try:
-        app()
+        make_app(sys.argv[1:])()
     except (InputError, Unavailable) as error:
         _fail(error, 2)
     except MemanticsError as error:

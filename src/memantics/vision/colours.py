@@ -49,7 +49,7 @@ def tell_colours(
     if shade is not None:
         told = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
         # Unless what was told is the outline: it lies around a colour that is as common.
-        held = _share_beside(_find_edge(labels == deepest, ink), labels == told)
+        held = _share_beside(_find_edge(labels == deepest, ink), ink & (labels != deepest))
         if counts[deepest] < counts[told] or held < 0.7:
             deepest = told
     fill = colours[deepest]

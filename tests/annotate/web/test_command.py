@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from memantics.cli.annotate import find_admin
-from memantics.cli.main import app
+from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import read_verdicts
 from tests.annotate.web.queues import make_queue, questions
@@ -124,7 +124,7 @@ def test_the_same_queue_given_twice_is_one_project(
     images = str(tmp_path / "queue" / "images")
     folder = ["annotate", "import", images, "--workflow", "pun-form", "--db", "a.db"]
     for arguments in (["annotate", "import", "queue", "--db", "a.db"], folder):
-        outputs = {CliRunner().invoke(app, arguments).output for _ in range(2)}
+        outputs = {CliRunner().invoke(make_app(), arguments).output for _ in range(2)}
         assert len(outputs) == 1, outputs
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     lead = find_admin(service)
@@ -149,7 +149,9 @@ def test_mistakes_are_one_line(
     arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["annotate", *arguments, "--port", "0"][: _length(arguments)])
+    done = CliRunner().invoke(
+        make_app(), ["annotate", *arguments, "--port", "0"][: _length(arguments)]
+    )
     assert isinstance(done.exception, InputError)
     assert words in str(done.exception)
 
@@ -163,7 +165,7 @@ def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     make_queue(tmp_path / "queue", "validate", 2, shown=questions)
-    assert run(app, ["annotate", "import", "queue", "--db", "a.db"]).exit_code == 0
+    assert run(make_app(), ["annotate", "import", "queue", "--db", "a.db"]).exit_code == 0
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     token = service.accounts.invite(find_admin(service), 1, ["annotator"])
     ann = service.accounts.accept(token, "ann", "a long password").actor
@@ -173,14 +175,14 @@ def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.Mo
     service.work.submit(ann, task.assignment, {"unclear": True}, 0)
     service.close()
     export = ["annotate", "export", "1", "--db", "a.db", "--out", "out/verdicts.jsonl"]
-    assert run(app, export).exit_code == 0
+    assert run(make_app(), export).exit_code == 0
     verdicts = list(read_verdicts(tmp_path / "out" / "verdicts.jsonl"))
     assert [(v.item, v.kept) for v in verdicts] == [("meme-1", False)]
-    made = run(app, ["annotate", "backup", "all.zip", "--db", "a.db"])
+    made = run(make_app(), ["annotate", "backup", "all.zip", "--db", "a.db"])
     assert "1 answers, 2 images" in made.output
-    assert run(app, ["annotate", "restore", "all.zip", "--db", "b/b.db"]).exit_code == 0
+    assert run(make_app(), ["annotate", "restore", "all.zip", "--db", "b/b.db"]).exit_code == 0
     again = ["annotate", "export", "1", "--db", "b/b.db", "--out", "again.jsonl"]
-    assert run(app, again).exit_code == 0
+    assert run(make_app(), again).exit_code == 0
     assert (tmp_path / "again.jsonl").read_bytes() == (
         tmp_path / "out" / "verdicts.jsonl"
     ).read_bytes()
@@ -192,12 +194,12 @@ def test_a_forgotten_password_is_replaced_at_the_terminal(
     monkeypatch.chdir(tmp_path)
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     find_admin(service)
-    done = CliRunner().invoke(app, ["annotate", "password", "Lead", "--db", "a.db"])
+    done = CliRunner().invoke(make_app(), ["annotate", "password", "Lead", "--db", "a.db"])
     found = re.search(r"new password of Lead: (\S+)", done.output)
     assert found is not None, done.output
     assert service.accounts.log_in("lead", found[1]).actor.name == "lead"
     service.close()
-    nobody = CliRunner().invoke(app, ["annotate", "password", "nobody", "--db", "a.db"])
+    nobody = CliRunner().invoke(make_app(), ["annotate", "password", "nobody", "--db", "a.db"])
     assert "no account 'nobody'" in str(nobody.exception)
 
 
@@ -209,7 +211,7 @@ def test_a_folder_of_memes_needs_only_a_workflow(
     (tmp_path / "memes" / "queue.json").unlink()
     folder = str(tmp_path / "memes" / "images")
     done = CliRunner().invoke(
-        app, ["annotate", "import", folder, "--workflow", "pun-form", "--db", "a.db"]
+        make_app(), ["annotate", "import", folder, "--workflow", "pun-form", "--db", "a.db"]
     )
     assert done.exit_code == 0, done.output
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")

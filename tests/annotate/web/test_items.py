@@ -58,6 +58,17 @@ def test_a_draft_comes_back_and_ends_with_the_answer(office: Office, tmp_path: P
     assert take(ann, project) == place
 
 
+def test_a_draft_that_comes_late_does_not_hide_the_answer(office: Office, tmp_path: Path) -> None:
+    project = open_project(office, tmp_path, "label-by-vote")
+    office.hire("ann", project, "annotator")
+    ann = office.visitor("ann")
+    place = take(ann, project)
+    assert ann.post(place, HARMLESS).status_code == 303
+    late = ann.post(f"{place}/draft", HARMLESS | {"f-harmful": "yes"}, accept="application/json")
+    assert late.status_code == 409
+    assert re.search(r'value="no" data-key="n" checked', ann.get(place).text)
+
+
 def test_two_tabs_never_overwrite_each_other_unseen(office: Office, tmp_path: Path) -> None:
     project = open_project(office, tmp_path, "label-by-vote")
     office.hire("ann", project, "annotator")

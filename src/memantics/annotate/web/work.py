@@ -199,8 +199,14 @@ def _feedback_page(ask: Ask, values: Values, saved: Saved) -> Response:
 
 @routes.post("/work/{assignment:int}/draft")
 def keep_draft(ask: Ask) -> Response:
-    """Keep what was typed so far; the script calls this, and so does a page that closes."""
-    ask.service.work.save_draft(ask.actor, ask.place("assignment"), read_form(ask.form))
+    """Keep what was typed so far; the script calls this, and so does a page that closes.
+
+    A draft that was overtaken by an answer is let go: it would hide what was saved.
+    """
+    task = ask.service.work.open(ask.actor, ask.place("assignment"))
+    if ask.number("version", task.version) != task.version:
+        return JSONResponse({"kept": False}, 409)
+    ask.service.work.save_draft(ask.actor, task.assignment, read_form(ask.form))
     return JSONResponse({"kept": True})
 
 

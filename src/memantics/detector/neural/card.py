@@ -58,6 +58,8 @@ def describe(trained: Trained, data: Loaded) -> str:
     ]
     facts_list = "\n".join(f"- {name}: {what}." for name, what in said.items())
     title = "# Model card: a neural detector of harmful memes"
+    if data.sample:
+        title += "\n\nTrained on a small sample: it shows how things work and detects little."
     return "\n\n".join([title, facts_list, "\n".join([head, *rows]), _LIMITS])
 
 

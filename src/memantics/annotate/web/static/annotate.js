@@ -94,6 +94,7 @@ function makeRows(list, changed) {
 function makeDrafts(form) {
   const state = document.querySelector("[data-state]");
   const words = state ? state.dataset : {};
+  const calls = new AbortController();
   let timer = 0, dirty = false, running = false, stopped = false;
   const say = (text) => { if (state) state.textContent = text; };
   const body = () => new URLSearchParams(new FormData(form));
@@ -105,6 +106,7 @@ function makeDrafts(form) {
     try {
       const answer = await fetch(form.dataset.draft, {
         method: "POST", body: body(), headers: { accept: "application/json" }, credentials: "same-origin",
+        signal: calls.signal,
       });
       if (answer.status === 409 || answer.status === 410) {
         stopped = true;
@@ -115,6 +117,7 @@ function makeDrafts(form) {
         say(words.saved.replace("{time}", new Date().toLocaleTimeString([], { timeStyle: "short" })));
       }
     } catch {
+      if (stopped) return;
       dirty = true;
       say(words.failed);
       timer = setTimeout(save, 5000);
@@ -138,6 +141,7 @@ function makeDrafts(form) {
   form.addEventListener("submit", () => {
     stopped = true;
     clearTimeout(timer);
+    calls.abort();
   });
   return changed;
 }
