@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 import pytest
 
 from tests.commands import Shell
+
+# Tests are collected before any fixture runs: what somebody published here is none of theirs.
+os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
 
 
 @pytest.fixture

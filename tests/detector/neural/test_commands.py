@@ -34,17 +34,17 @@ def write_csv(folder: Path, count: int, images: bool = False) -> Path:
 def test_a_network_is_trained_exported_and_asked(shell: Shell, encoder: Make) -> None:
     pytest.importorskip("onnxscript")
     data = write_csv(shell.folder, 60)
-    command = ["detector", "train-neural", "--preset", "mke", "--text-backbone", encoder("text")]
-    command += ["--data", data, "--seeds", "0,1", "--epochs", "1", "--share", "0.2"]
-    command += ["--rate", "1e-3", "--out", "det"]
-    ran = shell.run(*command, **ONE)
+    ran = shell.run(
+        *("detector", "train-neural", "--preset", "mke", "--text-backbone", encoder("text")),
+        *("--data", data, "--seeds", "0,1", "--epochs", "1", "--share", "0.2"),
+        *("--rate", "1e-3", "--out", "det"),
+        **ONE,
+    )
     assert ran.code == 0, ran.err
     assert "seed 1: epoch 1/1" in ran.out
     assert "valid   f1 harmful" in ran.out
     card = (shell.folder / "det" / "CARD.md").read_text(encoding="utf-8")
     assert "Encoders: text." in card
-    again = shell.run(*command, "--json", **ONE)
-    assert json.loads(again.out)["figures"]["valid"]["f1"]["mean"] >= 0, "nothing but JSON"
     done = shell.run("detector", "export", "det", "--out", "det.zip", **ONE)
     assert done.code == 0, done.err
     lines = []

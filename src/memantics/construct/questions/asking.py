@@ -119,8 +119,11 @@ def complain(request: Request, complaint: str | None) -> Request:
 def read_draft(text: str, knowledge: Knowledge) -> Draft:
     """Read what a model wrote; citations are resolved where it is clear what they mean."""
     said = read_object(text, SaidQuestion)
-    directory = Directory(knowledge.individuals)
-    cites = (directory.resolve(cite) for cite in said.cites)
+    if all(cite in knowledge.by_key for cite in said.cites):
+        cites = list(said.cites)
+    else:
+        directory = Directory(knowledge.individuals)
+        cites = [directory.resolve(cite) for cite in said.cites]
     texts = {role: clean_line(getattr(said, role), 300) for role in WRITTEN}
     return Draft(
         clean_line(said.question, 600),

@@ -18,7 +18,8 @@ from memantics.construct.questions.wording import content, tokens
 
 CHANCE = 0.25
 _FOLDS = 5
-_FEWEST = 20
+# With fewer, the interval around chance is wider than any tolerance worth having.
+_FEWEST = 100
 _STEPS = 60
 _RATE = 0.1
 Row = dict[str, float]
@@ -138,5 +139,5 @@ def _words(kind: str, text: str) -> Mapping[str, float]:
     return named | {f"{kind}^{found[0]}": 1.0, f"{kind}${found[-1]}": 1.0}
 
 
-def _overlap(one: set[str], other: set[str]) -> float:
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one) if one else 0.0

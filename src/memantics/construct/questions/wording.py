@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from memantics.construct.ontology.vocabulary import DIMENSIONS
 
@@ -53,9 +54,10 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def content(text: str) -> set[str]:
+@lru_cache(maxsize=65_536)
+def content(text: str) -> frozenset[str]:
     """The words that carry meaning."""
-    return {word for word in tokens(text) if word not in _STOP}
+    return frozenset(word for word in tokens(text) if word not in _STOP)
 
 
 def count_words(text: str) -> int:
@@ -82,7 +84,10 @@ def alike(one: str, other: str) -> bool:
         return True
     if min(len(first), len(second)) < 8:
         return False
-    return SequenceMatcher(None, first, second, autojunk=False).ratio() > _SAME
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    # Upper bounds first: they are cheap, and most pairs are not alike.
+    likely = matcher.real_quick_ratio() > _SAME and matcher.quick_ratio() > _SAME
+    return likely and matcher.ratio() > _SAME
 
 
 def find_class_name(text: str) -> str | None:

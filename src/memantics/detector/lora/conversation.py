@@ -155,10 +155,8 @@ def open_processor(folder: Path, config: Any) -> Any:
     return get_transformers().AutoProcessor.from_pretrained(str(folder), local_files_only=True)
 
 
-def open_model(
-    folder: Path, device: Any, precision: str, opener: Opener = open_processor
-) -> tuple[Any, Any, bool]:
-    """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
+def check_model(folder: Path) -> None:
+    """Refuse a folder that is no model's, or a machine without the packages."""
     check_packages("LoRA detectors", _NEEDED)
     if not (folder / "config.json").is_file():
         raise InputError(
@@ -167,6 +165,13 @@ def open_model(
         )
     if not any(folder.glob("*.safetensors")):
         raise InputError(f"{folder} holds no *.safetensors", hint="pickled weights are not loaded")
+
+
+def open_model(
+    folder: Path, device: Any, precision: str, opener: Opener = open_processor
+) -> tuple[Any, Any, bool]:
+    """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
+    check_model(folder)
     transformers = get_transformers()
     plain: dict[str, Any] = {"local_files_only": True}
     try:

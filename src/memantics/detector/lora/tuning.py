@@ -14,7 +14,13 @@ import orjson
 
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.lora.cases import Case, split_groups
-from memantics.detector.lora.conversation import Conversation, Opener, open_model, open_processor
+from memantics.detector.lora.conversation import (
+    Conversation,
+    Opener,
+    check_model,
+    open_model,
+    open_processor,
+)
 from memantics.detector.lora.judging import Judge, Rates, Verdict, move, rate, token_losses
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.checkpoint import (
@@ -82,6 +88,7 @@ def tune(
     kill, it goes on behind the last whole epoch.
     """
     tools = tools or Tools()
+    check_model(model)
     split = split_groups(cases, tuning.seed, tuning.train_groups)
     mark = _fingerprint(model, cases, wording, tuning)
     device = resolve_device(tuning.device, Ranks())
