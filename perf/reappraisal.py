@@ -17,7 +17,7 @@ from statistics import mean, median
 
 from PIL import Image
 
-from memantics.construct.reappraisal.checking import check_result, compare_boxes
+from memantics.construct.reappraisal.checking import check_result
 from memantics.construct.reappraisal.grading import EmbeddedEditor
 from memantics.construct.reappraisal.planner import EmbeddedPlanner
 from memantics.construct.reappraisal.records import Checks, Feeling, Plan
@@ -55,9 +55,7 @@ def read_lines(ocr: Ocr, data: bytes, name: str) -> list[TextLine]:
     return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
 
 
-async def reappraise(
-    ocr: Ocr, path: Path, emotion: str | None = None
-) -> tuple[Image.Image, Page, Feeling, Plan | None]:
+async def reappraise(ocr: Ocr, path: Path) -> tuple[Image.Image, Page, Feeling, Plan | None]:
     data = path.read_bytes()
     image = decode(data, path.name)
     page = read_page(image, read_lines(ocr, data, path.name))

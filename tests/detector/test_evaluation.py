@@ -14,6 +14,7 @@ from memantics.detector.comparison import compare
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import TYPES, Example
 from memantics.detector.fast import Prediction
+from memantics.detector.features import Dense, Singles
 from memantics.detector.folds import split_blocks, split_examples
 from memantics.detector.presets import find_preset
 from memantics.detector.study import cross_validate, make_trainer
@@ -117,6 +118,22 @@ def test_what_predicts_sees_no_label_and_no_training_meme() -> None:
         study = cross_validate(examples, trainer, split)  # type: ignore[arg-type]
         assert study.count == count
         assert [p.id for p in study.predictions] == [e.id for e in examples]
+
+
+def test_meanings_are_computed_once_for_all_folds() -> None:
+    asked: list[str] = []
+
+    class Counting:
+        version = "counting-1"
+
+        def encode(self, texts: Sequence[str]) -> Singles:
+            asked.extend(texts)
+            return np.full((len(texts), 2), 0.5, np.float32)
+
+    examples = make_examples(40)
+    settings = replace(find_preset("ridge"), dense=(Dense("text", 0.5),))
+    cross_validate(examples, make_trainer(settings, Counting()), "random", 3)
+    assert sorted(asked) == sorted({e.text for e in examples})
 
 
 def test_blocks_follow_the_ids_and_not_the_order_of_the_file() -> None:

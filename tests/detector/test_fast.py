@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from memantics.detector.features import Block, Dense, Singles, fit_vocabulary, h
 from memantics.detector.pictures import measure_images
 from memantics.detector.pieces import name_pieces
 from memantics.detector.presets import PRESETS, find_preset
+from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids
 
@@ -122,6 +125,37 @@ class Letters:
     def encode(self, texts: list[str]) -> Singles:
         rows = np.array([[1 + t.count("苦"), 1 + t.count("西")] for t in texts], np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def test_meanings_take_a_byte_each_and_come_back_to_the_digit(tmp_path: Path) -> None:
+    settings = replace(find_preset("full"), dense=(Dense("text", 0.8), Dense("text_caption", 0.3)))
+    examples, embedder = make_examples(60), Signs()
+    detector = train(examples, settings, embedder)  # type: ignore[arg-type]
+    save(detector, tmp_path / "m.zip")
+    again = load(tmp_path / "m.zip")
+    assert again.predict(examples, embedder) == detector.predict(examples, embedder)  # type: ignore[arg-type]
+    with zipfile.ZipFile(tmp_path / "m.zip") as archive:
+        stored = np.load(io.BytesIO(archive.read("known_dense.npy")))
+    assert stored.dtype == np.int8
+
+
+def test_images_and_meanings_stand_side_by_side() -> None:
+    settings = replace(find_preset("full"), dense=(Dense("text", 0.8), Dense("image", 0.3)))
+    examples = [replace(e, image=image_path("en-001")) for e in make_examples(40)]
+    detector = train(examples, settings, Signs())  # type: ignore[arg-type]
+    found = explain(detector, examples[0], Signs())  # type: ignore[arg-type]
+    assert found.gap == pytest.approx(0, abs=1e-3)
+    assert {"meaning", "statistics"} <= {part.kind for part in found.parts}
+
+
+class Signs:
+    """An embedder with many small numbers, as real ones have."""
+
+    version = "signs-1"
+
+    def encode(self, texts: list[str]) -> Singles:
+        rows = np.stack([np.random.default_rng(len(t)).normal(size=64) * 0.1 for t in texts])
+        return np.asarray(rows, np.float32)
 
 
 def test_an_embedder_is_a_block_and_must_be_the_same_one() -> None:

@@ -140,23 +140,28 @@ def _show_skips(skips: Iterable[Skip]) -> None:
         )
 
 
+Model = Annotated[Path, typer.Argument(help="Folder of a local model that sees.")]
+Question = Annotated[lora.Question, typer.Option(help="Whether a meme puns, or whether it harms.")]
+Style = Annotated[
+    lora.Style,
+    typer.Option(help="The image alone, with its caption, or also reasons before a verdict."),
+]
+Cases = Annotated[
+    str | None,
+    typer.Option("--data", help="For harm: as in train-neural. For pun: starter or release."),
+]
+External = Annotated[Path | None, typer.Option(help="Folder of memes of which none puns or harms.")]
+Groups = Annotated[int | None, typer.Option(min=1, help="Groups to train on. Default: 500 of 653.")]
+Merge = Annotated[bool, typer.Option("--merge", help="Also write a whole model, for local/PATH.")]
+
+
 def tune(
-    model: Annotated[Path, typer.Argument(help="Folder of a local model that sees.")],
-    question: Annotated[
-        Literal["pun", "harm"], typer.Option(help="Whether a meme puns, or whether it harms.")
-    ] = "pun",
-    style: Annotated[
-        Literal["image", "caption", "reasons"],
-        typer.Option(help="The image alone, with its caption, or also reasons before a verdict."),
-    ] = "caption",
-    language: Annotated[Literal["zh", "en"], typer.Option(help="Of the questions.")] = "zh",
-    data: Annotated[
-        str | None,
-        typer.Option(help="For harm: as in train-neural. For pun: starter, or the release."),
-    ] = None,
-    external: Annotated[
-        Path | None, typer.Option(help="Folder of memes of which none puns or harms.")
-    ] = None,
+    model: Model,
+    question: Question = "pun",
+    style: Style = "caption",
+    language: Annotated[lora.Language, typer.Option(help="Of the questions.")] = "zh",
+    data: Cases = None,
+    external: External = None,
     out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("tuned"),
     epochs: Annotated[int, typer.Option(min=1)] = 3,
     rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-6,
@@ -164,24 +169,17 @@ def tune(
     portion: Annotated[int, typer.Option(min=1, help="Memes that pass at once.")] = 1,
     rank: Annotated[int, typer.Option(min=1, help="Rank of the added matrices.")] = 16,
     seed: Annotated[int, typer.Option(help="Of the split, the order and the start.")] = 0,
-    train_groups: Annotated[
-        int | None, typer.Option(min=1, help="Groups to train on. Default: 500 of 653.")
-    ] = None,
+    train_groups: Groups = None,
     max_pixels: Annotated[int, typer.Option(min=0, help="Shrink larger images.")] = 0,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Also write a whole model, for local/PATH.")
-    ] = False,
+    merge: Merge = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Tune a local model by LoRA to tell puns or harm; held-out groups judge it."""
-    from memantics.models.local.dialogue import open_processor
-
     cases = _pun_cases(data) if question == "pun" else _harm_cases(data)
     usable = tuple(case for case in cases if case.image is not None)
     if not usable:
         raise InputError("no meme of the data has an image", hint="add the images to the data")
-    outside = () if external is None else _external_cases(external)
     tuning = lora.Tuning(
         seed=seed,
         epochs=epochs,
@@ -195,16 +193,22 @@ def tune(
         train_groups=train_groups,
         merge=merge,
     )
-    tools = lora.Tools(
-        outside,
-        lambda folder, config: open_processor(folder, config, trust=False),
-        _listen(as_json),
-    )
-    wording = lora.Wording(question, style, language)
-    tuned = lora.tune(model, usable, wording, tuning, out, tools)
+    outside = () if external is None else _external_cases(external)
+    tools = lora.Tools(outside, _open_processor, _listen(as_json))
+    tuned = lora.tune(model, usable, lora.Wording(question, style, language), tuning, out, tools)
     if as_json:
         print_json(asdict(tuned))
         return
+    _show_rates(tuned, len(cases) - len(usable))
+
+
+def _open_processor(folder: Path, config: Any) -> Any:
+    from memantics.models.local.dialogue import open_processor
+
+    return open_processor(folder, config, trust=False)
+
+
+def _show_rates(tuned: lora.Tuned, left: int) -> None:
     made = table([("memes", "left"), ("n", "right"), *_RATES, ("unparsed", "right")])
     parts = {"held out, before": tuned.before, "held out, after": tuned.after}
     if tuned.external is not None:
@@ -214,10 +218,10 @@ def tune(
         cells = ("–" if value is None else f"{value:.3f}" for value in shown)
         made.add_row(name, f"{rates.memes:,}", *cells, str(rates.unparsed))
     console().print(made)
-    left = len(cases) - len(usable)
     if left:
         console().print(plain(f"left out: {left} memes without an image"))
-    console().print(plain(f"adapter: {out / 'adapter'}, trained on {tuned.trained_on:,} memes"))
+    adapter = tuned.folder / "adapter"
+    console().print(plain(f"adapter: {adapter}, trained on {tuned.trained_on:,} memes"))
 
 
 _RATES: tuple[tuple[str, Literal["left", "right"]], ...] = (

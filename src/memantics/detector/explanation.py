@@ -153,9 +153,11 @@ def _list_parts(
             value = float(sparse[offsets[place] + index[name]]) / len(spans)
             for start, end in spans:
                 yield _place(block, name, value, start, end)
-    width = len(dense) // max(1, len(detector.extractor.dense))
-    for place, own in enumerate(detector.extractor.dense):
-        value = float(dense[place * width : (place + 1) * width].sum())
+    start = 0
+    factors = detector.extractor.dense_factors(len(dense))
+    for own, (width, _) in zip(detector.extractor.dense, factors, strict=True):
+        value = float(dense[start : start + width].sum())
+        start += width
         yield Part(own.source, own.name.split("/")[1], "(as a whole)", value)
 
 

@@ -20,6 +20,7 @@ from memantics.detector.calibration import (
 )
 from memantics.detector.examples import LABELS, Example, need_labels, need_two_classes
 from memantics.detector.features import (
+    GRID,
     Embedder,
     Extractor,
     Field,
@@ -161,7 +162,8 @@ def make_dense(
 
 def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Singles:
     texts = [read_field(example, field) for example in examples]
-    vectors = np.array(embedder.encode(texts), np.float32)
+    rounded = np.rint(np.array(embedder.encode(texts), np.float32) * GRID) / GRID
+    vectors = rounded.astype(np.float32)
     # A field that is empty has no meaning, whatever an embedder makes of nothing.
     vectors[[not text for text in texts]] = 0
     return vectors

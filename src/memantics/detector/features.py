@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Field = Literal["text", "text_caption", "image_caption", "ocr"]
+IMAGE_WIDTH = 24
+# Meanings are rounded to this part of one: a byte each in a file, and no digit is lost there.
+GRID = 256
 FIELDS: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
 Singles = NDArray[np.float32]
 
@@ -121,6 +124,16 @@ class Extractor:
         """The first column of each block."""
         sizes = [len(vocabulary.pieces) for vocabulary in self.vocabularies]
         return [0, *np.cumsum(sizes).tolist()]
+
+    def dense_factors(self, total: int) -> list[tuple[int, np.float32]]:
+        """Columns and weight of each dense block, where all together have ``total`` columns."""
+        images = sum(block.source == "image" for block in self.dense)
+        meanings = len(self.dense) - images
+        width = (total - images * IMAGE_WIDTH) // max(1, meanings)
+        return [
+            (IMAGE_WIDTH if b.source == "image" else width, np.float32(b.weight / self.scale))
+            for b in self.dense
+        ]
 
     def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> csr_matrix:
         """Rows from pieces, block by block (``texts[block][example]``)."""

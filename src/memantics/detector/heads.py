@@ -52,8 +52,8 @@ def _weigh(examples: Sequence[Example]) -> Singles:
 def list_types(heads: Sequence[str]) -> tuple[str, ...]:
     """The types that have a head, in the order of the paper; empty where the data has no types.
 
-    >>> list_types(["harmful", "type/none", "type/sexual"])
-    ('none', 'sexual')
+    >>> list_types(["harmful", "type/none", "type/sexual", "type/offence"])
+    ('none', 'offence', 'sexual')
     """
     found = tuple(kind for kind in TYPES if f"type/{kind}" in heads)
     return found if "none" in found and len(found) > 2 else ()

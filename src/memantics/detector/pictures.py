@@ -9,15 +9,15 @@ import numpy as np
 
 from memantics.core.errors import ImageError
 from memantics.core.images import load
+from memantics.detector.features import IMAGE_WIDTH
 from memantics.detector.kernel import Singles
 
-WIDTH = 24
 _SIDE = 64
 
 
 def measure_images(images: Sequence[Path | None]) -> Singles:
     """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
-    rows = np.zeros((len(images), WIDTH), np.float32)
+    rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
     for row, image in zip(rows, images, strict=True):
         if image is not None:
             try:

@@ -24,7 +24,7 @@ from memantics import __version__
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.calibration import Softmax
 from memantics.detector.fast import Decision, FastDetector
-from memantics.detector.features import Extractor, Vocabulary
+from memantics.detector.features import GRID, Extractor, Vocabulary
 from memantics.detector.kernel import Rows
 from memantics.detector.presets import FastSettings
 from memantics.detector.scorers import KernelScorer, LinearScorer, Scorer
@@ -181,10 +181,32 @@ def _list_arrays(detector: FastDetector) -> dict[str, Array]:
             "known_values": known.sparse.data,
             "known_columns": known.sparse.indices,
             "known_ends": known.sparse.indptr,
-            "known_dense": known.dense,
+            "known_dense": _shrink(known.dense, detector.extractor),
             "duals": scorer.duals,
         }
     return arrays
+
+
+def _shrink(dense: Array, extractor: Extractor) -> Array:
+    """A byte for each rounded number, where that gives back every digit; else as it is."""
+    if not dense.shape[1]:
+        return dense
+    factors = _spread_factors(extractor, dense.shape[1])
+    units = np.rint(dense / factors * GRID)
+    if np.abs(units).max(initial=0) > 127:
+        return dense
+    small = units.astype(np.int8)
+    return small if np.array_equal(_grow(small, factors), dense) else dense
+
+
+def _grow(small: Array, factors: Array) -> Array:
+    grown: Array = (small.astype(np.float32) / np.float32(GRID)) * factors
+    return grown
+
+
+def _spread_factors(extractor: Extractor, total: int) -> Array:
+    pairs = extractor.dense_factors(total)
+    return np.concatenate([np.full(width, factor, np.float32) for width, factor in pairs])
 
 
 def _rebuild(manifest: _Manifest, parts: Mapping[str, bytes]) -> FastDetector:
@@ -213,7 +235,7 @@ def _rebuild(manifest: _Manifest, parts: Mapping[str, bytes]) -> FastDetector:
         settings=settings,
         extractor=extractor,
         heads=manifest.heads,
-        scorer=_rebuild_scorer(array, parts, extractor.width, settings),
+        scorer=_rebuild_scorer(array, parts, extractor, settings),
         decision=decision,
         ridge=manifest.ridge,
         examples=manifest.examples,
@@ -222,7 +244,10 @@ def _rebuild(manifest: _Manifest, parts: Mapping[str, bytes]) -> FastDetector:
 
 
 def _rebuild_scorer(
-    array: Callable[[str], Array], parts: Mapping[str, bytes], width: int, settings: FastSettings
+    array: Callable[[str], Array],
+    parts: Mapping[str, bytes],
+    extractor: Extractor,
+    settings: FastSettings,
 ) -> Scorer:
     from scipy.sparse import csr_matrix
 
@@ -233,7 +258,10 @@ def _rebuild_scorer(
     duals = array("duals")
     matrix = csr_matrix(
         (array("known_values"), array("known_columns"), array("known_ends")),
-        shape=(len(duals), width),
+        shape=(len(duals), extractor.width),
     )
     matrix.check_format(full_check=True)
-    return KernelScorer(Rows(matrix, array("known_dense")), settings.kernel, duals)
+    dense = array("known_dense")
+    if dense.dtype == np.int8:
+        dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
+    return KernelScorer(Rows(matrix, dense), settings.kernel, duals)

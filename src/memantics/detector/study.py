@@ -11,7 +11,7 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.detector.examples import Example, need_labels, need_two_classes
 from memantics.detector.fast import Prediction, train
-from memantics.detector.features import Embedder
+from memantics.detector.features import Embedder, Singles
 from memantics.detector.folds import Folds, Split, split_examples
 from memantics.detector.presets import FastSettings
 
@@ -35,12 +35,29 @@ class Study:
         return max(self.folds) + 1
 
 
+class _Remembering:
+    """An embedder that keeps every vector: each fold asks for the same texts again."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.version = embedder.version
+        self._embedder = embedder
+        self._known: dict[str, Singles] = {}
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """One row per text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
 def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> Trainer:
-    """Training and prediction with fixed settings; ids are taken away before either."""
+    """Training and prediction with fixed settings; meanings are computed once for all folds."""
+    kept = _Remembering(embedder) if embedder is not None else None
 
     def fit(examples: Sequence[Example]) -> Callable[[Sequence[Example]], list[Prediction]]:
-        detector = train(examples, settings, embedder)
-        return lambda others: detector.predict(others, embedder)
+        detector = train(examples, settings, kept)
+        return lambda others: detector.predict(others, kept)
 
     return fit
 

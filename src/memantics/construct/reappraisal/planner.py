@@ -44,7 +44,7 @@ _KEEP = "Panels, persons, things, the places of captions and the situation stay 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Takes both stages offline, the same way every time. ``target`` is the user's wish."""
+    """Takes both stages offline, the same way every time. ``emotion`` is taken as given."""
 
     emotion: Emotion | None = None
     name: str = NAME

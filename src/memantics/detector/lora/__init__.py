@@ -3,7 +3,15 @@
 from memantics.detector.lora.cases import Case, Split, split_groups
 from memantics.detector.lora.judging import Judge, Rates, Verdict, rate
 from memantics.detector.lora.tuning import Tools, Tuned, Tuning, tune
-from memantics.detector.lora.wording import LANGUAGES, QUESTIONS, STYLES, Wording
+from memantics.detector.lora.wording import (
+    LANGUAGES,
+    QUESTIONS,
+    STYLES,
+    Language,
+    Question,
+    Style,
+    Wording,
+)
 
 __all__ = [
     "LANGUAGES",
@@ -11,8 +19,11 @@ __all__ = [
     "STYLES",
     "Case",
     "Judge",
+    "Language",
+    "Question",
     "Rates",
     "Split",
+    "Style",
     "Tools",
     "Tuned",
     "Tuning",

@@ -336,6 +336,7 @@ def hash_folder(folder: Path, more: bytes = b"") -> str:
 @contextmanager
 def _locked(out: Path, ranks: Ranks) -> Iterator[None]:
     if not ranks.first:
+        out.mkdir(parents=True, exist_ok=True)  # whoever comes first
         yield
         return
     try:
