@@ -15,7 +15,7 @@ from tests.annotate.team import quick_hasher
 from tests.browser import launch
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests of a process."""
     with launch() as browser:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memantics.construct.questions import QuestionSettings, Subject, report_questions
+from memantics.construct.questions.asking import even_out
 from memantics.construct.questions.blind import Trial, read_letter, try_items
 from memantics.construct.questions.chain import Built
 from memantics.core.records import Image, Request
@@ -54,7 +55,7 @@ class Cheat:
 
     def write(self, request: Request) -> str:
         entry = write_honestly(request)
-        self.keys[str(entry["question"])] = str(entry["correct"])
+        self.keys[str(entry["question"])] = even_out(str(entry["correct"]))
         return say(entry)
 
     def answer(self, request: Request) -> Said:
@@ -94,7 +95,7 @@ def test_a_rewritten_question_takes_the_place_of_the_solved_one(tmp_path: Path) 
         written[again] += 1
         entry = write_honestly(request)
         entry["question"] = f"{'A hard' if again else 'An easy'} one: {entry['question']}"
-        cheat.keys[str(entry["question"])] = str(entry["correct"])
+        cheat.keys[str(entry["question"])] = even_out(str(entry["correct"]))
         return say(entry)
 
     def answer(request: Request) -> str:

@@ -124,13 +124,23 @@ def read_draft(text: str, knowledge: Knowledge) -> Draft:
     else:
         directory = Directory(knowledge.individuals)
         cites = [directory.resolve(cite) for cite in said.cites]
-    texts = {role: clean_line(getattr(said, role), 300) for role in WRITTEN}
+    texts = {role: even_out(clean_line(getattr(said, role), 300)) for role in WRITTEN}
     return Draft(
         clean_line(said.question, 600),
         **texts,
         explanation=clean_line(said.explanation, 1000),
         cites=tuple(dict.fromkeys(cites)),
     )
+
+
+def even_out(option: str) -> str:
+    """An option without the habits of writing that tell keys apart: stops, quotes, capitals.
+
+    >>> even_out("“a cat on a mat.”"), even_out("Cats")
+    ('A cat on a mat', 'Cats')
+    """
+    plain = option.strip(" \"'“”‘’「」").rstrip(" .。;；,，").strip(" \"'“”‘’「」") or option
+    return plain[:1].upper() + plain[1:]
 
 
 def ask_blind(question: str, options: Sequence[str], settings: QuestionSettings) -> Request:

@@ -58,6 +58,13 @@ class Item:
         return len(self.correct.text) > max(len(own.text) for own in self.wrong)
 
     @property
+    def key_is_shortest(self) -> bool:
+        """Whether the right option is strictly shorter than the other two."""
+        if self.correct is None:
+            return False
+        return len(self.correct.text) < min(len(own.text) for own in self.wrong)
+
+    @property
     def has_longest(self) -> bool:
         """Whether one of the three options is strictly longer than the other two."""
         sizes = sorted(len(own.text) for own in self.shown)

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +28,8 @@ _ROUNDS = 16
 _REPEATS = 2
 # Aim inside the tolerance: another solver, or a reader, should find the same.
 _AIM = 0.4
+_TELLING = "its wording gives the key away to a solver that sees no meme"
+Remedy = Literal["exchange", "both", "drop"]
 
 
 @dataclass(slots=True)
@@ -53,8 +56,10 @@ def level(
     _replace_recurring(state, pool, settings)
     for _ in range(3):
         _level_lengths(state, pool, settings)
+        _level_shortest(state, pool, settings)
         if not _level_wording(state, pool, settings):
             break
+    trim_shortest(state, settings)
     trim_lengths(state, settings)
     return state
 
@@ -66,6 +71,7 @@ class Lengths:
     keyed: int = 0
     single: int = 0
     longest: int = 0
+    shortest: int = 0
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> Lengths:
@@ -81,11 +87,17 @@ class Lengths:
             self.keyed += sign
             self.single += sign * item.has_longest
             self.longest += sign * item.key_is_longest
+            self.shortest += sign * item.key_is_shortest
 
     @property
     def rate(self) -> float:
         """How often the right option is strictly the longest of the three."""
         return self.longest / self.keyed if self.keyed else FAIR_LENGTH
+
+    @property
+    def rate_shortest(self) -> float:
+        """How often the right option is strictly the shortest of the three."""
+        return self.shortest / self.keyed if self.keyed else FAIR_LENGTH
 
     @property
     def fair(self) -> float:
@@ -133,6 +145,32 @@ def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> N
         now.count(state.items[item.id], 1)
 
 
+def _level_shortest(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+    """The same for the shortest option; no move here changes whether the key is the longest."""
+    keyed = [item for item in state.items.values() if item.correct is not None]
+    now, slack = Lengths.of(keyed), settings.tolerance * _AIM
+    for item in _shuffled(keyed, settings, "shortest"):
+        size = len(item.draft.correct)
+        near, far = sorted(item.wrong, key=lambda own: len(own.text))
+        if now.rate_shortest > FAIR_LENGTH + slack and item.key_is_shortest:
+            _exchange(state, pool, item.id, near, _between(0.5 * size, size - 1))
+        elif now.rate_shortest < FAIR_LENGTH - slack and len(near.text) < size < len(far.text):
+            _exchange(state, pool, item.id, near, _between(size + 1, 1.5 * size + 8))
+        now.count(item, -1)
+        now.count(state.items[item.id], 1)
+
+
+def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
+    """Set aside what has the shortest option as its key, as far as there are too many."""
+    now, edge = Lengths.of(state.items.values()), settings.tolerance * 0.8
+    paired = state.paired
+    order = _shuffled(state.items.values(), settings, "trim shortest")
+    for item in sorted(order, key=lambda item: item.id in paired):
+        if now.rate_shortest > FAIR_LENGTH + edge and item.key_is_shortest:
+            now.count(item, -1)
+            _drop(state, item.id, "its key is the shortest option, as in too many others")
+
+
 def _untie(state: Levelled, pool: Pool, item: Item, *, up: bool) -> None:
     """Where two options are longest, make one of them longer, or all but the key shorter."""
     top = max(len(own.text) for own in item.shown)
@@ -176,7 +214,10 @@ def _level_wording(state: Levelled, pool: Pool, settings: QuestionSettings) -> b
         changed = True
         count = max(1, math.ceil(0.7 * abs(excess) * len(items)))
         if excess > 0:
-            _obscure(state, pool, items, solved, count, drop=number >= _ROUNDS // 4)
+            # Exchanging may go in circles: towards the end the surest keys are set aside.
+            last = number >= 3 * _ROUNDS // 4
+            mode: Remedy = "drop" if last else "both" if number >= _ROUNDS // 4 else "exchange"
+            _obscure(state, pool, items, solved, (count, mode))
         else:
             _restore(state, pool, items, solved, count)
     return changed
@@ -187,22 +228,26 @@ def _obscure(
     pool: Pool,
     items: Sequence[Item],
     solved: Solved,
-    count: int,
-    *,
-    drop: bool,
+    plan: tuple[int, Remedy],
 ) -> None:
     """Take the surest keys: put a better rival beside each, or set the item aside."""
     spared = state.paired
+    count, remedy = plan
     for place in np.argsort(-solved.margins)[:count]:
         item = items[place]
         if solved.margins[place] <= 0:
             return
+        if remedy == "drop" and item.id not in spared:
+            _drop(state, item.id, _TELLING)
+            continue
         first = 0 if item.correct is None else 1
         weakest = min(range(len(item.wrong)), key=lambda n: solved.scores[place, first + n])
         old = item.wrong[weakest]
-        done = _exchange(state, pool, item.id, old, _same_rank(item, old))
-        if not done and drop and item.id not in spared:
-            _drop(state, item.id, "its wording gives the key away to a solver that sees no meme")
+        done = _exchange(state, pool, item.id, old, _same_rank(item, old)) or _exchange(
+            state, pool, item.id, old, _same_longest(item, old)
+        )
+        if not done and remedy == "both" and item.id not in spared:
+            _drop(state, item.id, _TELLING)
 
 
 def _restore(
@@ -231,10 +276,21 @@ def _find_unused(item: Item) -> Choice | None:
 
 
 def _same_rank(item: Item, old: Choice) -> Callable[[str], bool]:
-    """Texts that leave it as it is whether the key is the longest option."""
-    rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
+    """Texts on the same side of the key as the old one, so that its rank by length stays."""
     if item.correct is None:
+        rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
         return _between(0.5 * rest, 1.5 * rest + 8)
+    size = len(item.correct.text)
+    if len(old.text) < size:
+        return _between(0.5 * size, size - 1)
+    return _between(size + (len(old.text) > size), 1.5 * size + 8)
+
+
+def _same_longest(item: Item, old: Choice) -> Callable[[str], bool]:
+    """Texts that leave it as it is whether the key is the longest option; the last resort."""
+    if item.correct is None:
+        return _same_rank(item, old)
+    rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
     size = len(item.correct.text)
     if item.key_is_longest:
         return _between(0.5 * size, size - 1)

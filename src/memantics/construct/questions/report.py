@@ -122,6 +122,12 @@ def measure_leaks(built: Built, settings: QuestionSettings) -> Sequence[Leak]:
             lengths.fair if lengths.keyed else FAIR_LENGTH,
             lengths.keyed,
         ),
+        Leak(
+            "shortest of the three",
+            lengths.rate_shortest if lengths.keyed else None,
+            FAIR_LENGTH,
+            lengths.keyed,
+        ),
         Leak("longest of the four", _pick_longest(built.questions), CHANCE, len(items)),
         Leak(
             "statistical solver",
