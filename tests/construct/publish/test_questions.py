@@ -101,3 +101,20 @@ def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
     keys = [json.loads(line)["key"] for line in calls.read_text().splitlines()]
     assert len(keys) == len(set(keys)) > 50
     assert "accuracy" in said
+
+
+def test_a_recorded_build_gives_the_same_questions_again(shell: Shell, build: Path) -> None:
+    """Without the model: its journal stands in for it."""
+    recorded = ("--model", f"recorded/{build / 'calls.jsonl'}")
+    shell.done("build", "knowledge", "starter", *recorded, "--limit", "8", "--out", "again")
+    shell.done("build", "questions", "again", *recorded)
+
+    def read(folder: Path) -> list[tuple[str, str, list[str], int]]:
+        lines = (folder / "questions.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        return [
+            (row["id"], row["question"], [c["text"] for c in row["options"]], row["answer"])
+            for row in rows
+        ]
+
+    assert read(shell.folder / "again") == read(build)
