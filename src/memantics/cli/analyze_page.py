@@ -14,7 +14,7 @@ from memantics.cli.analyze_card import describe_form
 from memantics.construct.analysis.records import Analysis
 from memantics.construct.knowledge.cards import Legend, make_legend
 from memantics.construct.knowledge.drawing import draw, draw_narrow, read_style
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
@@ -37,15 +37,7 @@ class Sheet:
 def write_page(analyses: Sequence[Analysis], out: Path) -> None:
     """Write the page in one step."""
     body = render_page(analyses).encode("utf-8", "replace")
-    partial = out.with_name(out.name + ".partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(body)
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"page {out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    replace_file(out, body, "page")
 
 
 def render_page(analyses: Sequence[Analysis]) -> str:

@@ -17,6 +17,7 @@ from memantics.annotate import require_extra
 from memantics.cli.screen import console, plain
 from memantics.core.errors import InputError
 from memantics.core.home import home
+from memantics.core.journal import replace_file
 from memantics.core.queue import CARD, read_queue
 
 if TYPE_CHECKING:
@@ -158,10 +159,7 @@ def hand_out(
     shape = form or ("json" if what == "labelstudio" else "jsonl")
     with _open(database, media) as service:
         made = service.exchange.export(find_admin(service), project, what, shape)
-    partial = out.with_name(out.name + ".partial")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial.write_bytes(made.data)
-    partial.replace(out)
+    replace_file(out, made.data, "export")
     console().print(plain(f"{what} of project {project}: {out}"))
 
 

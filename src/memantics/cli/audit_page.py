@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.core.card import Card
-from memantics.core.errors import StoreError
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
+from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.report import page as report_page
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
@@ -68,15 +68,7 @@ class Block:
 def write_page(sheet: Sheet, out: Path) -> None:
     """Write the page in one step."""
     body = render_page(sheet).encode("utf-8", "replace")
-    partial = out.with_name(out.name + ".partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(body)
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"audit {out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    replace_file(out, body, "audit")
 
 
 def render_page(sheet: Sheet) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from memantics import __version__
 from memantics.construct.collect.gather import Collected, Kept
 from memantics.construct.collect.rules import DEFAULT_RULES
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
@@ -30,12 +30,7 @@ class Card:
 
 def write_page(done: Collected, out: Path) -> None:
     """Write the page in one step."""
-    partial = out.with_name(out.name + ".partial")
-    try:
-        partial.write_bytes(render_page(done).encode("utf-8", "replace"))
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error.strerror}") from error
+    replace_file(out, render_page(done).encode("utf-8", "replace"), "page")
 
 
 def render_page(done: Collected) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from memantics import __version__
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import Explanation
@@ -183,12 +183,4 @@ def _write(out: Path, name: str, values: dict[str, object]) -> None:
             version=__version__,
         )
     )
-    partial = out.with_name(out.name + ".partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(body.encode("utf-8", "replace"))
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"page {out} cannot be written: {error.strerror}", hint="choose another --page"
-        ) from error
+    replace_file(out, body.encode("utf-8", "replace"), "page", "--page")

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from memantics.cli.screen import console, plain
-from memantics.core.errors import InputError, StoreError
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
 from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.report.gallery import make_gallery, render_gallery
@@ -21,15 +22,7 @@ Page = Annotated[Path, typer.Option(help="File to write.")]
 def show_gallery(run: Run, out: Page = Path("gallery.html")) -> None:
     """Show what editors made of memes: source, outputs, scores, failures, on one page."""
     body = render_gallery(make_gallery(run, read_figures(run)))
-    partial = out.with_name(out.name + ".partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(body, encoding="utf-8", errors="replace")
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"page {out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    replace_file(out, body.encode("utf-8", "replace"), "page")
     console().print(plain(f"page: {out}"))
 
 

@@ -28,7 +28,7 @@ from memantics.construct.knowledge.sources import import_path
 from memantics.construct.knowledge.store import KnowledgeStore
 from memantics.construct.knowledge.validation import Breach, validate, validate_slowly
 from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 
 app = typer.Typer(help="Knowledge about memes: import, ask, check, draw, export.")
 
@@ -341,14 +341,6 @@ def export_knowledge(
     if out is None:
         sys.stdout.write(data.decode())
         return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = out.with_name(out.name + ".partial")
-        partial.write_bytes(data)
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"{out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    replace_file(out, data, "export")
     count = len(set(memes)) if memes else len(opened.memes())
     console().print(plain(f"{count:,} memes, {len(quads):,} statements: {out}"))

@@ -16,7 +16,8 @@ from memantics.construct.knowledge.lettering import tame
 from memantics.construct.knowledge.records import Individual, Knowledge, Provenance
 from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, RELATIONS
 from memantics.core.data import inside
-from memantics.core.errors import DataError, StoreError
+from memantics.core.errors import DataError
+from memantics.core.journal import replace_file
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
@@ -62,15 +63,7 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
 def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
     """Write the page in one step."""
     body = render_page(known, image).encode("utf-8", "replace")
-    partial = out.with_name(out.name + ".partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(body)
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"page {out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    replace_file(out, body, "page")
 
 
 def render_page(known: Knowledge, image: Path | None) -> str:

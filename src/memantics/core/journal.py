@@ -1,4 +1,4 @@
-"""Append-only files of lines: written whole, cut back after a kill, one writer at a time."""
+"""Files that survive a kill: lines that are only appended, and files that are replaced whole."""
 
 from __future__ import annotations
 
@@ -57,3 +57,16 @@ def write_whole(file: IO[bytes], line: bytes) -> None:
     done = file.write(line)
     while done < len(line):
         done += file.write(line[done:])
+
+
+def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out") -> None:
+    """Write a file in one step, its folder included: nobody ever sees half of it."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"{what} {path} cannot be written: {error.strerror}", hint=f"choose another {flag}"
+        ) from error

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import JsonValue
 
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.core.records import STATUSES, Score
 from memantics.report.leaderboard import (
     Board,
@@ -97,16 +97,8 @@ class Section:
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
     """Read run directories and write the page."""
     page = render_page(load_runs(folders), settings)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = out.with_name(out.name + ".partial")
-        # Lone surrogates cannot be written; they come from file names only.
-        partial.write_bytes(page.encode("utf-8", "replace"))
-        partial.replace(out)
-    except OSError as error:
-        raise StoreError(
-            f"report {out} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    # Lone surrogates cannot be written; they come from file names only.
+    replace_file(out, page.encode("utf-8", "replace"), "report")
 
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:

@@ -78,6 +78,13 @@ def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> 
     judge(queue, "collect-and-edit", values)
     shell.done("publish", str(queue), "--name", "my_intents", "--licence", "CC0-1.0")
     shell.done("run", "my_intents/intent", "-m", "fake/echo")
+    (run,) = (shell.folder / "runs").glob("my-intents-*")
+    items = [json.loads(line)["item"] for line in (run / "items.jsonl").read_text().splitlines()]
+    assert len(items) == len(memes)
+    rows = json.loads(
+        (shell.folder / "published" / "my_intents" / "data" / "sigdial.json").read_text()
+    )
+    assert [row["intents"] for row in rows.values()] == [list(meme.intents) for meme in memes]
 
 
 def test_puns_are_published_in_their_family(shell: Shell, tmp_path: Path) -> None:
