@@ -29,10 +29,11 @@ _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
 class SaidQuestion(BaseModel):
-    """A question as a model gives it."""
+    """A question as a model gives it; what it is about is its first citation."""
 
     model_config = _CLOSED
 
+    about: str = ""
     question: str = Field(min_length=1)
     correct: str = Field(min_length=1)
     plausible: str = Field(min_length=1)
@@ -98,12 +99,12 @@ def ask_draft(
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
         longest=slot.longest,
-        reply=json.dumps(reply | {"cites": [focus.key]}, ensure_ascii=False),
+        reply=json.dumps(reply | {"about": focus.key, "cites": []}, ensure_ascii=False),
     )
     if earlier:
         note = find_prompts()["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 600)))
         text = f"{text}\n\n{note}"
-    return _request((Image(subject.meme.image), text), settings, _schema(known, settings))
+    return _request((Image(subject.meme.image), text), settings, _schema(focus, known, settings))
 
 
 def complain(request: Request, complaint: str | None) -> Request:
@@ -119,11 +120,10 @@ def complain(request: Request, complaint: str | None) -> Request:
 def read_draft(text: str, knowledge: Knowledge) -> Draft:
     """Read what a model wrote; citations are resolved where it is clear what they mean."""
     said = read_object(text, SaidQuestion)
-    if all(cite in knowledge.by_key for cite in said.cites):
-        cites = list(said.cites)
-    else:
+    cites = [said.about, *said.cites] if said.about else said.cites
+    if not all(cite in knowledge.by_key for cite in cites):
         directory = Directory(knowledge.individuals)
-        cites = [directory.resolve(cite) for cite in said.cites]
+        cites = [directory.resolve(cite) for cite in cites]
     texts = {role: even_out(clean_line(getattr(said, role), 300)) for role in WRITTEN}
     return Draft(
         clean_line(said.question, 600),
@@ -183,15 +183,18 @@ def _show_text(meme: Meme) -> str:
     return enclose("printed text", "\n".join(lines)) if meme.text.strip() else ""
 
 
-def _schema(known: Sequence[Individual], settings: QuestionSettings) -> dict[str, JsonValue]:
+def _schema(
+    focus: Individual, known: Sequence[Individual], settings: QuestionSettings
+) -> dict[str, JsonValue]:
     text: JsonValue = {"type": "string", "minLength": 1}
     option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
     keys: list[JsonValue] = [own.key for own in known]
     fields: dict[str, JsonValue] = {
+        "about": {"type": "string", "enum": [focus.key]},
         "question": text,
         **dict.fromkeys(WRITTEN, option),
         "explanation": {"type": "string"},
-        "cites": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": keys}},
+        "cites": {"type": "array", "items": {"type": "string", "enum": keys}},
     }
     return {
         "type": "object",
