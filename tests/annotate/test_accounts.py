@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,30 @@ def test_administrators_are_checked_now_not_by_their_word(service: Service) -> N
         service.projects.create(liar, "mine", "validate")
     with pytest.raises(Forbidden):
         service.accounts.create_first("again", PASSWORD)
+
+
+@pytest.mark.parametrize("name", ["ann\n", "ann b", "", "a" * 81, "ann\u202e"])
+def test_names_that_look_like_others_are_refused(sqlite_service: Service, name: str) -> None:
+    lead = make_lead(sqlite_service)
+    with pytest.raises(AnswerError, match="letters, digits"):
+        sqlite_service.accounts.create(lead, name, PASSWORD)
+
+
+def test_two_who_take_one_name_at_once_are_not_one_person(service: Service) -> None:
+    lead = make_lead(service)
+    barrier = threading.Barrier(2)
+    outcomes: list[str] = []
+
+    def create() -> None:
+        barrier.wait()
+        try:
+            outcomes.append(service.accounts.create(lead, "ann", PASSWORD).name)
+        except AnswerError as error:
+            outcomes.append(error.problems["name"])
+
+    threads = [threading.Thread(target=create) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["ann", "this name is taken"]

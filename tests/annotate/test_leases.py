@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.annotate.errors import Conflict
 from memantics.annotate.records import Actor, Task
@@ -21,7 +22,8 @@ from tests.annotate.team import (
 )
 
 NO = {"harmful": "no"}
-TWO = {"intents": ["mocks robots", "asks for help"]}
+TWO: dict[str, JsonValue] = {"intents": ["mocks robots", "asks for help"]}
+TURNED: dict[str, JsonValue] = {"intents": ["asks for help", "mocks robots"]}
 
 
 def take(service: Service, person: Actor, project: int) -> Task:
@@ -65,14 +67,13 @@ def test_a_late_review_of_a_list_that_changed_is_not_counted(
     review = take(service, rev, project.id)
     clock.forward(3600)
     # Nobody holds it any more, so the last editor may still turn the list around.
-    turned = {"intents": TWO["intents"][::-1]}
-    service.work.submit(editors[-1], last.assignment, turned, 1)
-    ratings = {"correctness": [5, 1], "completeness": [5, 5]}
+    service.work.submit(editors[-1], last.assignment, TURNED, 1)
+    ratings: dict[str, JsonValue] = {"correctness": [5, 1], "completeness": [5, 5]}
     with pytest.raises(Conflict) as caught:
         service.work.submit(rev, review.assignment, ratings, review.version)
     assert caught.value.mine == ratings
     again = take(service, rev, project.id)
-    assert (again.assignment, again.state["intents"]) == (review.assignment, turned["intents"])
+    assert (again.assignment, again.state["intents"]) == (review.assignment, TURNED["intents"])
 
 
 def test_an_undone_answer_takes_back_the_turn_of_who_went_away(
@@ -86,7 +87,7 @@ def test_an_undone_answer_takes_back_the_turn_of_who_went_away(
     clock.forward(3600)
     service.work.undo(ann, first.assignment, 1)
     with pytest.raises(Conflict):
-        service.work.submit(bob, second.assignment, {"intents": ["complains"]}, second.version)
+        service.work.submit(bob, second.assignment, TURNED, second.version)
     assert service.work.next(bob, project.id) is None
 
 

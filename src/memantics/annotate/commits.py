@@ -134,6 +134,8 @@ class GroupCommit:
             assert transaction is not None
             if batch.error is None:
                 transaction.commit()
+        except Exception as error:  # noqa: BLE001 - whoever waits for this commit raises it
+            batch.error = error
         except BaseException as error:
             batch.error = error
             raise
