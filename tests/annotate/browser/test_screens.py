@@ -55,7 +55,7 @@ def test_two_tabs_on_one_item_lose_nothing(local_site: Site, tmp_path: Path) -> 
     second.save()
     history = local_site.service.lead.items(local_site.lead, project, limit=1, offset=0)[0].history
     assert [step.values["harmful"] for step in history] == ["no", "yes"]
-    second.errors.clear()  # the browser notes the answer 409 on its console
+    second.window.errors.clear()  # the browser notes the answer 409 on its console
 
 
 def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> None:
