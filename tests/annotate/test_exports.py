@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError
+from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.records import Actor, Project, Task
 from memantics.annotate.service import Service
 from memantics.core.queue import QueueItem, Shown, read_verdicts
@@ -104,7 +104,7 @@ def test_collect_edit_and_review(service: Service, tmp_path: Path) -> None:
     assert found[0] == ("m1", True, {"intents": ["y"]})
     # Both means are 3: both come back.
     assert found[1] == ("m2", True, {"intents": ["p", "q"], "background": ["fact"]})
-    with pytest.raises(AnswerError):
+    with pytest.raises(NoSuchForm):
         service.exchange.export(lead, project.id, "verdicts", "csv")
 
 

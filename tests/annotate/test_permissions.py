@@ -41,7 +41,7 @@ Call = Callable[[Stage, Actor], object]
 # Who may make each call. Whether it then succeeds is not the question here.
 CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "accounts.create": (frozenset(), lambda s, a: s.service.accounts.create(a, "new", PASSWORD)),
-    "accounts.deactivate": (frozenset(), lambda s, a: s.service.accounts.deactivate(a, s.user)),
+    "accounts.deactivate": (frozenset(), lambda s, a: s.service.accounts.deactivate(a, "reviewer")),
     "accounts.reset_password": (
         frozenset(),
         lambda s, a: s.service.accounts.reset_password(a, "reviewer", PASSWORD),

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.base import DAY, Ground, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
 from memantics.annotate.membership import join_project
 from memantics.annotate.records import Actor, Invitation, Preferences, Session
 from memantics.annotate.statement import Statement
@@ -87,12 +87,13 @@ class Accounts:
             row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
         return Actor(row.id, row.name, admin=True) if row else None
 
-    def deactivate(self, actor: Actor, user: int) -> None:
+    def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, what it answered stays."""
         with self._ground.db.write() as connection:
             require_admin(connection, actor)
+            user = _find_user(connection, name)
             if user == actor.id:
-                raise Forbidden("an administrator cannot close their own account")
+                raise Forbidden("nobody closes their own account", "log out instead")
             connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
             self._ground.log(connection, actor, "account.close", f"user:{user}")
@@ -123,13 +124,6 @@ class Accounts:
             row = self._find(connection, token, "session")
         return Actor(row.id, row.name, bool(row.admin))
 
-    def rotate(self, token: str) -> Session:
-        """A new token for a session; the old one dies."""
-        with self._ground.db.write() as connection:
-            row = self._find(connection, token, "session")
-            _drop(connection, token)
-            return self._open(connection, Actor(row.id, row.name, bool(row.admin)))
-
     def log_out(self, token: str) -> None:
         """End a session."""
         with self._ground.db.write() as connection:
@@ -151,16 +145,16 @@ class Accounts:
             return self._open(connection, actor)
 
     def reset_password(self, actor: Actor, name: str, new: str) -> None:
-        """Give somebody a new password (administrators only); all of their sessions end."""
+        """Give somebody a new password (administrators only); all of their sessions end.
+
+        An account that was closed is open again.
+        """
         hashed = self._hash(new)
         with self._ground.db.write() as connection:
             require_admin(connection, actor)
-            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
-            user = connection.execute(query).scalar_one_or_none()
-            if user is None:
-                raise AnswerError({"name": f"there is no account {name!r}"})
+            user = _find_user(connection, name)
             change = sa.update(_users).where(_users.c.id == user)
-            connection.execute(change.values(password_hash=hashed))
+            connection.execute(change.values(password_hash=hashed, active=True))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
             self._ground.log(connection, actor, "account.reset", f"user:{user}")
 
@@ -380,6 +374,14 @@ def insert_user(
     key = connection.execute(sa.insert(_users), entry).inserted_primary_key
     assert key is not None
     return Actor(int(key[0]), name, admin)
+
+
+def _find_user(connection: Connection, name: str) -> int:
+    query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+    user = connection.execute(query).scalar_one_or_none()
+    if user is None:
+        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
+    return int(user)
 
 
 def hash_token(token: str) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate.archive import pack_tasks, read_bounded, unpack_tasks
 from memantics.annotate.base import Ground, Rights
-from memantics.annotate.errors import AnswerError, NotFound
+from memantics.annotate.errors import NoSuchForm, NotFound
 from memantics.annotate.export import take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
     add_items,
@@ -171,7 +171,7 @@ class Exchange:
         if form == "zip":
             media = self._ground.media / str(project)
             return Export(name, TYPES[form], pack_tasks(snapshot, tasks, media))
-        raise AnswerError({"form": "labelstudio comes as json or zip"})
+        raise NoSuchForm(what, form, ("json", "zip"))
 
     def media(self, actor: Actor, key: str) -> Media:
         """An image, for members of its project."""

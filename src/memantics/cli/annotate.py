@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from memantics.annotate import require_extra
 from memantics.cli.screen import console, plain
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
 from memantics.core.journal import replace_file
 from memantics.core.memes import read_memes
@@ -158,6 +158,7 @@ def take_in(
         if project is None:
             project, done = _add(service, actor, source, workflow)
         else:
+            _require_project(service, actor, project)
             with source.open("rb") as file:
                 done = service.exchange.import_tasks(actor, project, file, images)
         _report(project, source, done)
@@ -184,7 +185,9 @@ def hand_out(
     require_extra()
     shape = form or ("json" if what == "labelstudio" else "jsonl")
     with _open(database, media) as service:
-        made = service.exchange.export(find_admin(service), project, what, shape)
+        actor = find_admin(service)
+        _require_project(service, actor, project)
+        made = service.exchange.export(actor, project, what, shape)
     replace_file(out, made.data, "export")
     console().print(plain(f"{what} of project {project}: {out}"))
 
@@ -195,12 +198,25 @@ def give_password(
     database: Database = None,
     media: MediaFolder = None,
 ) -> None:
-    """Give an account a new password and print it; its sessions end."""
+    """Give an account a new password and print it; its sessions end, and a closed one opens."""
     require_extra()
     new = secrets.token_urlsafe(12)
     with _open(database, media) as service:
         service.accounts.reset_password(find_admin(service), name, new)
     console().print(plain(f"new password of {name}: {new} (change it under Settings)"))
+
+
+@app.command("close")
+def close_account(
+    name: Annotated[str, typer.Argument(help="The name of an account.")],
+    database: Database = None,
+    media: MediaFolder = None,
+) -> None:
+    """Close an account: nobody can use it any more, what it answered stays."""
+    require_extra()
+    with _open(database, media) as service:
+        service.accounts.deactivate(find_admin(service), name)
+    console().print(plain(f"closed: {name}; 'annotate password {name}' opens it again"))
 
 
 @app.command("backup")
@@ -262,6 +278,17 @@ def find_admin(service: Service) -> Actor:
     return service.accounts.local_admin() or service.accounts.create_first(
         FIRST_NAME, secrets.token_urlsafe(24)
     )
+
+
+def _require_project(service: Service, actor: Actor, number: int) -> None:
+    """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
+    known = [str(project.id) for project in service.projects.mine(actor)]
+    if not known:
+        raise InputError(
+            "there is no project yet", hint="memantics annotate import QUEUE makes one"
+        )
+    if str(number) not in known:
+        raise UnknownName("project", str(number), known)
 
 
 def _report(project: int, source: Path, done: Imported) -> None:

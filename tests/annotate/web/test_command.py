@@ -16,6 +16,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from memantics.annotate.errors import LoginFailed
 from memantics.cli.annotate import find_admin
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
@@ -150,7 +151,7 @@ def test_the_same_queue_given_twice_is_one_project(
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),
         (("--public-url", "https://annotate.example.org"), "MEMANTICS_SECRET"),
-        (("export", "7", "--out", "x.jsonl"), "not open to you"),
+        (("export", "7", "--out", "x.jsonl"), "there is no project yet"),
         (("restore", "missing.zip"), "missing.zip"),
         (("import", "tasks.json"), "--project"),
         (("import", "empty", "--project", "1"), "--project and --images"),
@@ -227,9 +228,17 @@ def test_label_studio_files_go_out_and_come_in(
         orjson.loads(line)["action"] for line in Path("audit.jsonl").read_bytes().splitlines()
     ]
     assert "item.import" in changes
+    unknown = CliRunner().invoke(
+        make_app(), ["annotate", "export", "7", "--out", "x", "--db", "a.db"]
+    )
+    assert "unknown project '7'; known: 1, 2" in str(unknown.exception)
+    table = ["annotate", "export", "1", "--format", "csv", "--out", "x", "--db", "a.db"]
+    assert "verdicts do not come as csv; choose jsonl" in str(
+        CliRunner().invoke(make_app(), table).exception
+    )
 
 
-def test_a_forgotten_password_is_replaced_at_the_terminal(
+def test_passwords_are_replaced_and_accounts_closed_at_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -239,6 +248,11 @@ def test_a_forgotten_password_is_replaced_at_the_terminal(
     found = re.search(r"new password of Lead: (\S+)", done.output)
     assert found is not None, done.output
     assert service.accounts.log_in("lead", found[1]).actor.name == "lead"
+    service.accounts.create(find_admin(service), "ann", "a long password")
+    closed = CliRunner().invoke(make_app(), ["annotate", "close", "ann", "--db", "a.db"])
+    assert closed.exit_code == 0, closed.output
+    with pytest.raises(LoginFailed):
+        service.accounts.log_in("ann", "a long password")
     service.close()
     nobody = CliRunner().invoke(make_app(), ["annotate", "password", "nobody", "--db", "a.db"])
     assert "no account 'nobody'" in str(nobody.exception)
