@@ -141,6 +141,9 @@ class GroupCommit:
             raise
         finally:
             try:
+                if batch.error is not None:
+                    # Its transaction may still be open: no other writer may get this connection.
+                    batch.connection.invalidate()
                 batch.connection.close()
             finally:
                 batch.done.set()

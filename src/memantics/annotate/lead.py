@@ -213,6 +213,7 @@ class Lead:
                     seats.c.project_id == project,
                     seats.c.user_id == user,
                     seats.c.training_round == number.scalar_one(),
+                    seats.c.state == "done",  # what was skipped stays out of sight
                 )
                 # The answers stay in history; the seats may be answered once more.
                 connection.execute(sa.update(seats).where(again).values(state="leased"))
