@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from memantics.annotate.database import Database
 from memantics.annotate.service import Service, open_service
 from tests.annotate.postgres import Postgres, start_postgres, why_not
 from tests.annotate.team import Clock, quick_hasher
@@ -21,11 +23,36 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with all tables and no rows: copying it is cheaper than migrating again."""
+    path = tmp_path_factory.mktemp("migrated") / "annotate.db"
+    database = Database(str(path))
+    database.migrate()
+    database.close()
+    return path
+
+
+@pytest.fixture
+def sqlite_file(migrated: Path, tmp_path: Path) -> Path:
+    """A database of one's own with all tables and no rows."""
+    return Path(shutil.copyfile(migrated, tmp_path / "annotate.db"))
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database, once for each kind."""
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The address of a database with all tables and no rows, once for each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'annotate.db'}"
+        return f"sqlite:///{request.getfixturevalue('sqlite_file')}"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.make_tables()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables, once for each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
     server: Postgres = request.getfixturevalue("postgres")
     return server.make_database()
 
@@ -45,9 +72,8 @@ def service(database_url: str, tmp_path: Path, clock: Clock) -> Iterator[Service
 
 
 @pytest.fixture
-def sqlite_service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
+def sqlite_service(sqlite_file: Path, tmp_path: Path, clock: Clock) -> Iterator[Service]:
     """A service on SQLite alone, for what does not depend on the database."""
-    url = f"sqlite:///{tmp_path / 'annotate.db'}"
-    made = open_service(url, tmp_path / "media", clock=clock, hasher=quick_hasher())
+    made = open_service(sqlite_file, tmp_path / "media", clock=clock, hasher=quick_hasher())
     yield made
     made.close()

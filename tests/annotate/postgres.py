@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
+import sqlalchemy as sa
 from psycopg import sql
+
+from memantics.annotate.database import Database
 
 _NUMBERS = count(1)
 
@@ -62,6 +66,7 @@ class Postgres:
 
     def __init__(self, sockets: Path) -> None:
         self._address = f"postgresql://tester@/postgres?host={_quote(sockets)}"
+        self._tables = ""
 
     def make_database(self) -> str:
         """The address of an empty place for tables."""
@@ -69,6 +74,31 @@ class Postgres:
         with psycopg.connect(self._address, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
         return f"{self._address}&options=-csearch_path%3D{name}"
+
+    def make_tables(self) -> str:
+        """The address of tables without rows: migrated once, then made by the same statements."""
+        url = self.make_database()
+        if not self._tables:
+            self._tables = ";".join(_record_migrations(url))
+        else:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(self._tables.encode())
+        return url
+
+
+def _record_migrations(url: str) -> list[str]:
+    """Migrate, and return what was said to the server on the way."""
+    said: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.lstrip().startswith(("CREATE", "ALTER", "INSERT")):
+            said.append(statement)
+
+    database = Database(url)
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    database.migrate()
+    database.close()
+    return said
 
 
 def _quote(path: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from argon2 import PasswordHasher
 from PIL import Image
@@ -96,3 +98,19 @@ def work_through(service: Service, actor: Actor, project: int, answer: Answerer)
 
 def answer_by_number(table: Mapping[int, Mapping[str, JsonValue]]) -> Answerer:
     return lambda task: table[task.number]
+
+
+def lines_of(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def resolved(service: Service, lead: Actor, project: Project) -> list[tuple[str, bool, Any]]:
+    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
+    names = [field.id for field in project.workflow.fields]
+    return [
+        (row["item"], row["kept"], {n: row[n] for n in names if row[n] is not None}) for row in rows
+    ]
+
+
+def score(*correctness: JsonValue) -> dict[str, JsonValue]:
+    return {"correctness": list(correctness), "completeness": [5] * len(correctness)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,13 @@ from memantics.annotate.service import Service
 from tests.annotate.team import PASSWORD, Clock, add_people, make_lead, open_project, plain_items
 
 
-def test_a_session_begins_rotates_and_ends(service: Service, clock: Clock) -> None:
+def test_a_session_begins_and_ends(service: Service, clock: Clock) -> None:
     lead = make_lead(service)
     session = service.accounts.log_in("LEAD", PASSWORD)
     assert service.accounts.actor_of(session.token) == lead
-    fresh = service.accounts.rotate(session.token)
+    service.accounts.log_out(session.token)
     with pytest.raises(TokenInvalid):
         service.accounts.actor_of(session.token)
-    assert service.accounts.actor_of(fresh.token) == lead
-    service.accounts.log_out(fresh.token)
-    with pytest.raises(TokenInvalid):
-        service.accounts.actor_of(fresh.token)
     last = service.accounts.log_in("lead", PASSWORD)
     clock.forward(15 * 86_400)
     with pytest.raises(TokenInvalid):
@@ -125,13 +122,17 @@ def test_a_closed_account_is_out_at_once(service: Service, tmp_path: Path) -> No
     session = service.accounts.log_in("ann", PASSWORD)
     task = service.work.next(ann, project.id)
     assert task is not None
-    service.accounts.deactivate(lead, ann.id)
+    service.accounts.deactivate(lead, "Ann")
     with pytest.raises(TokenInvalid):
         service.accounts.actor_of(session.token)
     with pytest.raises(LoginFailed):
         service.accounts.log_in("ann", PASSWORD)
     with pytest.raises(Forbidden):
         service.work.submit(ann, task.assignment, {"question": "yes", "answer": "yes"}, 0)
+    with pytest.raises(Forbidden):
+        service.accounts.deactivate(lead, "lead")
+    service.accounts.reset_password(lead, "ann", "another password")
+    assert service.accounts.log_in("ann", "another password").actor == ann
 
 
 def test_administrators_are_checked_now_not_by_their_word(service: Service) -> None:
@@ -143,3 +144,30 @@ def test_administrators_are_checked_now_not_by_their_word(service: Service) -> N
         service.projects.create(liar, "mine", "validate")
     with pytest.raises(Forbidden):
         service.accounts.create_first("again", PASSWORD)
+
+
+@pytest.mark.parametrize("name", ["ann\n", "ann b", "", "a" * 81, "ann\u202e"])
+def test_names_that_look_like_others_are_refused(sqlite_service: Service, name: str) -> None:
+    lead = make_lead(sqlite_service)
+    with pytest.raises(AnswerError, match="letters, digits"):
+        sqlite_service.accounts.create(lead, name, PASSWORD)
+
+
+def test_two_who_take_one_name_at_once_are_not_one_person(service: Service) -> None:
+    lead = make_lead(service)
+    barrier = threading.Barrier(2)
+    outcomes: list[str] = []
+
+    def create() -> None:
+        barrier.wait()
+        try:
+            outcomes.append(service.accounts.create(lead, "ann", PASSWORD).name)
+        except AnswerError as error:
+            outcomes.append(error.problems["name"])
+
+    threads = [threading.Thread(target=create) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["ann", "this name is taken"]

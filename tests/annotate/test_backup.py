@@ -19,30 +19,21 @@ from memantics.annotate.records import Actor
 from memantics.annotate.schema import metadata
 from memantics.annotate.service import Service, open_service
 from memantics.core.errors import DataError, InputError, StoreError
-from tests.annotate.postgres import Postgres
 from tests.annotate.team import add_people, open_project, plain_items, quick_hasher, work_through
 
 NO = {"harmful": "no"}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def other_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "restored.db")
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.make_database()
-
-
 def test_a_backup_restores_into_either_database(
-    service: Service, other_url: str, tmp_path: Path
+    service: Service, empty_url: str, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(5))
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     work_through(service, ann, project.id, lambda _: NO)
     manifest = backup(service, tmp_path / "b.zip")
     assert (manifest.tables["items"], manifest.tables["revisions"], manifest.images) == (5, 5, 5)
-    restore(tmp_path / "b.zip", other_url, tmp_path / "other media")
-    copy = open_service(other_url, tmp_path / "other media", hasher=quick_hasher())
+    restore(tmp_path / "b.zip", empty_url, tmp_path / "other media")
+    copy = open_service(empty_url, tmp_path / "other media", hasher=quick_hasher())
     try:
         before = service.exchange.export(lead, project.id, "raw").data
         assert copy.exchange.export(lead, project.id, "raw").data == before
@@ -53,7 +44,7 @@ def test_a_backup_restores_into_either_database(
     finally:
         copy.close()
     with pytest.raises(StoreError, match="not empty"):
-        restore(tmp_path / "b.zip", other_url, tmp_path / "other media")
+        restore(tmp_path / "b.zip", empty_url, tmp_path / "other media")
 
 
 def test_a_backup_under_load_is_consistent(service: Service, tmp_path: Path) -> None:
@@ -98,12 +89,27 @@ def test_damaged_and_foreign_archives_are_refused(sqlite_service: Service, tmp_p
         "gone.zip": ({k: v for k, v in parts.items() if k != image}, "is not complete"),
         "rows.zip": (parts | {"tables/items.jsonl": b""}, "not as many as said"),
         "columns.zip": (parts | {"tables/users.jsonl": b'{"id": 1}\n'}, "columns do not fit"),
+        "manifest.zip": (parts | {"manifest.json": b"{"}, "cannot be read"),
+        "line.zip": (parts | {"tables/users.jsonl": b"{\n"}, "cannot be read"),
+        "kind.zip": (
+            parts | {"manifest.json": parts["manifest.json"].replace(b"annotation", b"other")},
+            "'kind'",
+        ),
+        "null.zip": (
+            parts | {"tables/users.jsonl": nameless(parts["tables/users.jsonl"])},
+            "do not fit together",
+        ),
     }
     for name, (content, message) in changed.items():
         with zipfile.ZipFile(tmp_path / name, "w") as packed:
             for part, data in content.items():
                 packed.writestr(part, data)
         cases[name] = message
+    raw = bytearray(good.read_bytes())
+    start = raw.find(b"tables/users.jsonl") + 40
+    raw[start : start + 20] = b"\xff" * 20
+    (tmp_path / "packed.zip").write_bytes(raw)
+    cases["packed.zip"] = "cannot be read"
     for number, (name, message) in enumerate(cases.items()):
         with pytest.raises(DataError, match=message):
             restore(tmp_path / name, str(tmp_path / f"{number}.db"), tmp_path / "m")
@@ -112,8 +118,19 @@ def test_damaged_and_foreign_archives_are_refused(sqlite_service: Service, tmp_p
         emptied.close()
 
 
-def test_migrations_and_tables_say_the_same(database_url: str) -> None:
-    database = Database(database_url)
+def nameless(rows: bytes) -> bytes:
+    return json.dumps(json.loads(rows) | {"name": None}).encode() + b"\n"
+
+
+def test_a_backup_is_for_its_owner_alone(sqlite_service: Service, tmp_path: Path) -> None:
+    """It holds the hashes of passwords, as the database does."""
+    (tmp_path / "b.zip.partial").touch(0o644)
+    backup(sqlite_service, tmp_path / "b.zip")
+    assert (tmp_path / "b.zip").stat().st_mode & 0o777 == 0o600
+
+
+def test_migrations_and_tables_say_the_same(empty_url: str) -> None:
+    database = Database(empty_url)
     database.migrate()
     database.migrate()
     with database.read() as connection:

@@ -78,6 +78,17 @@ def test_nobody_is_told_before_the_commit(database: Database, tmp_path: Path) ->
         assert all(pool.map(write, range(200)))
 
 
+def test_a_commit_that_fails_is_said_plainly(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(sa.text("CREATE TABLE u (v REFERENCES t DEFERRABLE INITIALLY DEFERRED)"))
+    orphan = sa.text("INSERT INTO u VALUES (7)")
+    with pytest.raises(StoreError, match="could not be saved"), database.write() as connection:
+        connection.execute(orphan)
+    with database.write() as connection:
+        connection.execute(INSERT, {"v": 2})
+    assert values(database) == [2]
+
+
 def test_a_transaction_that_sqlite_gave_up_is_an_error_for_all(database: Database) -> None:
     inside, waiting = threading.Event(), threading.Event()
 

@@ -5,44 +5,33 @@ from __future__ import annotations
 import csv
 import io
 import json
-import zipfile
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyarrow import parquet
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError
+from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.records import Actor, Project, Task
 from memantics.annotate.service import Service
-from memantics.core.errors import DataError
 from memantics.core.queue import QueueItem, Shown, read_verdicts
 from tests.annotate.team import (
     add_people,
     answer_by_number,
-    draw_image,
+    lines_of,
     make_lead,
+    make_queue,
     open_project,
     plain_items,
+    resolved,
+    score,
     work_through,
 )
 
 Table = Mapping[int, Mapping[str, JsonValue]]
-
-
-def lines_of(data: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in data.splitlines()]
-
-
-def resolved(service: Service, lead: Actor, project: Project) -> list[tuple[str, bool, Any]]:
-    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
-    names = [field.id for field in project.workflow.fields]
-    return [
-        (row["item"], row["kept"], {n: row[n] for n in names if row[n] is not None}) for row in rows
-    ]
 
 
 def harm(kind: str) -> dict[str, JsonValue]:
@@ -115,12 +104,8 @@ def test_collect_edit_and_review(service: Service, tmp_path: Path) -> None:
     assert found[0] == ("m1", True, {"intents": ["y"]})
     # Both means are 3: both come back.
     assert found[1] == ("m2", True, {"intents": ["p", "q"], "background": ["fact"]})
-    with pytest.raises(AnswerError):
+    with pytest.raises(NoSuchForm):
         service.exchange.export(lead, project.id, "verdicts", "csv")
-
-
-def score(*correctness: JsonValue) -> dict[str, JsonValue]:
-    return {"correctness": list(correctness), "completeness": [5] * len(correctness)}
 
 
 def test_verify_stages(service: Service, tmp_path: Path) -> None:
@@ -244,83 +229,25 @@ def csv_of(service: Service, lead: Actor, project: Project) -> str:
     return service.exchange.export(lead, project.id, "raw", "csv").data.decode()
 
 
-def test_label_studio_there_and_back(service: Service, tmp_path: Path) -> None:
-    lead, project = open_project(service, tmp_path / "q", "collect-and-edit", plain_items(2))
-    names = ["a", "b", "c"]
-    people = add_people(service, lead, project.id, names, ["annotator"])
-    texts: dict[str, JsonValue] = {"intents": ["x", "y"], "background": ["<b>&\"'", "多字"]}
-    for person in people:
-        work_through(service, person, project.id, lambda _: texts)
-    done = service.work.mine(people[2], project.id)[0]
-    assert done.changeable
-    service.work.submit(people[2], done.assignment, {"intents": ["x", "y", "z"]}, 1, 2.0)
-    reviewers = add_people(service, lead, project.id, ["r", "s"], ["reviewer"])
-    for person in reviewers:
-        work_through(service, person, project.id, lambda task: score(*[4] * len_of(task)))
-    packed = service.exchange.export(lead, project.id, "labelstudio", "zip").data
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        archive.extractall(tmp_path / "ls")
-    text = (tmp_path / "ls" / "tasks.json").read_bytes()
-    other = service.projects.create(lead, "copy", "collect-and-edit")
-    copied = service.exchange.import_label_studio(lead, other.id, text, tmp_path / "ls" / "images")
-    assert (copied.items, copied.images, copied.answers, copied.skipped) == (2, 2, 10, ())
-    assert resolved(service, lead, other) == resolved(service, lead, project)
-    assert strip(service, lead, other) == strip(service, lead, project)
-    again = service.exchange.import_label_studio(lead, other.id, text)
-    assert (again.items, again.answers) == (0, 0)
-
-
-def len_of(task: Task) -> int:
-    intents = task.state["intents"]
-    assert isinstance(intents, list)
-    return len(intents)
-
-
-def strip(service: Service, lead: Actor, project: Project) -> list[Any]:
-    """A raw export without what is minted anew in every project."""
-    lines = lines_of(service.exchange.export(lead, project.id, "raw").data)
-    kept = [line for line in lines if line["kind"] in ("item", "revision")]
-    for line in kept:
-        for image in line.get("images", []):
-            image.pop("media")
-            image.pop("name")
-    return sorted(kept, key=lambda line: json.dumps(line, sort_keys=True))
-
-
-def test_foreign_label_studio_tasks(sqlite_service: Service, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_two_imports_at_once_bring_each_item_once(service: Service, tmp_path: Path) -> None:
     lead = make_lead(service)
-    project = service.projects.create(lead, "foreign", "label-by-vote")
-    draw_image(tmp_path / "images" / "ab-1.png", 1)
+    project = service.projects.create(lead, "twice", "label-by-vote").id
+    queue = make_queue(tmp_path / "q", "label-by-vote", plain_items(4))
+    barrier = threading.Barrier(2)
+    brought: list[int] = []
 
-    def choose(name: str, value: str) -> dict[str, Any]:
-        return {"from_name": name, "to_name": "x", "type": "choices", "value": {"choices": [value]}}
+    def bring() -> None:
+        barrier.wait()
+        brought.append(service.exchange.import_queue(lead, project, queue).items)
 
-    tasks = [
-        {
-            "id": 7,
-            "data": {"image": "/data/upload/3/ab-1.png", "caption": "ha", "score": 3},
-            "annotations": [
-                {"completed_by": 1, "result": [choose("harmful", "no")]},
-                {"completed_by": 2, "result": [choose("harmful", "perhaps")]},
-                {"completed_by": 3, "result": [choose("colour", "red")]},
-                {"completed_by": 4, "was_cancelled": True, "result": []},
-            ],
-        },
-        {"id": 8, "data": {"image": "../../etc/passwd"}},
-    ]
-    done = service.exchange.import_label_studio(
-        lead, project.id, json.dumps(tasks), tmp_path / "images"
-    )
-    assert (done.items, done.images, done.answers) == (2, 1, 1)
-    assert len(done.skipped) == 3
-    view = service.lead.items(lead, project.id)[0]
-    assert view.shown == (Shown(label="caption", value="ha"),)
-    assert view.hidden == {"score": 3}
-    with pytest.raises(DataError, match="not valid JSON"):
-        service.exchange.import_label_studio(lead, project.id, "{")
-    with pytest.raises(DataError, match=r"0\.data"):
-        service.exchange.import_label_studio(lead, project.id, '[{"id": 1}]')
+    threads = [threading.Thread(target=bring) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(brought) == 4
+    assert service.lead.progress(lead, project).items == 4
+    assert len(list((tmp_path / "media" / str(project)).iterdir())) == 4
 
 
 def test_texts_that_look_like_formulas_are_defused_in_csv(

@@ -103,6 +103,25 @@ def test_a_skipped_training_item_does_not_block(service: Service, tmp_path: Path
     assert saved.feedback.state == "passed"
 
 
+def test_a_round_that_is_opened_again_leaves_out_what_was_skipped(
+    service: Service, tmp_path: Path
+) -> None:
+    lead, project = training_project(service, tmp_path / "q", gold=2)
+    (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
+    first = service.work.next(ann, project)
+    assert first is not None
+    service.work.skip(ann, first.assignment)
+    with pytest.raises(TrainingFailed):
+        work_through(service, ann, project, lambda _: YES)
+    service.lead.set_training(lead, project, ann.id, "running")
+    again = service.work.next(ann, project)
+    assert again is not None
+    assert again.assignment != first.assignment
+    saved = service.work.submit(ann, again.assignment, NO, again.version)
+    assert saved.feedback is not None
+    assert saved.feedback.state == "passed"
+
+
 def test_a_lead_lets_somebody_pass(service: Service, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ Call = Callable[[Stage, Actor], object]
 # Who may make each call. Whether it then succeeds is not the question here.
 CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "accounts.create": (frozenset(), lambda s, a: s.service.accounts.create(a, "new", PASSWORD)),
-    "accounts.deactivate": (frozenset(), lambda s, a: s.service.accounts.deactivate(a, s.user)),
+    "accounts.deactivate": (frozenset(), lambda s, a: s.service.accounts.deactivate(a, "reviewer")),
     "accounts.reset_password": (
         frozenset(),
         lambda s, a: s.service.accounts.reset_password(a, "reviewer", PASSWORD),
@@ -111,6 +112,10 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         LEAD,
         lambda s, a: s.service.lead.set_training(a, s.project, s.user, "passed"),
     ),
+    "exchange.make_project": (
+        frozenset(),
+        lambda s, a: s.service.exchange.make_project(a, s.queue),
+    ),
     "exchange.open_queue": (frozenset(), lambda s, a: s.service.exchange.open_queue(a, s.queue)),
     "exchange.import_queue": (
         LEAD,
@@ -129,6 +134,10 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         lambda s, a: s.service.exchange.upload(
             a, s.project, "x.png", (s.queue / "images" / "0.png").read_bytes()
         ),
+    ),
+    "exchange.import_tasks": (
+        LEAD,
+        lambda s, a: s.service.exchange.import_tasks(a, s.project, io.BytesIO(b"[]")),
     ),
     "exchange.import_label_studio": (
         LEAD,

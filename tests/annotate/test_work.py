@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memantics.annotate.base import DAY, iso
 from memantics.annotate.errors import (
     AnswerError,
     Conflict,
@@ -14,6 +15,7 @@ from memantics.annotate.errors import (
     LimitReached,
     Locked,
 )
+from memantics.annotate.records import Preferences
 from memantics.annotate.service import Service
 from memantics.annotate.workflow import Settings
 from memantics.core.queue import QueueItem
@@ -156,11 +158,33 @@ def test_limits_are_enforced_a_day_and_a_week(
     with pytest.raises(LimitReached) as caught:
         work_through(service, ann, project.id, lambda _: good)
     assert (caught.value.span, service.work.standing(ann, project.id).done) == ("week", 5)
+    # The week is over for the first three items, not simply tomorrow.
+    assert caught.value.until == iso((clock.now // DAY + 6) * DAY)
     clock.forward(7 * 86_400)
     service.projects.set_limits(lead, project.id, ann.id, 1, None)
     with pytest.raises(LimitReached):
         work_through(service, ann, project.id, lambda _: good)
     assert service.work.standing(ann, project.id).done == 6
+
+
+def test_a_limit_of_ones_own_holds_over_all_projects(service: Service, tmp_path: Path) -> None:
+    lead, first = open_project(service, tmp_path / "q", "validate", plain_items(4))
+    second = service.projects.create(lead, "another", "validate")
+    service.exchange.import_queue(lead, second.id, tmp_path / "q")
+    (ann,) = add_people(service, lead, first.id, ["ann"], ["annotator"])
+    service.projects.add_member(lead, second.id, "ann", ["annotator"])
+    service.projects.consent(ann, second.id)
+    service.accounts.set_preferences(ann, Preferences(daily_limit=3))
+    good = {"question": "yes", "answer": "yes"}
+    for _ in range(2):
+        task = service.work.next(ann, first.id)
+        assert task is not None
+        service.work.submit(ann, task.assignment, good, 0)
+    with pytest.raises(LimitReached) as caught:
+        work_through(service, ann, second.id, lambda _: good)
+    assert caught.value.limit == 3
+    standing = service.work.standing(ann, second.id)
+    assert (standing.done, standing.today, standing.daily_limit) == (1, 3, 3)
 
 
 def test_a_refused_item_is_not_held(service: Service, clock: Clock, tmp_path: Path) -> None:

@@ -205,3 +205,9 @@ def test_a_side_that_is_none_is_refused() -> None:
     kept = turn_pairs(form, {"preference": "a"}, swapped=False, outward=False)
     with pytest.raises(AnswerError):
         check(form, ("preference",), kept, labels=frozenset({"pair"}))
+
+
+def test_a_text_that_nobody_sees_is_no_answer() -> None:
+    form = read_workflow("verify-stages")
+    with pytest.raises(AnswerError, match="note: an answer is needed"):
+        check(form, ("edit_check", "note"), {"edit_check": "revise", "note": "\u202e \u200b"})

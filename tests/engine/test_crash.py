@@ -13,6 +13,7 @@ from pathlib import Path
 from memantics.core.rundir import last_answers, read_answers, read_items
 from tests.faults import FaultServer, serve
 from tests.places import ROOT
+from tests.processes import finish, settle, until
 
 ITEMS = 200
 IN_FLIGHT = 8
@@ -32,26 +33,6 @@ async def start(folder: Path, url: str, **environment: str) -> Process:
         stdout=PIPE,
         stderr=PIPE,
     )
-
-
-async def finish(process: Process) -> tuple[int, str, str]:
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
-
-
-async def until(server: FaultServer, calls: int) -> None:
-    async with asyncio.timeout(60):
-        while server.total < calls:
-            await asyncio.sleep(0.001)
-
-
-async def settle(server: FaultServer) -> None:
-    """Let the server read what a dead client had still sent."""
-    before = -1
-    while before != server.total or server.in_flight:
-        before = server.total
-        await asyncio.sleep(0.2)
 
 
 def check_complete(folder: Path) -> None:
@@ -130,7 +111,6 @@ def test_a_second_process_on_one_folder_is_told(tmp_path: Path) -> None:
             code, _, err = await finish(await start(tmp_path, server.url))
             assert code == 2
             assert "is being written by another process; wait for it" in err
-            assert "Traceback" not in err
             server.gate.set()
             assert (await finish(first))[0] == 0
             assert server.total == ITEMS
@@ -146,7 +126,6 @@ def test_a_full_disk_is_told_and_nothing_is_damaged(tmp_path: Path) -> None:
             code, _, err = await finish(await start(tmp_path, server.url, TOY_MAX_BYTES="40001"))
             assert code == 2, err
             assert "cannot be written" in err
-            assert "Traceback" not in err
             assert len(err.splitlines()) == 1
             assert 0 < len(last_answers(tmp_path / "run")) < ITEMS
             code, _, err = await finish(await start(tmp_path, server.url))

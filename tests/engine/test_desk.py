@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import orjson
 import pytest
 
+from memantics.core import journal
 from memantics.core.errors import DataError, StoreError, Transient, Unavailable
 from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.core.step import Step, Taken
@@ -186,3 +189,28 @@ def test_kill_9_loses_only_calls_in_flight(tmp_path: Path) -> None:
     assert all(one.value == 4 for one in taken)
     keys = [orjson.loads(line)["key"] for line in journal.read_bytes().splitlines()]
     assert len(keys) == len(set(keys)) == 200
+
+
+def test_after_a_cut_line_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fills up cuts a line; one behind it would hide the cut from the next start."""
+    real, cut = journal.write_whole, iter([True])
+
+    def fill_up(file: IO[bytes], line: bytes) -> None:
+        if next(cut, False):
+            file.write(line[:20])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file, line)
+
+    monkeypatch.setattr(journal, "write_whole", fill_up)
+    names = ["cat", "dog", "cow"]
+
+    async def work() -> list[object]:
+        with Desk(FakeModel(lambda _: "4"), tmp_path, settings=QUICK) as desk:
+            steps = [desk.take(ask_about(name)) for name in names]
+            return list(await asyncio.gather(*steps, return_exceptions=True))
+
+    assert [type(outcome) for outcome in asyncio.run(work())] == [StoreError] * 3
+    again, model = take(tmp_path, lambda _: "4", names)
+    assert ([taken.value for taken in again], model.asked) == ([4, 4, 4], 3)

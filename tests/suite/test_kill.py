@@ -14,6 +14,7 @@ from memantics.core.rundir import last_answers, read_answers, read_facts, read_i
 from tests.commands import Shell
 from tests.faults import FaultServer, serve
 from tests.places import ROOT
+from tests.processes import finish, settle, until
 from tests.suite.toys import environment, write_toy
 
 ITEMS = 60
@@ -41,27 +42,6 @@ async def start(shell: Shell, url: str) -> Process:
         stdout=PIPE,
         stderr=PIPE,
     )
-
-
-async def finish(process: Process) -> tuple[int, str, str]:
-    out, err = await asyncio.wait_for(process.communicate(), 120)
-    assert b"Traceback" not in err, err.decode()
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
-
-
-async def until(server: FaultServer, calls: int) -> None:
-    async with asyncio.timeout(120):
-        while server.total < calls:
-            await asyncio.sleep(0.001)
-
-
-async def settle(server: FaultServer) -> None:
-    """Let the server read what a dead client had still sent."""
-    before = -1
-    while before != server.total or server.in_flight:
-        before = server.total
-        await asyncio.sleep(0.2)
 
 
 def write_toys(shell: Shell) -> None:

@@ -19,63 +19,33 @@ citation = "none"
 [sample]
 licence = "CC0-1.0"
 images = "sample"
-
+"""
+TASK_CARD = """
 [[task]]
-name = "choice"
-title = "Choice"
-main = "accuracy"
-baselines = ["baseline/constant"]
-needs_images = false
-splits = ["all"]
-
-[[task.option]]
-name = "style"
-help = "how it is asked"
-default = "plain"
-choices = ["plain", "loud"]
-
-[[task.option]]
-name = "count"
-help = "what is counted; no request depends on it"
-default = "all"
-choices = ["all", "some"]
-
-[[task]]
-name = "note"
-title = "Note"
-main = "accuracy"
-baselines = ["baseline/constant"]
-needs_images = false
-splits = ["all"]
-
-[[task.option]]
-name = "length"
-help = "how long"
-default = "short"
-choices = ["short", "long"]
-
-[[task]]
-name = "use"
-title = "Use of notes"
-main = "accuracy"
-baselines = ["baseline/constant"]
-needs_images = false
-splits = ["all"]
-
-[[task.option]]
-name = "notes"
-help = "whose notes: none, or those of the task note"
-default = "auto"
-choices = ["auto", "none"]
-
-[[task]]
-name = "rare"
-title = "Rare"
+name = "{name}"
+title = "{name}"
 main = "accuracy"
 baselines = ["baseline/constant"]
 needs_images = false
 splits = ["all"]
 """
+OPTION_CARD = """
+[[task.option]]
+name = "{name}"
+help = "{help}"
+default = "{default}"
+choices = ["{default}", "{other}"]
+"""
+# Tasks with their options: name, help, default, the other choice.
+TASKS = {
+    "choice": (
+        ("style", "how it is asked", "plain", "loud"),
+        ("count", "what is counted; no request depends on it", "all", "some"),
+    ),
+    "note": (("length", "how long", "short", "long"),),
+    "use": (("notes", "whose notes: none, or those of the task note", "auto", "none"),),
+    "rare": (),
+}
 
 LOAD = """
 def open_release(source):
@@ -152,12 +122,23 @@ def make(name, options, split, source, invalid):
 """
 
 
+def _write_card(name: str) -> str:
+    parts = [CARD.format(name=name)]
+    for task, options in TASKS.items():
+        parts.append(TASK_CARD.format(name=task))
+        parts += [
+            OPTION_CARD.format(name=own, help=help_, default=default, other=other)
+            for own, help_, default, other in options
+        ]
+    return "".join(parts)
+
+
 def write_toy(root: Path, name: str, first: int, items: int) -> Path:
     """A benchmark whose items are called ``item-N``, each of its tasks with its own numbers."""
     folder = root / name
     (folder / "sample" / "images").mkdir(parents=True)
     (folder / "sample" / "facts.json").write_text(json.dumps({"first": first, "items": items}))
-    for file, text in (("card.toml", CARD.format(name=name)), ("load.py", LOAD)):
+    for file, text in (("card.toml", _write_card(name)), ("load.py", LOAD)):
         (folder / file).write_text(text, encoding="utf-8")
     (folder / "survey.py").write_text(SURVEY, encoding="utf-8")
     (folder / "task.py").write_text(textwrap.dedent(TASK), encoding="utf-8")

@@ -7,6 +7,7 @@ import re
 import secrets
 import threading
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.base import DAY, Ground, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
 from memantics.annotate.membership import join_project
 from memantics.annotate.records import Actor, Invitation, Preferences, Session
 from memantics.annotate.statement import Statement
@@ -25,7 +26,7 @@ from memantics.annotate.workflow import ROLES
 
 SESSION_DAYS = 14
 LINK_SECONDS = 3600
-_NAME = re.compile(r"^[\w.@+-]{1,80}$")
+_NAME = re.compile(r"[\w.@+-]{1,80}")
 _FEWEST, _MOST = 10, 200
 _users, _sessions, _invitations = schema.users, schema.sessions, schema.invitations
 _WHO = Statement(
@@ -42,8 +43,15 @@ class Accounts:
         self._hasher = hasher or PasswordHasher()
         # Each hash takes tens of megabytes on purpose: a crowd at the door must wait in line.
         self._door = threading.BoundedSemaphore(4)
-        # Verified against when there is no such account, so that both cases take as long.
-        self._nobody = self._hasher.hash(secrets.token_hex(16))
+
+    @cached_property
+    def nobody(self) -> str:
+        """A hash that no password fits.
+
+        It is verified against when there is no such account, so that both cases take as long.
+        Made when it is first needed: commands that log nobody in do not wait for it.
+        """
+        return self._hasher.hash(secrets.token_hex(16))
 
     def count(self) -> int:
         """How many people have an account."""
@@ -64,7 +72,7 @@ class Accounts:
         """Another account; only administrators make them (others are invited)."""
         hashed = self._hash(password)
         with self._ground.db.write() as connection:
-            self._require_admin(connection, actor)
+            require_admin(connection, actor)
             made = self._insert(connection, name, hashed, admin=admin)
             self._ground.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
         return made
@@ -79,12 +87,13 @@ class Accounts:
             row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
         return Actor(row.id, row.name, admin=True) if row else None
 
-    def deactivate(self, actor: Actor, user: int) -> None:
+    def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, what it answered stays."""
         with self._ground.db.write() as connection:
-            self._require_admin(connection, actor)
+            require_admin(connection, actor)
+            user = _find_user(connection, name)
             if user == actor.id:
-                raise Forbidden("an administrator cannot close their own account")
+                raise Forbidden("nobody closes their own account", "log out instead")
             connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
             self._ground.log(connection, actor, "account.close", f"user:{user}")
@@ -95,7 +104,7 @@ class Accounts:
         with self._ground.db.read() as connection:
             row = connection.execute(query).one_or_none()
         stored = row.password_hash if row and row.active and row.password_hash else None
-        if not self._verify(stored or self._nobody, password) or stored is None or row is None:
+        if not self._verify(stored or self.nobody, password) or stored is None or row is None:
             raise LoginFailed
         rehash = self._hasher.check_needs_rehash(stored)
         fresh = self._hasher.hash(password) if rehash else None
@@ -114,13 +123,6 @@ class Accounts:
         with self._ground.db.read() as connection:
             row = self._find(connection, token, "session")
         return Actor(row.id, row.name, bool(row.admin))
-
-    def rotate(self, token: str) -> Session:
-        """A new token for a session; the old one dies."""
-        with self._ground.db.write() as connection:
-            row = self._find(connection, token, "session")
-            _drop(connection, token)
-            return self._open(connection, Actor(row.id, row.name, bool(row.admin)))
 
     def log_out(self, token: str) -> None:
         """End a session."""
@@ -143,16 +145,16 @@ class Accounts:
             return self._open(connection, actor)
 
     def reset_password(self, actor: Actor, name: str, new: str) -> None:
-        """Give somebody a new password (administrators only); all of their sessions end."""
+        """Give somebody a new password (administrators only); all of their sessions end.
+
+        An account that was closed is open again.
+        """
         hashed = self._hash(new)
         with self._ground.db.write() as connection:
-            self._require_admin(connection, actor)
-            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
-            user = connection.execute(query).scalar_one_or_none()
-            if user is None:
-                raise AnswerError({"name": f"there is no account {name!r}"})
+            require_admin(connection, actor)
+            user = _find_user(connection, name)
             change = sa.update(_users).where(_users.c.id == user)
-            connection.execute(change.values(password_hash=hashed))
+            connection.execute(change.values(password_hash=hashed, active=True))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
             self._ground.log(connection, actor, "account.reset", f"user:{user}")
 
@@ -325,12 +327,15 @@ class Accounts:
         return Session(token, actor, now + seconds)
 
     def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
-        if not _NAME.match(name):
+        if not _NAME.fullmatch(name):
             raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
         taken = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
         if connection.execute(taken).first():
             raise AnswerError({"name": "this name is taken"})
-        return insert_user(connection, name, hashed, admin=admin, now=self._ground.clock())
+        try:
+            return insert_user(connection, name, hashed, admin=admin, now=self._ground.clock())
+        except sa.exc.IntegrityError as error:  # somebody else took it just now
+            raise AnswerError({"name": "this name is taken"}) from error
 
     def _hash(self, password: str) -> str:
         if not _FEWEST <= len(password) <= _MOST:
@@ -344,9 +349,6 @@ class Accounts:
                 return len(password) <= _MOST and self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
-
-    def _require_admin(self, connection: Connection, actor: Actor) -> None:
-        require_admin(connection, actor)
 
 
 def require_admin(connection: Connection, actor: Actor) -> None:
@@ -372,6 +374,14 @@ def insert_user(
     key = connection.execute(sa.insert(_users), entry).inserted_primary_key
     assert key is not None
     return Actor(int(key[0]), name, admin)
+
+
+def _find_user(connection: Connection, name: str) -> int:
+    query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+    user = connection.execute(query).scalar_one_or_none()
+    if user is None:
+        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
+    return int(user)
 
 
 def hash_token(token: str) -> str:

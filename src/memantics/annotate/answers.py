@@ -10,7 +10,14 @@ from sqlalchemy.engine import Connection
 from memantics.annotate.base import Ground, dump, load, same
 from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
 from memantics.annotate.records import Action, Actor, Saved, SeatState
-from memantics.annotate.seating import rests_on, settle, with_answer
+from memantics.annotate.seating import (
+    Seat,
+    find_later,
+    reset_seats,
+    rests_on,
+    settle,
+    with_answer,
+)
 from memantics.annotate.statement import Statement
 from memantics.annotate.tasks import Place, is_swapped
 from memantics.annotate.training import give_feedback
@@ -34,10 +41,6 @@ _DRAFT = Statement(
 _SKIP = Statement(
     "INSERT INTO skips (project_id, user_id, group_key, at)"
     " VALUES (:project, :user, :group, :at) ON CONFLICT DO NOTHING"
-)
-_FREE = Statement(
-    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
-    " submitted_at = NULL, seconds = NULL WHERE id = :id AND user_id = :user AND state = 'leased'"
 )
 _CLOSE = Statement("UPDATE seats SET state = 'closed', lease_until = NULL WHERE id = :id")
 _EXPOSED = Statement(
@@ -127,15 +130,15 @@ class Answers:
         _SKIP.run(connection, values)
         self._ground.log(connection, actor, "item.skip", f"item:{place.item.id}", project=project)
         if place.seat.state == "leased":
-            self._free(connection, actor, place)
+            self._let_go(connection, place)
 
-    def release(self, connection: Connection, actor: Actor, place: Place) -> None:
+    def release(self, connection: Connection, place: Place) -> None:
         """Let go of a lease."""
         if place.seat.state != "leased":
             raise Locked("this item is not held")
         if place.training_round:
             return  # a training item is theirs alone: it simply waits
-        self._free(connection, actor, place)
+        self._let_go(connection, place)
 
     def keep_draft(self, connection: Connection, actor: Actor, seat: int, values: Values) -> None:
         """Keep what a person typed."""
@@ -148,13 +151,12 @@ class Answers:
         key = {"seat": seat, "user": actor.id, "answer": text, "at": self._ground.clock()}
         _DRAFT.run(connection, key)
 
-    def _free(self, connection: Connection, actor: Actor, place: Place) -> None:
+    def _let_go(self, connection: Connection, place: Place) -> None:
         if place.training_round:
             _CLOSE.run(connection, {"id": place.seat.id})
             return
-        _FREE.run(connection, {"id": place.seat.id, "user": actor.id})
-        free = replace(place.seat, state="waiting", user=None, lease_until=None, answer=None)
-        seats = [free if seat.id == free.id else seat for seat in place.seats]
+        reset_seats(connection, [place.seat])
+        seats = [_freed(seat) if seat.id == place.seat.id else seat for seat in place.seats]
         settle(connection, place.rights.workflow, place.item, seats, place.labels)
 
     def _refuse_settled(self, place: Place) -> None:
@@ -191,6 +193,10 @@ class Answers:
             else:
                 pile.append(row.answer)
         return load(pile[-2]) if len(pile) > 1 else None
+
+
+def _freed(seat: Seat) -> Seat:
+    return replace(seat, state="waiting", user=None, lease_until=None, answer=None)
 
 
 def _outward(place: Place, actor: Actor, values: Values) -> dict[str, JsonValue]:
@@ -247,5 +253,10 @@ def write_revision(
         version=seat.version + 1,
     )
     if not place.training_round:
-        seats = with_answer(place.seats, seat.id, change.answer, change.state)
+        # Who held a later seat and went away saw another state: what they bring is no answer to it.
+        later = find_later(place.rights.workflow, place.seats, seat)
+        stale = [one for one in later if one.state == "leased"]
+        reset_seats(connection, stale)
+        kept = [_freed(one) if one in stale else one for one in place.seats]
+        seats = with_answer(kept, seat.id, change.answer, change.state)
         settle(connection, place.rights.workflow, place.item, seats, place.labels)

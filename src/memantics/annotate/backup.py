@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import orjson
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
+from memantics.annotate.archive import DAMAGE
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.media import ID
 from memantics.annotate.service import Service
@@ -38,7 +39,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: str
+    kind: Literal["memantics annotation backup"]
     schema_version: str
     database: str
     created: float
@@ -49,9 +50,11 @@ class Manifest(BaseModel):
 def backup(service: Service, target: Path) -> Manifest:
     """Write a backup while people work; the file appears whole or not at all."""
     ground = service.ground
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
         with _snapshot(ground.db) as connection, zipfile.ZipFile(partial, "w") as archive:
             counts = {
                 table.name: _write_table(connection, archive, table)
@@ -73,7 +76,9 @@ def backup(service: Service, target: Path) -> Manifest:
             archive.writestr(_MANIFEST, manifest.model_dump_json(indent=2))
         partial.replace(target)
     except OSError as error:
-        raise StoreError(f"backup {target} cannot be written: {error.strerror}") from error
+        raise StoreError(
+            f"backup {target} cannot be written: {error.strerror}", hint="choose another file"
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
     return manifest
@@ -141,6 +146,8 @@ def restore(archive: Path, url: str, media: Path) -> Manifest:
                     _read_image(packed, row, media, archive)
                 if not database.sqlite:
                     _set_sequences(connection)
+    except (sa.exc.DBAPIError, OverflowError) as error:
+        raise DataError(archive.name, "holds rows that do not fit together") from error
     finally:
         database.close()
     return manifest
@@ -151,7 +158,7 @@ def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(archive) as packed:
             yield packed
-    except (OSError, zipfile.BadZipFile) as error:
+    except (*DAMAGE, orjson.JSONDecodeError) as error:
         raise DataError(archive.name, f"cannot be read as a backup: {error}") from error
     except KeyError as error:
         raise DataError(archive.name, f"is not complete: {error.args[0]}") from error
@@ -205,15 +212,21 @@ def _chunks(file: IO[bytes], table: sa.Table, archive: Path) -> Iterator[list[di
 
 def _read_image(packed: zipfile.ZipFile, row: Any, media: Path, archive: Path) -> None:
     """Only names that we could have given out reach the disk, and only the bytes they had."""
-    if not ID.match(row.id) or not 0 <= row.size <= _LARGEST_IMAGE:
+    if not ID.fullmatch(row.id) or not 0 <= row.size <= _LARGEST_IMAGE:
         raise DataError(archive.name, "names an image that was never ours")
     with packed.open(f"media/{int(row.project_id)}/{row.id}") as file:
         data = file.read(row.size + 1)
     if hashlib.sha256(data).hexdigest() != row.sha256:
         raise DataError(archive.name, f"image {row.id} is damaged")
     folder = media / str(int(row.project_id))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / row.id).write_bytes(data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / row.id).write_bytes(data)
+    except OSError as error:
+        raise StoreError(
+            f"image folder {media} cannot be written: {error.strerror}",
+            hint="choose another --media",
+        ) from error
 
 
 def _set_sequences(connection: Connection) -> None:

@@ -134,11 +134,16 @@ class GroupCommit:
             assert transaction is not None
             if batch.error is None:
                 transaction.commit()
+        except Exception as error:  # noqa: BLE001 - whoever waits for this commit raises it
+            batch.error = error
         except BaseException as error:
             batch.error = error
             raise
         finally:
             try:
+                if batch.error is not None:
+                    # Its transaction may still be open: no other writer may get this connection.
+                    batch.connection.invalidate()
                 batch.connection.close()
             finally:
                 batch.done.set()

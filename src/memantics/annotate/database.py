@@ -157,7 +157,10 @@ def _begin_sqlite(connection: Connection) -> None:
 def _explain(url: str, error: sa.exc.DBAPIError) -> StoreError:
     # The URL may hold a password: only its kind is said.
     reason = str(error.orig).splitlines()[0] if error.orig else "unknown reason"
+    file = url.startswith("sqlite")
     return StoreError(
-        f"the {url.split(':', 1)[0]} database cannot be opened: {reason}",
-        hint="check the address and that the server runs",
+        f"the {'SQLite' if file else 'PostgreSQL'} database cannot be opened: {reason}",
+        hint="give the file of an annotation database, or a new one"
+        if file
+        else "check the address and that the server runs",
     )

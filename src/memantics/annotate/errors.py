@@ -5,6 +5,7 @@ AnnotateError
 ├── NotFound       a member asks for something that its project does not have
 ├── LoginFailed    wrong name or password, or a locked account
 ├── TokenInvalid   an invitation or session that is used up, expired or made up
+├── NoSuchForm     an export in a form that it does not come in
 ├── AnswerError    an answer that its form does not allow; names each field
 ├── Conflict       somebody was faster: carries both states
 ├── Locked         the answer can no longer change, because others built on it
@@ -15,7 +16,7 @@ AnnotateError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
@@ -31,8 +32,12 @@ class AnnotateError(InputError):
 class Forbidden(AnnotateError):
     """Not allowed. Says nothing about whether the thing exists."""
 
-    def __init__(self, what: str = "this is not open to you") -> None:
-        super().__init__(what, hint="ask the lead of the project for access")
+    def __init__(
+        self,
+        what: str = "this is not open to you",
+        hint: str = "ask the lead of the project for access",
+    ) -> None:
+        super().__init__(what, hint=hint)
 
 
 class NotFound(AnnotateError):
@@ -64,6 +69,18 @@ class AnswerError(AnnotateError):
         self.problems = dict(problems)
         listed = "; ".join(f"{field}: {problem}" for field, problem in problems.items())
         super().__init__(f"answer cannot be saved: {listed}")
+
+
+class NoSuchForm(AnnotateError):
+    """An export does not come like that.
+
+    >>> str(NoSuchForm("verdicts", "csv", ("jsonl",)))
+    'verdicts do not come as csv; choose jsonl'
+    """
+
+    def __init__(self, what: str, form: str, forms: Iterable[str]) -> None:
+        verb = "do" if what == "verdicts" else "does"
+        super().__init__(f"{what} {verb} not come as {form}", hint=f"choose {', '.join(forms)}")
 
 
 class Conflict(AnnotateError):

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import IO
 
 import orjson
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import schema
+from memantics.annotate.archive import pack_tasks, read_bounded, unpack_tasks
 from memantics.annotate.base import Ground, Rights
-from memantics.annotate.errors import AnswerError, NotFound
-from memantics.annotate.export import Snapshot, file_name, take_snapshot, write_audit, write_export
-from memantics.annotate.intake import add_items, check_item, read_folder, shuffled
-from memantics.annotate.labelstudio import write_config, write_tasks
+from memantics.annotate.errors import NoSuchForm, NotFound
+from memantics.annotate.export import take_snapshot, write_audit, write_export
+from memantics.annotate.intake import (
+    add_items,
+    check_item,
+    known_keys,
+    lock_project,
+    read_folder,
+    shuffled,
+)
+from memantics.annotate.labelstudio import write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.media import Stored, find_image, register_image, store_image
 from memantics.annotate.projects import Projects
 from memantics.annotate.records import Actor, Export, Imported, Media, Project
 from memantics.annotate.table import TYPES
-from memantics.annotate.workflow import Settings, read_workflow
+from memantics.annotate.workflow import Settings, Workflow, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
-from memantics.core.queue import ITEMS, QueueItem, read_queue
+from memantics.core.queue import ITEMS, QueueCard, QueueItem, read_queue
 
 _CHUNK = 50
+_THERE = "is there already"
 
 
 class Exchange:
@@ -39,33 +46,34 @@ class Exchange:
         self._projects = projects
 
     def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
-        """A project for a queue, with the workflow and warning that its card names.
-
-        A workflow of one's own is given as a file; it has to bear the name on the card.
-        """
-        card, _ = read_queue(folder)
-        named = workflow if workflow is not None else card.workflow
-        rules = read_workflow(named)
-        settings = Settings(**(rules.settings.model_dump() | {"warning": card.warning[:2000]}))
-        project = self._projects.create(
-            actor, card.title, named, settings=settings, language=card.language
-        )
+        """A project for a queue, with its items in it."""
+        project = self.make_project(actor, folder, workflow)
         self.import_queue(actor, project.id, folder)
         return project
+
+    def make_project(
+        self, actor: Actor, folder: Path, workflow: str | Path | None = None
+    ) -> Project:
+        """An empty project with the workflow and warning that the card of a queue names.
+
+        A workflow of one's own is given as a file; it has to bear the name on the card. The
+        items are checked first: a bad queue leaves no project behind.
+        """
+        card, items = read_queue(folder)
+        named = workflow if workflow is not None else card.workflow
+        rules = read_workflow(named)
+        _check_queue(card, items, rules)
+        settings = Settings(**(rules.settings.model_dump() | {"warning": card.warning[:2000]}))
+        return self._projects.create(
+            actor, card.title, named, settings=settings, language=card.language
+        )
 
     def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
         """The items of a queue; those that are there already are passed over and named."""
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
         card, items = read_queue(folder)
-        if card.workflow != rights.workflow.name:
-            raise NotFound(
-                f"the queue asks for workflow {card.workflow}, the project has"
-                f" {rights.workflow.name}",
-                hint="open it as a project of its own",
-            )
-        for row, item in enumerate(items, 1):
-            check_item(rights, item, ITEMS, row)
+        _check_queue(card, items, rights.workflow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
         return self._import(actor, rights, pairs)
 
@@ -83,7 +91,7 @@ class Exchange:
             rights = self._ground.require(connection, actor, project, "lead")
         pairs = [(item, list(paths)) for item, paths in items]
         for row, (item, _) in enumerate(pairs, 1):
-            check_item(rights, item, "items", row)
+            check_item(rights.workflow, item, "items", row)
         return self._import(actor, rights, pairs)
 
     def upload(self, actor: Actor, project: int, name: str, data: bytes) -> Imported:
@@ -92,10 +100,11 @@ class Exchange:
             rights = self._ground.require(connection, actor, project, "lead")
         stored = store_image(self._ground.media, project, name, data)
         with self._ground.db.write() as connection:
+            known = lock_project(connection, project)
             key = register_image(connection, project, stored)
             item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
-            if _known_keys(connection, project) & {item.id}:
-                return Imported(0, 0, skipped=(f"{Path(name).name}: is there already",))
+            if item.id in known:
+                return Imported(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
             now = self._ground.clock()
             add_items(connection, rights, [(item, [key])], owner=actor.id, now=now)
             self._log(connection, actor, rights, "item.upload", Imported(1, 1))
@@ -107,9 +116,9 @@ class Exchange:
         """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
         with self._ground.db.read() as connection:
             rights = self._ground.require(connection, actor, project, "lead")
-        incoming = read_tasks(text, images)
+        incoming = read_tasks(text, images, rights.workflow)
         for row, one in enumerate(incoming, 1):
-            check_item(rights, one.item, "tasks", row)
+            check_item(rights.workflow, one.item, "tasks", row)
         pairs = [(one.item, one.images) for one in incoming]
         done = self._import(actor, rights, pairs)
         left = {line.split(":", 1)[0] for line in done.skipped}
@@ -120,7 +129,7 @@ class Exchange:
                 writer = Returning(connection, rights, self._ground.clock())
                 before = answers
                 for one in incoming[start : start + _CHUNK]:
-                    skipped += [f"{one.item.id}: image {name} is missing" for name in one.missing]
+                    skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
                     if one.item.id not in left and one.annotations:
                         count, problems = writer.write(one.item.id, one.annotations)
                         answers += count
@@ -128,6 +137,20 @@ class Exchange:
                 part = Imported(0, 0, answers - before)
                 self._log(connection, actor, rights, "answer.import", part)
         return Imported(done.items, done.images, answers, tuple(skipped))
+
+    def import_tasks(
+        self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
+    ) -> Imported:
+        """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
+        with self._ground.db.read() as connection:
+            self._ground.require(connection, actor, project, "lead")
+        packed = file.read(4) == b"PK\x03\x04"
+        file.seek(0)
+        if not packed:
+            return self.import_label_studio(actor, project, read_bounded(file), images)
+        with tempfile.TemporaryDirectory(prefix="memantics-import-") as folder:
+            tasks = unpack_tasks(file, Path(folder))
+            return self.import_label_studio(actor, project, tasks, Path(folder))
 
     def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
         """A file for the lead: raw, resolved, verdicts, labelstudio or audit.
@@ -146,18 +169,9 @@ class Exchange:
         if form == "json":
             return Export(name, TYPES[form], tasks)
         if form == "zip":
-            return Export(name, TYPES[form], self._pack(snapshot, tasks))
-        raise AnswerError({"form": "labelstudio comes as json or zip"})
-
-    def _pack(self, snapshot: Snapshot, tasks: bytes) -> bytes:
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("tasks.json", tasks)
-            archive.writestr("interface.xml", write_config(snapshot.workflow))
-            folder = self._ground.media / str(snapshot.rights.project)
-            for key, image in snapshot.images.items():
-                archive.write(folder / key, f"images/{file_name(image)}")
-        return packed.getvalue()
+            media = self._ground.media / str(project)
+            return Export(name, TYPES[form], pack_tasks(snapshot, tasks, media))
+        raise NoSuchForm(what, form, ("json", "zip"))
 
     def media(self, actor: Actor, key: str) -> Media:
         """An image, for members of its project."""
@@ -176,34 +190,47 @@ class Exchange:
             # Numbers are seen by annotators: they must not tell one model's outputs from another's.
             pairs = sorted(pairs, key=lambda pair: shuffled(rights.project, pair[0].id))
         with self._ground.db.read() as connection:
-            known = _known_keys(connection, rights.project)
+            known = known_keys(connection, rights.project)
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
             for item, paths in pairs[start : start + _CHUNK]:
                 if item.id in known:
-                    skipped.append(f"{item.id}: is there already")
+                    skipped.append(f"{item.id}: {_THERE}")
                     continue
+                known.add(item.id)
+                stored: list[Stored] = []
                 try:
-                    ready.append((item, [self._store(rights, path) for path in paths]))
+                    for path in paths:
+                        stored.append(self._store(rights, path))  # noqa: PERF401 - kept on failure
                 except ImageError as error:
+                    _discard(stored)
                     skipped.append(f"{item.id}: {error}")
-            images += sum(len(stored) for _, stored in ready)
-            items += self._write(actor, rights, ready)
+                else:
+                    ready.append((item, stored))
+            done = self._write(actor, rights, ready)
+            items, images = items + done.items, images + done.images
+            skipped += done.skipped
         return Imported(items, images, skipped=tuple(skipped))
 
     def _write(
         self, actor: Actor, rights: Rights, ready: Sequence[tuple[QueueItem, list[Stored]]]
-    ) -> int:
+    ) -> Imported:
+        skipped: list[str] = []
+        entered: list[tuple[QueueItem, list[str]]] = []
         with self._ground.db.write() as connection:
-            entered = [
-                (item, [register_image(connection, rights.project, one) for one in stored])
-                for item, stored in ready
-            ]
+            known = lock_project(connection, rights.project)
+            for item, stored in ready:
+                if item.id in known:  # another import was faster
+                    _discard(stored)
+                    skipped.append(f"{item.id}: {_THERE}")
+                    continue
+                keys = [register_image(connection, rights.project, one) for one in stored]
+                entered.append((item, keys))
             now = self._ground.clock()
             count = add_items(connection, rights, entered, owner=None, now=now)
-            done = Imported(count, sum(len(keys) for _, keys in entered))
+            done = Imported(count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped))
             self._log(connection, actor, rights, "item.import", done)
-        return count
+        return done
 
     def _store(self, rights: Rights, path: Path) -> Stored:
         return store_image(self._ground.media, rights.project, path.name, read_bytes(path))
@@ -224,6 +251,17 @@ class Exchange:
         )
 
 
-def _known_keys(connection: Connection, project: int) -> set[str]:
-    query = sa.select(schema.items.c.item_key).where(schema.items.c.project_id == project)
-    return {str(key) for (key,) in connection.execute(query)}
+def _check_queue(card: QueueCard, items: Sequence[QueueItem], workflow: Workflow) -> None:
+    if card.workflow != workflow.name:
+        raise NotFound(
+            f"the queue asks for workflow {card.workflow}, the project has {workflow.name}",
+            hint="open it as a project of its own",
+        )
+    for row, item in enumerate(items, 1):
+        check_item(workflow, item, ITEMS, row)
+
+
+def _discard(stored: Iterable[Stored]) -> None:
+    """Images of an item that does not come in stay out too."""
+    for one in stored:
+        one.path.unlink(missing_ok=True)

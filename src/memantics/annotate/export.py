@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.base import Rights, iso, load, load_list, load_optional
-from memantics.annotate.errors import AnswerError
+from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.gathering import Gathered, Person, gather, read_people
 from memantics.annotate.records import Export, Resolved
 from memantics.annotate.resolution import resolve
@@ -81,7 +81,7 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
             lines = [orjson.dumps(v.model_dump()) + b"\n" for v in make_verdicts(snapshot)]
             data = b"".join(lines)
         case _:
-            raise AnswerError({"form": f"{what} does not come as {form}"})
+            raise NoSuchForm(what, form, ("jsonl",))
     return Export(name, TYPES[form], data)
 
 

@@ -14,6 +14,7 @@ from memantics.annotate.base import Rights, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.seating import first_states
 from memantics.annotate.values import check, clean_text
+from memantics.annotate.workflow import Workflow
 from memantics.core.errors import DataError
 from memantics.core.memes import read_memes
 from memantics.core.queue import QueueItem, Shown
@@ -30,24 +31,24 @@ def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
         yield QueueItem(id=meme.id, group=meme.id, images=[], shown=shown), meme.image
 
 
-def check_item(rights: Rights, item: QueueItem, where: str, row: int) -> None:
+def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> None:
     """Known answers must fit the form: a wrong key would judge people wrongly for weeks."""
     labels = labels_of(item.shown)
     for text in (item.id, item.group):
         if clean_text(text, lines=False) != text:
             raise DataError(where, f"id {text!r} has blanks or control characters", row=row)
-    known = {field.id for field in rights.workflow.fields}
+    known = {field.id for field in workflow.fields}
     if unknown := sorted(set(item.values) - known):
         raise DataError(
             where,
             f"item {item.id!r} has values for unknown fields: {', '.join(unknown)}",
             row=row,
-            hint=f"workflow {rights.workflow.name} has {', '.join(sorted(known))}",
+            hint=f"workflow {workflow.name} has {', '.join(sorted(known))}",
         )
     if item.gold is not None:
-        fields = rights.workflow.stages[0].fields
+        fields = workflow.stages[0].fields
         try:
-            check(rights.workflow, fields, item.gold, labels=labels, state=item.values)
+            check(workflow, fields, item.gold, labels=labels, state=item.values)
         except AnswerError as error:
             raise DataError(where, f"gold of item {item.id!r}: {error}", row=row) from error
 
@@ -55,6 +56,19 @@ def check_item(rights: Rights, item: QueueItem, where: str, row: int) -> None:
 def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
     """The labels by which conditions ask what an item shows."""
     return frozenset(entry.label.casefold() for entry in shown)
+
+
+def lock_project(connection: Connection, project: int) -> set[str]:
+    """Let one import at a time number its items; returns the keys that are taken by now."""
+    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
+    connection.execute(lock.with_for_update())
+    return known_keys(connection, project)
+
+
+def known_keys(connection: Connection, project: int) -> set[str]:
+    """The keys of a project's items."""
+    query = sa.select(_items.c.item_key).where(_items.c.project_id == project)
+    return {str(key) for (key,) in connection.execute(query)}
 
 
 def add_items(
@@ -67,10 +81,8 @@ def add_items(
 ) -> int:
     """Write items with their seats; each comes with the ids of its images.
 
-    The project's row is locked: two imports at once number their items one after the other.
+    The caller holds :func:`lock_project`.
     """
-    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == rights.project)
-    connection.execute(lock.with_for_update())
     count, gold = _present(connection, rights.project)
     states = first_states(rights.workflow)
     for start in range(0, len(items), _CHUNK):

@@ -9,10 +9,11 @@ results, because those are what somebody may have changed there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 from xml.sax.saxutils import quoteattr
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import Field as Limit
 
 from memantics.annotate.base import iso, load_optional
 from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
@@ -21,6 +22,7 @@ from memantics.annotate.workflow import Field, Workflow
 from memantics.core.queue import Shown
 
 _SIDES = {"a": "left", "b": "right", "tie": "tie"}
+_LATEST = 253_402_300_799  # the end of the year 9999: later than any calendar here goes
 _BACK = {side: letter for letter, side in _SIDES.items()}
 
 
@@ -29,11 +31,11 @@ class Past(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    version: int
+    version: Annotated[int, Limit(ge=1, le=2**31 - 1)]
     action: str
     values: dict[str, JsonValue] | None = None
-    at: float
-    seconds: float | None = None
+    at: Annotated[float, Limit(ge=0, le=_LATEST)]
+    seconds: Annotated[float, Limit(ge=0, le=_LATEST)] | None = None
     person: str = ""
 
 
@@ -46,6 +48,12 @@ class Ridden(BaseModel):
     seat: int = 0
     person: str = ""
     revisions: list[Past] = []
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len({past.version for past in self.revisions}) != len(self.revisions):
+            raise ValueError("two revisions have one version")
+        return self
 
 
 class ImageName(BaseModel):
@@ -80,7 +88,7 @@ class Annotation(BaseModel):
     completed_by: int | str | dict[str, JsonValue] | None = None
     result: list[dict[str, JsonValue]] = []
     was_cancelled: bool = False
-    lead_time: float | None = None
+    lead_time: Annotated[float, Limit(ge=0, le=_LATEST)] | None = None
     memantics: Ridden | None = None
 
 

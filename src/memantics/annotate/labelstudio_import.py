@@ -23,6 +23,7 @@ from memantics.annotate.resolution import state_before
 from memantics.annotate.seating import Seat, make_case, read_seats, settle
 from memantics.annotate.tasks import read_shown
 from memantics.annotate.values import check, clean_text
+from memantics.annotate.workflow import Workflow
 from memantics.core.data import conform, inside
 from memantics.core.errors import DataError
 from memantics.core.queue import QueueItem, Shown
@@ -34,7 +35,7 @@ _items, _seats, _members = schema.items, schema.seats, schema.memberships
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A task as an item of ours, with the answers it brings."""
+    """A task as an item of ours, with the answers it brings, and what it names in vain."""
 
     item: QueueItem
     images: tuple[Path, ...]
@@ -42,7 +43,7 @@ class Incoming:
     missing: tuple[str, ...]
 
 
-def read_tasks(text: str | bytes, images: Path | None) -> list[Incoming]:
+def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> list[Incoming]:
     """Tasks from a Label Studio export; an error names the task."""
     try:
         raw = orjson.loads(text)
@@ -53,30 +54,38 @@ def read_tasks(text: str | bytes, images: Path | None) -> list[Incoming]:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise DataError(_FILE, f"{place}: {first['msg']}", hint="export as JSON") from error
-    return [_read_task(task, row, images) for row, task in enumerate(tasks, 1)]
+    found = [_read_task(task, row, images, workflow) for row, task in enumerate(tasks, 1)]
+    seen: set[str] = set()
+    for row, one in enumerate(found, 1):
+        if one.item.id in seen:
+            raise DataError(_FILE, f"id {one.item.id!r} comes twice", row=row)
+        seen.add(one.item.id)
+    return found
 
 
-def _read_task(task: LabelStudioTask, row: int, folder: Path | None) -> Incoming:
+def _read_task(
+    task: LabelStudioTask, row: int, folder: Path | None, workflow: Workflow
+) -> Incoming:
+    missing: list[str] = []
     if "memantics" in task.data:
         origin = conform(Origin, task.data["memantics"], _FILE, row)
         names = [image.file or image.name for image in origin.images]
-        item = QueueItem(
-            id=origin.id,
-            group=origin.group,
-            shown=origin.shown,
-            values=origin.values,
-            gold=origin.gold,
-            hidden=origin.hidden,
-        )
     else:
-        item, names = _read_foreign(task, row)
-    paths, missing = _find_images(folder, names)
+        origin, names, missing = _read_foreign(task, row, workflow)
+    item = conform(QueueItem, origin.model_dump(exclude={"images"}), _FILE, row)
+    paths, lost = _find_images(folder, names)
+    missing += [f"image {name} is missing" for name in lost]
     kept = tuple(entry for entry in task.annotations if not entry.was_cancelled)
-    return Incoming(item, paths, kept, missing)
+    return Incoming(item, paths, kept, tuple(missing))
 
 
-def _read_foreign(task: LabelStudioTask, row: int) -> tuple[QueueItem, list[str]]:
-    """A task that somebody else made: texts are shown, everything else is kept out of sight."""
+def _read_foreign(
+    task: LabelStudioTask, row: int, workflow: Workflow
+) -> tuple[Origin, list[str], list[str]]:
+    """A task that somebody else made: texts are shown, everything else is kept out of sight.
+
+    Its first prediction is what a model labelled it with.
+    """
     data = task.data
     key = str(task.id if task.id is not None else row)
     image = data.get("image") or data.get("img")
@@ -89,13 +98,15 @@ def _read_foreign(task: LabelStudioTask, row: int) -> tuple[QueueItem, list[str]
         name: value for name, value in data.items() if not isinstance(value, str)
     }
     names = [PurePosixPath(image).name] if isinstance(image, str) and image else []
-    item = QueueItem(id=f"task-{key}", group=f"task-{key}", shown=shown, hidden=hidden)
-    return item, names
+    results = task.predictions[0].result if task.predictions else []
+    values, unknown = read_results(workflow, results)
+    values = {name: value for name, value in values.items() if value not in (None, "")}
+    problems = [f"prediction for unknown field {name or '(no name)'}" for name in unknown]
+    key = f"task-{key}"
+    return Origin(id=key, group=key, shown=shown, values=values, hidden=hidden), names, problems
 
 
-def _find_images(
-    folder: Path | None, names: Sequence[str]
-) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def _find_images(folder: Path | None, names: Sequence[str]) -> tuple[tuple[Path, ...], list[str]]:
     paths: list[Path] = []
     missing: list[str] = []
     for name in names:
@@ -104,7 +115,7 @@ def _find_images(
             paths.append(path)
         else:
             missing.append(name)
-    return tuple(paths), tuple(missing)
+    return tuple(paths), missing
 
 
 class Returning:

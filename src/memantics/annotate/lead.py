@@ -15,6 +15,7 @@ from memantics.annotate.base import DAY, Ground, Rights, load, load_list, load_o
 from memantics.annotate.consensus import find_disagreements, measure_agreement, measure_drift
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
 from memantics.annotate.gathering import Gathered, Person, gather, read_people
+from memantics.annotate.intake import labels_of
 from memantics.annotate.records import (
     Actor,
     Agreement,
@@ -27,7 +28,14 @@ from memantics.annotate.records import (
     SeatView,
     StageProgress,
 )
-from memantics.annotate.seating import Seat, read_seat, read_seats, settle
+from memantics.annotate.seating import (
+    Seat,
+    find_later,
+    read_seat,
+    read_seats,
+    reset_seats,
+    settle,
+)
 from memantics.annotate.tasks import read_shown, read_step
 from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
@@ -56,10 +64,6 @@ _HISTORY = sa.text(
     " WHERE r.item_id = :item ORDER BY r.id"
 )
 _REOPEN = sa.text("UPDATE seats SET state = 'leased', lease_until = :until WHERE id = :id")
-_RESET = sa.text(
-    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
-    " submitted_at = NULL, seconds = NULL WHERE id = :id"
-)
 _REOPEN_DAYS = 7
 
 
@@ -209,6 +213,7 @@ class Lead:
                     seats.c.project_id == project,
                     seats.c.user_id == user,
                     seats.c.training_round == number.scalar_one(),
+                    seats.c.state == "done",  # what was skipped stays out of sight
                 )
                 # The answers stay in history; the seats may be answered once more.
                 connection.execute(sa.update(seats).where(again).values(state="leased"))
@@ -218,23 +223,15 @@ class Lead:
             )
 
     def _reopen(self, connection: Connection, rights: Rights, row: Any) -> None:
-        seats = read_seats(connection, row.item_id)
-        mine = read_seat(row)
-        chained = rights.workflow.stages[mine.stage].kind == "sequential"
-        for seat in seats:
-            later = seat.stage > mine.stage or (
-                chained and seat.stage == mine.stage and seat.seat > mine.seat
-            )
-            if seat.id == mine.id:
-                until = self._ground.clock() + _REOPEN_DAYS * DAY
-                connection.execute(_REOPEN, {"id": seat.id, "until": until})
-            elif later and seat.state in ("done", "leased"):
-                connection.execute(_RESET, {"id": seat.id})
+        later = find_later(rights.workflow, read_seats(connection, row.item_id), read_seat(row))
+        reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
+        until = self._ground.clock() + _REOPEN_DAYS * DAY
+        connection.execute(_REOPEN, {"id": row.id, "until": until})
         item = connection.execute(
             sa.select(schema.items).where(schema.items.c.id == row.item_id)
         ).one()
         fresh = read_seats(connection, row.item_id)
-        labels = frozenset(entry.label.casefold() for entry in read_shown(item.shown))
+        labels = labels_of(read_shown(item.shown))
         settle(connection, rights.workflow, item, fresh, labels)
 
     def _gather(

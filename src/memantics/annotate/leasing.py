@@ -19,7 +19,11 @@ _MINE = Statement(
     " k.project_id = :project AND k.user_id = :user AND k.group_key = s.group_key)"
     " ORDER BY s.lease_until DESC"
 )
-_RENEW = Statement("UPDATE seats SET lease_until = :until WHERE id = :id AND user_id = :user")
+# A reopened answer is held for a week: looking at it must not shorten that.
+_RENEW = Statement(
+    "UPDATE seats SET lease_until = CASE WHEN lease_until > :until THEN lease_until ELSE :until END"
+    " WHERE id = :id AND user_id = :user AND state = 'leased'"
+)
 # Whoever had the seat before takes their unfinished answer along: it stays in history.
 _TAKE = Statement(
     "UPDATE seats SET state = 'leased', user_id = :user, lease_until = :until, answer = NULL,"
@@ -30,6 +34,11 @@ _SEEN = Statement(
     " SUM(CASE WHEN day = :today AND item_id = :item THEN 1 ELSE 0 END) AS again"
     " FROM exposures WHERE user_id = :user AND project_id = :project AND day > :today - 7"
 )
+_EVERYWHERE = Statement("SELECT COUNT(*) FROM exposures WHERE user_id = :user AND day = :today")
+_DAYS = Statement(
+    "SELECT day, COUNT(*) AS items FROM exposures WHERE user_id = :user"
+    " AND project_id = :project AND day > :today - 7 GROUP BY day ORDER BY day"
+)
 _EXPOSE = Statement(
     "INSERT INTO exposures (user_id, project_id, day, item_id, at)"
     " VALUES (:user, :project, :today, :item, :now) ON CONFLICT DO NOTHING"
@@ -37,7 +46,10 @@ _EXPOSE = Statement(
 _SEARCH = "SELECT s.id, s.place FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
 _COUNT = "SELECT DISTINCT s.item_id FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
 _FREE = "s.place >= :start AND s.state = 'open'"
-_EXPIRED = "s.place >= :start AND s.state = 'leased' AND s.lease_until < :now"
+# A training item is its person's own, however long they are away.
+_EXPIRED = (
+    "s.place >= :start AND s.state = 'leased' AND s.lease_until < :now AND s.training_round = 0"
+)
 _NOT_TWICE = (
     "NOT EXISTS (SELECT 1 FROM seats o WHERE o.item_id = s.item_id AND o.stage = s.stage"
     " AND o.user_id = :user)"
@@ -55,7 +67,11 @@ _NOT_OWN = "NOT EXISTS (SELECT 1 FROM items i WHERE i.id = s.item_id AND i.owner
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How much a person saw, and how much they may see. 0: no limit."""
+    """How much a person saw, and how much they may see. 0: no limit.
+
+    ``today`` counts by the limit that is nearer: the project's, or the person's own, which holds
+    over all of their projects.
+    """
 
     today: int
     week: int
@@ -170,13 +186,16 @@ def count_seen(
     """Exposure of a person in a project: today, and in the last seven days."""
     key = {"user": actor.id, "project": rights.project, "today": int(now // DAY), "item": item}
     row = _SEEN.one(connection, key)
-    own = rights.preferences.daily_limit
+    today, own = int(row.today or 0), rights.preferences.daily_limit
     daily = rights.daily_limit if rights.daily_limit is not None else rights.settings.daily_limit
     weekly = (
         rights.weekly_limit if rights.weekly_limit is not None else rights.settings.weekly_limit
     )
-    daily = min(daily, own) if daily and own else daily or own
-    return Seen(int(row.today or 0), int(row.week or 0), bool(row.again), daily, weekly)
+    if own:
+        everywhere = int(_EVERYWHERE.value(connection, key))
+        if not daily or own - everywhere < daily - today:
+            today, daily = everywhere, own
+    return Seen(today, int(row.week or 0), bool(row.again), daily, weekly)
 
 
 def expose(connection: Connection, actor: Actor, rights: Rights, item: int, now: float) -> None:
@@ -188,6 +207,19 @@ def expose(connection: Connection, actor: Actor, rights: Rights, item: int, now:
     if seen.daily_limit and seen.today >= seen.daily_limit:
         raise LimitReached("day", seen.daily_limit, iso((day + 1) * DAY))
     if seen.weekly_limit and seen.week >= seen.weekly_limit:
-        raise LimitReached("week", seen.weekly_limit, iso((day + 1) * DAY))
+        free = _first_free_day(connection, actor, rights, day, seen)
+        raise LimitReached("week", seen.weekly_limit, iso(free * DAY))
     key = {"user": actor.id, "project": rights.project, "today": day, "item": item, "now": now}
     _EXPOSE.run(connection, key)
+
+
+def _first_free_day(
+    connection: Connection, actor: Actor, rights: Rights, today: int, seen: Seen
+) -> int:
+    """The day on which enough of the last seven days' items are a week old."""
+    left = seen.week
+    for row in _DAYS.all(connection, {"user": actor.id, "project": rights.project, "today": today}):
+        left -= row.items
+        if left < seen.weekly_limit:
+            return int(row.day) + 7
+    return today + 7

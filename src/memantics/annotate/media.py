@@ -19,7 +19,7 @@ from memantics.annotate.values import clean_text
 from memantics.core.images import ImageFacts, decode, probe
 
 _media = schema.media
-ID = re.compile(r"^[0-9a-f]{32}$")
+ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def register_image(connection: Connection, project: int, stored: Stored) -> str:
 def find_image(connection: Connection, root: Path, key: str) -> tuple[int, Media]:
     """The project and place of an image; only ids that we gave out reach the disk."""
     row = None
-    if ID.match(key):
+    if ID.fullmatch(key):
         row = connection.execute(sa.select(_media).where(_media.c.id == key)).one_or_none()
     if row is None:
         raise Forbidden

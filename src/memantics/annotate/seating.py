@@ -24,6 +24,10 @@ _MOVE = Statement(
     "UPDATE seats SET state = :new, user_id = NULL, lease_until = NULL"
     " WHERE id = :id AND state = :old AND version = :version"
 )
+_RESET = Statement(
+    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
+    " submitted_at = NULL, seconds = NULL WHERE id = :id"
+)
 _FINISH = Statement("UPDATE items SET state = :state WHERE id = :id")
 
 
@@ -143,17 +147,28 @@ def first_states(workflow: Workflow) -> list[tuple[int, int, SeatState]]:
     return [(seat.stage, seat.seat, wanted[seat.id]) for seat in seats]
 
 
+def find_later(workflow: Workflow, seats: Sequence[Seat], mine: Seat) -> list[Seat]:
+    """The seats whose people start from the answer of this one."""
+    chained = workflow.stages[mine.stage].kind == "sequential"
+    return [
+        seat
+        for seat in seats
+        if seat.stage > mine.stage
+        or (chained and seat.stage == mine.stage and seat.seat > mine.seat)
+    ]
+
+
 def rests_on(workflow: Workflow, seats: Sequence[Seat], mine: Seat, now: float) -> bool:
     """Whether somebody else's work builds on an answer, so that it must not change any more."""
-    for seat in seats:
-        chained = workflow.stages[mine.stage].kind == "sequential"
-        later = seat.stage > mine.stage or (
-            chained and seat.stage == mine.stage and seat.seat > mine.seat
-        )
-        held = seat.state == "leased" and (seat.lease_until or 0) > now
-        if later and (seat.done or held):
-            return True
-    return False
+    return any(
+        seat.done or (seat.state == "leased" and (seat.lease_until or 0) > now)
+        for seat in find_later(workflow, seats, mine)
+    )
+
+
+def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
+    """Let answers and leases go; what was said stays in history."""
+    _RESET.run_each(connection, [{"id": seat.id} for seat in seats])
 
 
 def with_answer(

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
-from memantics.annotate.errors import AnswerError
+from memantics.annotate.errors import NoSuchForm
 
 Row = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
@@ -20,6 +20,7 @@ TYPES: Mapping[str, str] = {
     "json": "application/json",
     "zip": "application/zip",
 }
+FORMS = ("jsonl", "json", "csv", "parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -39,7 +40,7 @@ def write_rows(rows: Sequence[Row], columns: Sequence[str], form: str) -> bytes:
         case "parquet":
             return _write_parquet(rows, columns)
         case _:
-            raise AnswerError({"form": "jsonl, json, csv or parquet"})
+            raise NoSuchForm("a table", form, FORMS)
 
 
 def _write_csv(rows: Sequence[Row], columns: Sequence[str]) -> bytes:

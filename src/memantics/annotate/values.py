@@ -135,7 +135,10 @@ def _check_text(field: Field, value: JsonValue) -> tuple[str, JsonValue]:
         return "a text is needed", None
     if len(value) > field.max_length:
         return f"at most {field.max_length:,} characters", None
-    return "", clean_text(value, lines=field.kind == "longtext")
+    text = clean_text(value, lines=field.kind == "longtext")
+    if not text:  # only characters that nobody sees
+        return ("an answer is needed" if field.required else ""), None
+    return "", text
 
 
 def _check_list(field: Field, value: JsonValue) -> tuple[str, JsonValue]:

@@ -114,9 +114,10 @@ class Work:
             return make_task(connection, actor, own_place(connection, actor, assignment))
 
     def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
-        """Keep what is typed so far; nothing is checked but its size."""
+        """Keep what is typed so far, and the item with it; nothing is checked but its size."""
         with self._ground.db.write() as connection:
-            own_place(connection, actor, assignment)
+            place = own_place(connection, actor, assignment)
+            self._leasing.renew(connection, actor, place.rights, assignment)
             self._answers.keep_draft(connection, actor, assignment, values)
 
     def submit(
@@ -156,7 +157,7 @@ class Work:
         """Give an item back for others, or for oneself later."""
         with self._ground.db.write() as connection:
             place = own_place(connection, actor, assignment, lock=True)
-            self._answers.release(connection, actor, place)
+            self._answers.release(connection, place)
 
     def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[Done, ...]:
         """One's last answers, the newest first, and whether they can still change."""

@@ -15,17 +15,19 @@ from typer.core import TyperGroup
 
 from memantics.annotate import require_extra
 from memantics.cli.screen import console, plain
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
 from memantics.core.journal import replace_file
+from memantics.core.memes import read_memes
 from memantics.core.queue import CARD, read_queue
 
 if TYPE_CHECKING:
-    from memantics.annotate.records import Actor
+    from memantics.annotate.records import Actor, Imported
     from memantics.annotate.service import Service
 
 FIRST = "open"
 FIRST_NAME = "lead"
+_LISTED = 10
 
 
 class OpenByDefault(TyperGroup):
@@ -110,7 +112,9 @@ def open_app(
         else:
             actor, start = find_admin(service), "/"
             for queue in queues or ():
-                start = f"/p/{_add(service, actor, queue, workflow)}"
+                project, done = _add(service, actor, queue, workflow)
+                _report(project, queue, done)
+                start = f"/p/{project}"
         link = f"{settings.address}/enter/{service.accounts.login_link(actor)}?next={start}"
         out = console()
         out.print(plain("Open this link in a browser; it logs you in, once, within the hour:"))
@@ -127,16 +131,37 @@ def open_app(
 
 @app.command("import")
 def take_in(
-    source: Annotated[Path, typer.Argument(help="A queue or a folder of memes.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A queue, a folder of memes, or a file from Label Studio."),
+    ],
     database: Database = None,
     media: MediaFolder = None,
     workflow: Flow = None,
+    project: Annotated[
+        int | None, typer.Option(help="Where a Label Studio file (JSON or ZIP) goes.")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="The folder with the images of a Label Studio JSON file.")
+    ] = None,
 ) -> None:
-    """Make a project from a queue or a folder of memes, without starting the web app."""
+    """Bring in a queue, memes or Label Studio tasks, without starting the web app."""
     require_extra()
+    if source.is_file() and project is None:
+        raise InputError(f"{source} is a file", hint="give --project with the number of a project")
+    if not source.is_file() and (project is not None or images is not None):
+        raise InputError(
+            "--project and --images go with a file from Label Studio", hint="leave them out"
+        )
     with _open(database, media) as service:
-        project = _add(service, find_admin(service), source, workflow)
-        console().print(plain(f"project {project}: {source}"))
+        actor = find_admin(service)
+        if project is None:
+            project, done = _add(service, actor, source, workflow)
+        else:
+            _require_project(service, actor, project)
+            with source.open("rb") as file:
+                done = service.exchange.import_tasks(actor, project, file, images)
+        _report(project, source, done)
 
 
 @app.command("export")
@@ -146,19 +171,23 @@ def hand_out(
     database: Database = None,
     media: MediaFolder = None,
     what: Annotated[
-        Literal["verdicts", "resolved", "raw", "labelstudio"],
-        typer.Option(help="Verdicts for construction, or the data."),
+        Literal["verdicts", "resolved", "raw", "labelstudio", "audit"],
+        typer.Option(help="Verdicts for construction, the data, or every change."),
     ] = "verdicts",
     form: Annotated[
-        Literal["jsonl", "csv", "parquet", "json"] | None,
-        typer.Option("--format", help="Default: jsonl; json for labelstudio."),
+        Literal["jsonl", "csv", "parquet", "json", "zip"] | None,
+        typer.Option(
+            "--format", help="Default: jsonl; for labelstudio json, or zip with the images."
+        ),
     ] = None,
 ) -> None:
     """Write the verdicts or the data of a project to a file."""
     require_extra()
     shape = form or ("json" if what == "labelstudio" else "jsonl")
     with _open(database, media) as service:
-        made = service.exchange.export(find_admin(service), project, what, shape)
+        actor = find_admin(service)
+        _require_project(service, actor, project)
+        made = service.exchange.export(actor, project, what, shape)
     replace_file(out, made.data, "export")
     console().print(plain(f"{what} of project {project}: {out}"))
 
@@ -169,12 +198,25 @@ def give_password(
     database: Database = None,
     media: MediaFolder = None,
 ) -> None:
-    """Give an account a new password and print it; its sessions end."""
+    """Give an account a new password and print it; its sessions end, and a closed one opens."""
     require_extra()
     new = secrets.token_urlsafe(12)
     with _open(database, media) as service:
         service.accounts.reset_password(find_admin(service), name, new)
     console().print(plain(f"new password of {name}: {new} (change it under Settings)"))
+
+
+@app.command("close")
+def close_account(
+    name: Annotated[str, typer.Argument(help="The name of an account.")],
+    database: Database = None,
+    media: MediaFolder = None,
+) -> None:
+    """Close an account: nobody can use it any more, what it answered stays."""
+    require_extra()
+    with _open(database, media) as service:
+        service.accounts.deactivate(find_admin(service), name)
+    console().print(plain(f"closed: {name}; 'annotate password {name}' opens it again"))
 
 
 @app.command("backup")
@@ -232,21 +274,39 @@ def _open(database: str | None, media: Path | None) -> Iterator[Service]:
 
 def find_admin(service: Service) -> Actor:
     """The administrator that the person at the terminal is; made at the first start."""
-    import sqlalchemy as sa
-
-    from memantics.annotate.records import Actor
-    from memantics.annotate.schema import users
-
-    query = sa.select(users.c.id, users.c.name).where(users.c.admin, users.c.active)
-    with service.ground.db.read() as connection:
-        row = connection.execute(query.order_by(users.c.id)).first()
-    if row is not None:
-        return Actor(int(row[0]), str(row[1]), admin=True)
     # Nobody knows this password: the link logs in, and 'annotate password' makes another.
-    return service.accounts.create_first(FIRST_NAME, secrets.token_urlsafe(24))
+    return service.accounts.local_admin() or service.accounts.create_first(
+        FIRST_NAME, secrets.token_urlsafe(24)
+    )
 
 
-def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> int:
+def _require_project(service: Service, actor: Actor, number: int) -> None:
+    """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
+    known = [str(project.id) for project in service.projects.mine(actor)]
+    if not known:
+        raise InputError(
+            "there is no project yet", hint="memantics annotate import QUEUE makes one"
+        )
+    if str(number) not in known:
+        raise UnknownName("project", str(number), known)
+
+
+def _report(project: int, source: Path, done: Imported) -> None:
+    """Say what came in, and name what did not."""
+    out = console()
+    brought = f"{done.items:,} new items"
+    if done.answers:
+        brought += f", {done.answers:,} answers"
+    out.print(plain(f"project {project}: {source}: {brought}"))
+    for line in done.skipped[:_LISTED]:
+        out.print(plain(f"  left out: {line}"))
+    if len(done.skipped) > _LISTED:
+        out.print(plain(f"  and {len(done.skipped) - _LISTED:,} more"))
+
+
+def _add(
+    service: Service, actor: Actor, folder: Path, workflow: str | None
+) -> tuple[int, Imported]:
     """A project from a queue, or from a folder of memes; its maker may do everything in it.
 
     The same folder given again adds what is new to the project that it made before.
@@ -264,15 +324,15 @@ def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> 
         )
     else:
         title, flow = folder.resolve().name, read_workflow(named).name
+    bring = service.exchange.import_queue if is_queue else service.exchange.import_memes
     for project in service.projects.mine(actor):
         if project.title == title and project.workflow.name == flow and "lead" in project.roles:
-            bring = service.exchange.import_queue if is_queue else service.exchange.import_memes
-            bring(actor, project.id, folder)
-            return project.id
+            return project.id, bring(actor, project.id, folder)
     if is_queue:
-        made = service.exchange.open_queue(actor, folder, named).id
+        made = service.exchange.make_project(actor, folder, named).id
     else:
+        read_memes(folder)  # a folder without memes leaves no project behind
         made = service.projects.create(actor, title, named or flow).id
-        service.exchange.import_memes(actor, made, folder)
+    done = bring(actor, made, folder)
     service.projects.set_roles(actor, made, actor.id, ROLES)
-    return made
+    return made, done

@@ -52,6 +52,39 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+class Journal:
+    """A file of lines that is only appended to; ``what`` names it in errors.
+
+    After a line that a full disk cut, nothing may follow: the next start drops it while it is the
+    last, and would stumble over it in the middle.
+    """
+
+    def __init__(self, path: Path, what: object) -> None:
+        drop_torn_tail(path)
+        self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._what = what
+        self._broken: StoreError | None = None
+
+    def append(self, line: bytes) -> int:
+        """Write a line; it is on its way to the disk when this returns where it begins."""
+        if self._broken is not None:
+            raise self._broken
+        try:
+            place = self._file.tell()
+            write_whole(self._file, line)
+        except OSError as error:
+            self._broken = StoreError(
+                f"{self._what} cannot be written: {error.strerror}",
+                hint="free the disk, then run the same command again: it goes on from here",
+            )
+            raise self._broken from error
+        return place
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
 def write_whole(file: IO[bytes], line: bytes) -> None:
     """Write a line to an unbuffered file, also where a filling disk takes it in parts."""
     done = file.write(line)

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.home import home
+from memantics.core.journal import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,8 @@ def _load(adapter: TypeAdapter[Table], name: str, remedy: str) -> Table | None:
 
 
 def _store(name: str, table: object) -> None:
-    path = home() / name
     body = orjson.dumps(table, default=str, option=orjson.OPT_INDENT_2)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(body)
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"registry {path} cannot be written: {error.strerror}",
-            hint="set MEMANTICS_HOME to a writable folder",
-        ) from error
+    replace_file(home() / name, body, "registry", "MEMANTICS_HOME")
 
 
 def find_registered(name: str) -> Registered:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import Self, TypeVar
 
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError
-from memantics.core.journal import drop_torn_tail, lock_folder, read_whole_lines, write_whole
+from memantics.core.journal import Journal, lock_folder, read_whole_lines, replace_file
 from memantics.core.records import Answer, Item, Message, Score
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
@@ -100,6 +99,7 @@ _FACTS = TypeAdapter(RunFacts)
 _ITEM = TypeAdapter(ItemLine)
 _ANSWER = TypeAdapter(Answer)
 _SCORES = TypeAdapter(Scores)
+_FILE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
 def dump_line(value: object) -> bytes:
@@ -163,12 +163,12 @@ def read_scores(folder: Path) -> Scores:
 
 def write_scores(folder: Path, scores: Scores) -> None:
     """Write ``scores.json`` in one step."""
-    _replace(folder / SCORES, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
+    replace_file(folder / SCORES, orjson.dumps(scores, option=_FILE), "file")
 
 
 def write_facts(folder: Path, facts: RunFacts) -> None:
     """Write ``run.json`` in one step."""
-    _replace(folder / RUN, orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+    replace_file(folder / RUN, orjson.dumps(facts, option=_FILE), "file")
 
 
 class RunWriter:
@@ -176,7 +176,6 @@ class RunWriter:
 
     def __init__(self, folder: Path, facts: RunFacts) -> None:
         self.folder = folder
-        self._broken: StoreError | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = lock_folder(folder)
@@ -201,35 +200,19 @@ class RunWriter:
                 )
         else:
             write_facts(folder, facts)
-        for name in (ITEMS, ANSWERS):
-            drop_torn_tail(folder / name)
         self.known_items = {line.item.id for line in read_items(folder)}
         self.last = last_answers(folder)
-        self._items: IO[bytes] = (folder / ITEMS).open("ab", buffering=0)
-        self._answers: IO[bytes] = (folder / ANSWERS).open("ab", buffering=0)
+        self._items = Journal(folder / ITEMS, f"run directory {folder}")
+        self._answers = Journal(folder / ANSWERS, f"run directory {folder}")
 
     def add_item(self, item: Item, messages: tuple[Message, ...]) -> None:
         """Write an item once."""
         if item.id not in self.known_items:
-            self._write(self._items, ItemLine(item, messages))
+            self._items.append(dump_line(ItemLine(item, messages)))
 
     def add_answer(self, answer: Answer) -> None:
         """Write one attempt; it is on its way to the disk when this returns."""
-        self._write(self._answers, answer)
-
-    def _write(self, file: IO[bytes], record: object) -> None:
-        # After a cut line nothing may follow: the next start drops it while it is the last.
-        if self._broken is not None:
-            raise self._broken
-        line = dump_line(record)
-        try:
-            write_whole(file, line)
-        except OSError as error:
-            self._broken = StoreError(
-                f"run directory {self.folder} cannot be written: {error.strerror}",
-                hint="free the disk, then run the same command again: it goes on from here",
-            )
-            raise self._broken from error
+        self._answers.append(dump_line(answer))
 
     def close(self) -> None:
         """Close the files and let go of the folder."""
@@ -239,12 +222,7 @@ class RunWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -256,12 +234,3 @@ def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T
             f"{path}: line {number} is damaged: {error.errors()[0]['msg']}",
             hint="remove that line; its item is asked again",
         ) from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(data + b"\n")
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error

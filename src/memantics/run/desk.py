@@ -12,15 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.cache import Cache, cache_key
 from memantics.core.errors import ImageError, StoreError
-from memantics.core.journal import drop_torn_tail, lock_folder, read_whole_lines, write_whole
+from memantics.core.journal import Journal, lock_folder, read_whole_lines
 from memantics.core.model import Model
 from memantics.core.records import Answer, Reply, Request, Status
 from memantics.core.step import Step, Taken, Value
@@ -114,9 +113,8 @@ class Desk:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = lock_folder(folder)
             try:
-                drop_torn_tail(folder / CALLS)
                 self._known = _read_journal(folder / CALLS)
-                self._journal: IO[bytes] = (folder / CALLS).open("ab", buffering=0)
+                self._journal = Journal(folder / CALLS, folder / CALLS)
             except BaseException:
                 self._lock.close()
                 raise
@@ -257,14 +255,7 @@ class Desk:
         return _Got(reply, reason if reply is None else "", calls, when)
 
     def _write(self, call: Call, *, known: bool) -> None:
-        try:
-            place = self._journal.tell()
-            write_whole(self._journal, orjson.dumps(call, option=orjson.OPT_APPEND_NEWLINE))
-        except OSError as error:
-            raise StoreError(
-                f"{self.folder / CALLS} cannot be written: {error.strerror}",
-                hint="free the disk, then run the same command again: it goes on from here",
-            ) from error
+        place = self._journal.append(orjson.dumps(call, option=orjson.OPT_APPEND_NEWLINE))
         if known:
             self._known[call.key] = place
 
@@ -283,12 +274,7 @@ class Desk:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

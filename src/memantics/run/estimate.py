@@ -156,11 +156,18 @@ def _add(count: Estimate, sheet: _Sheet, last: Answer | None, cache: Cache | Non
     return replace(
         count,
         calls=count.calls + 1,
-        most_calls=count.most_calls + attempts,
+        most_calls=count.most_calls + max(1, attempts - _used(last)),
         images=count.images + sheet.images,
         tokens_in=count.tokens_in + sheet.tokens_in,
         tokens_out=count.tokens_out + sheet.tokens_out,
     )
+
+
+def _used(last: Answer | None) -> int:
+    """Attempts that an earlier start used up; a failed one is made again."""
+    if last is None:
+        return 0
+    return last.attempt if last.status == "failed" else last.attempt + 1
 
 
 def count_text(text: str) -> int:

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from urllib.request import Request, urlopen
 
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 from pydantic import JsonValue
 
 from memantics.annotate.records import Actor
@@ -23,14 +24,60 @@ from tests.annotate.team import PASSWORD, make_lead
 SECRET = b"a secret of the tests"
 
 
+class Windows:
+    """Windows of one browser, taken and handed back: opening one costs more than many pages."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._idle: dict[tuple[bool, int], list[Window]] = {}
+
+    def take(self, *, script: bool, width: int) -> Window:
+        """An empty window that nobody is logged in to."""
+        idle = self._idle.setdefault((script, width), [])
+        if idle:
+            return idle.pop()
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 900}, java_script_enabled=script, locale="en-GB"
+        )
+        context.set_default_timeout(15_000)
+        window = Window(context.new_page(), script, width)
+        window.page.on("pageerror", lambda error: window.errors.append(str(error)))
+        window.page.on(
+            "console",
+            lambda message: window.errors.append(message.text) if message.type == "error" else None,
+        )
+        return window
+
+    def give_back(self, window: Window) -> None:
+        """Leave nothing of its last user behind: no page, no session, no choice of colours."""
+        window.page.goto("about:blank")
+        window.page.emulate_media(color_scheme="null")
+        window.page.context.clear_cookies()
+        window.errors.clear()
+        self._idle[window.script, window.width].append(window)
+
+
+@dataclass
+class Window:
+    """A page in a context of its own, and the errors it met."""
+
+    page: Page
+    script: bool
+    width: int
+    errors: list[str] = field(default_factory=list)
+
+
 @dataclass
 class User:
     """One person at a browser window of their own."""
 
     name: str
     address: str
-    page: Page
-    errors: list[str] = field(default_factory=list)
+    window: Window
+
+    @property
+    def page(self) -> Page:
+        return self.window.page
 
     def go(self, path: str) -> Page:
         self.page.goto(self.address + path)
@@ -69,25 +116,14 @@ class Site:
 
     service: Service
     address: str
-    browser: Browser
+    windows: Windows
     lead: Actor
     cookie: str
-    contexts: list[BrowserContext] = field(default_factory=list)
     users: list[User] = field(default_factory=list)
 
     def visitor(self, *, script: bool = True, width: int = 1280) -> User:
         """A window of somebody who is not logged in."""
-        context = self.browser.new_context(
-            viewport={"width": width, "height": 900}, java_script_enabled=script, locale="en-GB"
-        )
-        context.set_default_timeout(15_000)
-        self.contexts.append(context)
-        user = User("", self.address, context.new_page())
-        user.page.on("pageerror", lambda error: user.errors.append(str(error)))
-        user.page.on(
-            "console",
-            lambda message: user.errors.append(message.text) if message.type == "error" else None,
-        )
+        user = User("", self.address, self.windows.take(script=script, width=width))
         self.users.append(user)
         return user
 
@@ -112,16 +148,16 @@ class Site:
 
     def resolved(self, project: int, *names: str) -> list[dict[str, JsonValue]]:
         """The resolved export as the lead downloads it; only what was asked for."""
-        lead = self.user("lead")
+        token = self.service.accounts.log_in("lead", PASSWORD).token
         path = f"/p/{project}/export?what=resolved&form=jsonl"
-        answer = lead.page.request.get(self.address + path)
-        assert answer.ok
-        rows = [json.loads(line) for line in answer.text().splitlines()]
+        request = Request(self.address + path, headers={"cookie": f"{self.cookie}={token}"})
+        with urlopen(request) as answer:
+            rows = [json.loads(line) for line in answer]
         return [{name: row.get(name) for name in names} for row in rows]
 
 
 @contextmanager
-def serve_site(service: Service, browser: Browser) -> Iterator[Site]:
+def serve_site(service: Service, windows: Windows) -> Iterator[Site]:
     """Serve until the block ends; then no window may have seen an error."""
     taken = listen("127.0.0.1", 0)
     port = taken.getsockname()[1]
@@ -139,13 +175,13 @@ def serve_site(service: Service, browser: Browser) -> Iterator[Site]:
         assert thread.is_alive()
         time.sleep(0.01)
     cookie = f"memantics-{port}"
-    site = Site(service, settings.address, browser, make_lead(service), cookie)
+    site = Site(service, settings.address, windows, make_lead(service), cookie)
     try:
         yield site
-        assert [error for user in site.users for error in user.errors] == []
+        assert [error for user in site.users for error in user.window.errors] == []
     finally:
-        for context in site.contexts:
-            context.close()
+        for user in site.users:
+            windows.give_back(user.window)
         server.should_exit = True
         thread.join(20)
         taken.close()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from memantics.annotate.records import Preferences
 from tests.annotate.browser.site import Site, User
@@ -38,6 +38,32 @@ def test_drafts_are_kept_while_typing_and_come_back(local_site: Site, tmp_path: 
     expect(again.page.get_by_label("Pun word")).to_be_visible()
 
 
+def test_a_draft_that_cannot_be_kept_is_tried_again_at_leisure(
+    local_site: Site, tmp_path: Path
+) -> None:
+    """Each failure leaves one timer: else a server that is down would be called ever more often."""
+    project = open_project(local_site, tmp_path, "pun-form")
+    local_site.hire(project, ("annotator",), "ann")
+    ann = local_site.user("ann", width=1000)  # a window that no other test takes: its clock stands
+    ann.page.clock.install()
+    calls: list[str] = []
+
+    def fail(route: Route) -> None:
+        calls.append(route.request.url)
+        route.fulfill(status=500)
+
+    ann.page.route("**/draft", fail)
+    ann.next(project)
+    ann.write("half a sentence")
+    for _ in range(20):
+        ann.page.clock.run_for(1000)
+        ann.page.wait_for_timeout(20)
+    expect(ann.page.get_by_text("Draft not kept")).to_be_visible()
+    assert 3 <= len(calls) <= 5
+    ann.page.unroute_all()
+    ann.window.errors.clear()  # the browser notes every 500 on its console
+
+
 def test_two_tabs_on_one_item_lose_nothing(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")
     (first,) = local_site.hire(project, ("annotator",), "ann")
@@ -55,7 +81,7 @@ def test_two_tabs_on_one_item_lose_nothing(local_site: Site, tmp_path: Path) -> 
     second.save()
     history = local_site.service.lead.items(local_site.lead, project, limit=1, offset=0)[0].history
     assert [step.values["harmful"] for step in history] == ["no", "yes"]
-    second.errors.clear()  # the browser notes the answer 409 on its console
+    second.window.errors.clear()  # the browser notes the answer 409 on its console
 
 
 def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> None:

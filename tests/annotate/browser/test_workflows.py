@@ -125,14 +125,14 @@ def test_collect_and_edit_then_review(site: Site, tmp_path: Path) -> None:
 
 def test_label_by_vote(site: Site, tmp_path: Path) -> None:
     gold: dict[str, JsonValue] = {"harmful": "no"}
-    trial = [QueueItem(id=f"g{n}", group=f"g{n}", gold=gold) for n in range(4)]
+    trial = [QueueItem(id=f"g{n}", group=f"g{n}", gold=gold) for n in range(2)]
     text = workflow_text("label-by-vote")
-    short = text.replace("size = 10", "size = 2").replace("rounds = 3", "rounds = 2")
+    short = text.replace("size = 10", "size = 1").replace("rounds = 3", "rounds = 2")
     project = site.service.projects.create(site.lead, "Vote", short).id
     queue = make_queue(tmp_path / "queue", "label-by-vote", [*trial, *plain_items(3)])
     site.service.exchange.import_queue(site.lead, project, queue)
     ann, rob, cy = site.hire(project, ("annotator",), "ann", "rob", "cy")
-    for person, trials in ((ann, "nn"), (rob, "ynnn"), (cy, "nn")):
+    for person, trials in ((ann, "n"), (rob, "yn"), (cy, "n")):
         _train(person, project, trials)
     votes = (
         (ann, (("n",), ("y", "1", "q", "a"), ("y", "2", "w"))),

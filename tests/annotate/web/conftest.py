@@ -11,7 +11,7 @@ from tests.annotate.web.visitors import Office, make_office, open_quick
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
-    service = open_quick(str(tmp_path / "annotate.db"), tmp_path / "media")
+def office(sqlite_file: Path, tmp_path: Path) -> Iterator[Office]:
+    service = open_quick(str(sqlite_file), tmp_path / "media")
     yield make_office(service)
     service.close()

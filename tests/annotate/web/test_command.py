@@ -17,14 +17,23 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from memantics.annotate.errors import LoginFailed
 from memantics.annotate.web.logs import note, note_failure, start_logs
 from memantics.cli.annotate import find_admin
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import read_verdicts
+from tests.annotate.team import quick_hasher
 from tests.annotate.web.queues import make_queue, questions
 from tests.annotate.web.visitors import open_quick
 from tests.commands import Shell
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords take their time on purpose; here they need not. (Other processes are as always.)"""
+    monkeypatch.setattr("memantics.annotate.accounts.PasswordHasher", quick_hasher)
+
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)(/enter/\S+)")
 
@@ -138,11 +147,12 @@ def test_the_same_queue_given_twice_is_one_project(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     make_queue(tmp_path / "queue", "validate", 2, shown=questions)
-    images = str(tmp_path / "queue" / "images")
-    folder = ["annotate", "import", images, "--workflow", "pun-form", "--db", "a.db"]
+    folder = ["annotate", "import", "queue/images", "--workflow", "pun-form", "--db", "a.db"]
     for arguments in (["annotate", "import", "queue", "--db", "a.db"], folder):
-        outputs = {CliRunner().invoke(make_app(), arguments).output for _ in range(2)}
-        assert len(outputs) == 1, outputs
+        first, second = (CliRunner().invoke(make_app(), arguments).output for _ in range(2))
+        assert "2 new items" in first
+        assert "0 new items" in second
+        assert "is there already" in second
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     lead = find_admin(service)
     counts = {p.title: service.lead.progress(lead, p.id).items for p in service.projects.mine(lead)}
@@ -158,14 +168,19 @@ def test_the_same_queue_given_twice_is_one_project(
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),
         (("--public-url", "https://annotate.example.org"), "MEMANTICS_SECRET"),
-        (("export", "7", "--out", "x.jsonl"), "not open to you"),
+        (("export", "7", "--out", "x.jsonl"), "there is no project yet"),
         (("restore", "missing.zip"), "missing.zip"),
+        (("import", "tasks.json"), "--project"),
+        (("import", "empty", "--project", "1"), "--project and --images"),
+        (("import", "empty", "--workflow", "pun-form"), "holds no memes"),
     ],
 )
 def test_mistakes_are_one_line(
     arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.json").write_text("[]")
+    (tmp_path / "empty").mkdir()
     done = CliRunner().invoke(
         make_app(), ["annotate", *arguments, "--port", "0"][: _length(arguments)]
     )
@@ -175,7 +190,7 @@ def test_mistakes_are_one_line(
 
 def _length(arguments: tuple[str, ...]) -> int:
     """Only the first command takes a port."""
-    return len(arguments) + (1 if arguments[0] in ("export", "restore") else 3)
+    return len(arguments) + (1 if arguments[0] in ("export", "import", "restore") else 3)
 
 
 def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +220,42 @@ def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.Mo
     ).read_bytes()
 
 
-def test_a_forgotten_password_is_replaced_at_the_terminal(
+def test_label_studio_files_go_out_and_come_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def annotate(*arguments: str) -> str:
+        done = CliRunner().invoke(make_app(), ["annotate", *arguments, "--db", "a.db"])
+        assert done.exit_code == 0, done.exception
+        return done.output
+
+    make_queue(tmp_path / "queue", "validate", 2, shown=questions)
+    annotate("import", "queue")
+    annotate("export", "1", "--what", "labelstudio", "--format", "zip", "--out", "tasks.zip")
+    assert "0 new items" in annotate("import", "tasks.zip", "--project", "1")
+    service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
+    lead = find_admin(service)
+    copy = service.projects.create(lead, "copy", "validate").id
+    assert "2 new items" in annotate("import", "tasks.zip", "--project", str(copy))
+    assert [len(item.images) for item in service.lead.items(lead, copy)] == [1, 1]
+    service.close()
+    annotate("export", "1", "--what", "audit", "--out", "audit.jsonl")
+    changes = [
+        orjson.loads(line)["action"] for line in Path("audit.jsonl").read_bytes().splitlines()
+    ]
+    assert "item.import" in changes
+    unknown = CliRunner().invoke(
+        make_app(), ["annotate", "export", "7", "--out", "x", "--db", "a.db"]
+    )
+    assert "unknown project '7'; known: 1, 2" in str(unknown.exception)
+    table = ["annotate", "export", "1", "--format", "csv", "--out", "x", "--db", "a.db"]
+    assert "verdicts do not come as csv; choose jsonl" in str(
+        CliRunner().invoke(make_app(), table).exception
+    )
+
+
+def test_passwords_are_replaced_and_accounts_closed_at_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -215,6 +265,11 @@ def test_a_forgotten_password_is_replaced_at_the_terminal(
     found = re.search(r"new password of Lead: (\S+)", done.output)
     assert found is not None, done.output
     assert service.accounts.log_in("lead", found[1]).actor.name == "lead"
+    service.accounts.create(find_admin(service), "ann", "a long password")
+    closed = CliRunner().invoke(make_app(), ["annotate", "close", "ann", "--db", "a.db"])
+    assert closed.exit_code == 0, closed.output
+    with pytest.raises(LoginFailed):
+        service.accounts.log_in("ann", "a long password")
     service.close()
     nobody = CliRunner().invoke(make_app(), ["annotate", "password", "nobody", "--db", "a.db"])
     assert "no account 'nobody'" in str(nobody.exception)

@@ -40,6 +40,9 @@ def test_an_incomplete_answer_is_kept_as_a_draft_and_says_what_is_missing(
     answer = ann.post(place, HARMLESS | {"f-harmful": "yes", "k-type": "choice"})
     assert answer.status_code == 422
     assert "Please answer this." in answer.text
+    # A screen reader says it with the field.
+    assert 'aria-describedby="f-type-error" aria-invalid="true"' in answer.text
+    assert '<p class="error" id="f-type-error">' in answer.text
     assert re.search(r'value="yes" data-key="y" checked', ann.get(place).text)
     office.service.accounts.set_preferences(actor(office, "ann"), Preferences(language="zh"))
     again = ann.post(place, HARMLESS | {"f-harmful": "yes", "k-type": "choice"})

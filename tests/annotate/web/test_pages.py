@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from string import Formatter
 
 import pytest
+from sqlalchemy.engine import Connection
 
 from memantics.annotate.web import language
+from memantics.annotate.web.exchange import EXPORTS
 from memantics.annotate.web.language import LANGUAGES, read_catalogue
 from memantics.annotate.web.logs import JsonLines, note_failure
+from memantics.core.errors import StoreError
 from tests.annotate.web.queues import questions
-from tests.annotate.web.steps import open_project, take
+from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import PASSWORD, Office
 
 WEB = Path(language.__file__).parent
@@ -86,45 +92,64 @@ def test_members_change_roles_and_limits(office: Office, tmp_path: Path) -> None
     assert visitor.get(f"/p/{project}").status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("what", "form"),
-    [
-        ("raw", "jsonl"),
-        ("raw", "csv"),
-        ("raw", "parquet"),
-        ("resolved", "jsonl"),
-        ("resolved", "csv"),
-        ("resolved", "parquet"),
-        ("verdicts", "jsonl"),
-        ("labelstudio", "json"),
-        ("audit", "jsonl"),
-        ("audit", "csv"),
-    ],
-)
-def test_every_export_is_handed_out_as_a_file(
-    office: Office, tmp_path: Path, what: str, form: str
-) -> None:
+def test_every_export_is_handed_out_as_a_file(office: Office, tmp_path: Path) -> None:
     project = open_project(office, tmp_path, "validate", shown=questions)
     office.hire("ann", project, "annotator")
     ann = office.visitor("ann")
     answer = {"version": "0", "project": "1", "k-unclear": "flag", "f-unclear": "true"}
     assert ann.post(take(ann, project), answer).status_code == 303
-    made = office.visitor("lead").get(f"/p/{project}/export?what={what}&form={form}")
-    assert made.status_code == 200
-    assert made.headers["content-disposition"].startswith("attachment")
-    assert len(made.content) > 50
+    lead = office.visitor("lead")
+    page = lead.get(f"/p/{project}/data").text
+    offered = re.findall(r'href="(/p/\d+/export[^"]+)"', page)
+    assert len(offered) == sum(map(len, EXPORTS.values()))
+    for link in offered:
+        made = lead.get(html.unescape(link))
+        assert made.status_code == 200, link
+        assert made.headers["content-disposition"].startswith("attachment")
+        assert len(made.content) > 50, link
 
 
-def test_an_export_comes_back_through_the_import(office: Office, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["json", "zip"])
+def test_an_export_comes_back_through_the_import(office: Office, tmp_path: Path, form: str) -> None:
     project = open_project(office, tmp_path, "validate", shown=questions)
     lead = office.visitor("lead")
-    tasks = lead.get(f"/p/{project}/export?what=labelstudio&form=json").content
+    tasks = lead.get(f"/p/{project}/export?what=labelstudio&form={form}").content
     other = office.service.projects.create(office.lead, "Copy", "validate").id
-    done = lead.post(f"/p/{other}/import", files={"file": ("tasks.json", tasks)})
+    done = lead.post(f"/p/{other}/import", files={"file": (f"tasks.{form}", tasks)})
     assert done.status_code == 200, done.text
-    assert "Imported: 3 items" in done.text
-    broken = lead.post(f"/p/{other}/import", files={"file": ("tasks.json", b"{")})
+    images = 3 if form == "zip" else 0
+    assert f"Imported: 3 items, {images} images" in done.text
+    assert ("is missing" in done.text) == (form == "json")
+    broken = lead.post(f"/p/{other}/import", files={"file": ("tasks.json", tasks[:9])})
     assert broken.status_code == 422
+
+
+def test_mistakes_about_people_are_said_on_their_page(office: Office, tmp_path: Path) -> None:
+    project = open_project(office, tmp_path, "validate")
+    lead = office.visitor("lead")
+    members = f"/p/{project}/members"
+    unknown = lead.post(members, {"name": "nobody", "role": "annotator"})
+    assert (unknown.status_code, "Send an invitation instead" in unknown.text) == (404, True)
+    office.hire("ann", 0)
+    without = lead.post(members, {"name": "ann"})
+    assert (without.status_code, "Choose at least one role" in without.text) == (422, True)
+    alone = lead.post(f"{members}/{office.lead.id}", {"role": "annotator"})
+    assert (alone.status_code, "at least one lead" in alone.text) == (422, True)
+    assert len(office.service.projects.members(office.lead, project)) == 1
+
+
+def test_a_lead_is_offered_only_what_they_can_decide(office: Office) -> None:
+    project = office.service.projects.create(office.lead, "Vote", "label-by-vote").id
+    ann = office.hire("ann", project, "annotator")
+    lead = office.visitor("lead")
+    page = lead.get(f"/p/{project}/members").text
+    picker = page[page.index(f'id="training-{ann.id}"') :].partition("</select>")[0]
+    states = re.findall(r'<option value="(\w+)"', picker)
+    assert states == ["none", "running", "passed"]
+    for state in states[1:]:
+        form = {"role": "annotator", "training": state, "training_before": "none"}
+        assert lead.post(f"/p/{project}/members/{ann.id}", form).status_code == 303
+    assert office.service.projects.members(office.lead, project)[1].training == "passed"
 
 
 # Around the pages
@@ -175,6 +200,25 @@ def test_a_failure_is_logged_with_its_place_and_shown_without_it(
     assert "secret path" in line["error"]
     assert line["request"] == answer.headers["x-request-id"]
     note_failure("done", ValueError("x"))
+
+
+def test_a_database_that_does_not_answer_is_a_page_that_says_so(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_project(office, tmp_path, "label-by-vote")
+    office.hire("ann", project, "annotator")
+    ann = office.visitor("ann")
+    place, token = take(ann, project), ann.token()
+
+    @contextmanager
+    def busy() -> Iterator[Connection]:
+        raise StoreError("the database is busy")
+        yield
+
+    monkeypatch.setattr(type(office.service.ground.db), "write", lambda _: busy())
+    answer = ann.client.post(place, data={**HARMLESS, "token": token})
+    assert answer.status_code == 503
+    assert "Nothing was saved" in answer.text
 
 
 def test_the_language_follows_the_browser_and_then_the_person(office: Office) -> None:

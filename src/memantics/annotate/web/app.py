@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from fastapi import FastAPI, Request
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -30,6 +31,7 @@ from memantics.annotate.web.logs import note
 from memantics.annotate.web.pages import STATIC, read_static
 from memantics.annotate.web.settings import WebSettings
 from memantics.annotate.web.shell import Shell
+from memantics.core.errors import MemanticsError, StoreError
 
 MODULES = (account, work, lead, team, exchange)
 STATUS: Mapping[type[Exception], int] = {
@@ -42,6 +44,8 @@ STATUS: Mapping[type[Exception], int] = {
     AnswerError: 422,
     LimitReached: 429,
     TrainingFailed: 403,
+    StoreError: 503,
+    DBAPIError: 503,
 }
 
 
@@ -55,7 +59,8 @@ def make_app(service: Service, settings: WebSettings) -> FastAPI:
     desk = Desk(service, settings)
 
     @asynccontextmanager
-    async def live(_: FastAPI) -> AsyncIterator[None]:
+    async def live(_app: FastAPI) -> AsyncIterator[None]:
+        _ = service.accounts.nobody  # made now, so that the first login takes no longer
         note("started", address=settings.address)
         yield
         # Requests in hand were answered before this; what they began is finished here.
@@ -104,7 +109,8 @@ def refuse(ask: Ask, error: Exception) -> Response:
     if isinstance(error, ConsentMissing):
         return ask.go(f"/p/{ask.request.path_params.get('project', 0)}/welcome")
     if ask.wants_json:
-        return JSONResponse({"error": str(error)}, status)
+        known = isinstance(error, MemanticsError)
+        return JSONResponse({"error": str(error) if known else "database"}, status)
     if isinstance(error, LimitReached):
         until = datetime.fromisoformat(error.until) if error.until else datetime.now(UTC)
         return ask.page("limit.html", status, span=error.span, limit=error.limit, until=until)
@@ -115,7 +121,8 @@ def refuse(ask: Ask, error: Exception) -> Response:
         ForgedForm: "forged",
         Locked: "locked",
         TrainingFailed: "training",
-    }.get(type(error), "refused")
+        StoreError: "store",
+    }.get(type(error), "store" if isinstance(error, DBAPIError) else "refused")
     return ask.page("error.html", status, **_say(ask, kind, str(error)))
 
 

@@ -18,6 +18,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import FastAPI, Request
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse, Response
 
@@ -25,11 +26,13 @@ from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
 from memantics.annotate.records import Actor, Preferences, Project, Session
 from memantics.annotate.service import Service
 from memantics.annotate.web.language import Catalogue, choose_language, read_catalogue
+from memantics.annotate.web.logs import note_failure
 from memantics.annotate.web.pages import render
 from memantics.annotate.web.pauses import Pauses
 from memantics.annotate.web.settings import PORT, WebSettings
 from memantics.annotate.web.throttle import Throttle
 from memantics.annotate.web.tokens import is_own_form, make_form_token, make_seed
+from memantics.core.errors import StoreError
 
 MAX_FIELDS = 2000
 MAX_FILES = 200
@@ -317,6 +320,10 @@ def _serve(
             return refuse(ask, ForgedForm())
         return route.handler(ask)
     except AnnotateError as error:
+        return refuse(ask, error)
+    except (StoreError, DBAPIError) as error:
+        note_failure("database", error, request=ask.request.state.request_id)
+        ask.found = None  # the page about it must not ask the database who this is
         return refuse(ask, error)
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memantics.annotate.errors import Forbidden
 from memantics.annotate.web.asking import Ask, Routes
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.images import DEFAULT_BOUNDS
 
 routes = Routes()
@@ -16,11 +16,10 @@ EXPORTS = {
     "resolved": ("jsonl", "csv", "parquet"),
     "raw": ("jsonl", "csv", "parquet"),
     "verdicts": ("jsonl",),
-    "labelstudio": ("json",),
+    "labelstudio": ("json", "zip"),
     "audit": ("jsonl", "csv"),
 }
 IMAGE_POLICY = "default-src 'none'; sandbox"
-MAX_IMPORT = 60 * 1024 * 1024
 
 
 @routes.get("/p/{project:int}/data")
@@ -61,19 +60,12 @@ def export(ask: Ask) -> Response:
 
 @routes.post("/p/{project:int}/import", upload=True)
 def take_import(ask: Ask) -> Response:
-    """Read a Label Studio export: tasks, pre-labels and answers."""
+    """Read a Label Studio export: tasks, images, pre-labels and answers."""
     files = ask.uploads("file")
     if not files:
         return _data_page(ask, 422, (ask.words("data.nofile"),))
-    raw = files[0].file.read(MAX_IMPORT + 1)
     try:
-        if len(raw) > MAX_IMPORT:
-            raise DataError("the file", "is larger than 60 MB", hint="import it in parts")
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError("the file", "is not UTF-8 text") from None
-        done = ask.service.exchange.import_label_studio(ask.actor, ask.place("project"), text)
+        done = ask.service.exchange.import_tasks(ask.actor, ask.place("project"), files[0].file)
     except Forbidden:
         raise
     except InputError as error:

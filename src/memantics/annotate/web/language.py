@@ -31,10 +31,6 @@ class Catalogue:
         """The message, with its named holes filled."""
         return self.messages[key].format_map(values) if values else self.messages[key]
 
-    def pick(self, labels: Mapping[str, str]) -> str:
-        """A text that is given in several languages: ours, else English, else any."""
-        return labels.get(self.language) or labels.get("en") or next(iter(labels.values()), "")
-
 
 @lru_cache
 def read_catalogue(language: Language) -> Catalogue:

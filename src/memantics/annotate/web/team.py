@@ -5,14 +5,15 @@ from __future__ import annotations
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from memantics.annotate.errors import AnswerError, Forbidden
+from memantics.annotate.errors import AnswerError, Forbidden, NotFound
 from memantics.annotate.records import Project, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.workflow import ROLES, Role, Settings, list_workflows, read_workflow
 from memantics.core.errors import InputError
 
 routes = Routes()
-STATES: tuple[TrainingState, ...] = ("none", "running", "passed", "failed")
+# What a lead may decide; the other states come about by answering.
+STATES: tuple[TrainingState, ...] = ("running", "passed")
 
 
 @routes.get("/projects/new")
@@ -111,12 +112,14 @@ def revoke(ask: Ask) -> Response:
 @routes.post("/p/{project:int}/members")
 def add_member(ask: Ask) -> Response:
     """Add somebody who has an account already."""
+    if not _roles(ask):
+        return _members_page(ask, 422, error=ask.words("members.choose"))
     try:
         ask.service.projects.add_member(
             ask.actor, ask.place("project"), ask.text("name", 200), _roles(ask)
         )
-    except AnswerError as error:
-        return _members_page(ask, 422, error="; ".join(error.problems.values()))
+    except NotFound:
+        return _members_page(ask, 404, error=ask.words("members.nobody"))
     return ask.go(f"/p/{ask.place('project')}/members", "kept")
 
 
@@ -124,7 +127,10 @@ def add_member(ask: Ask) -> Response:
 def change_member(ask: Ask) -> Response:
     """Change roles, limits and training of one member; without a role, they are out."""
     project, user = ask.place("project"), ask.place("user")
-    ask.service.projects.set_roles(ask.actor, project, user, _roles(ask))
+    try:
+        ask.service.projects.set_roles(ask.actor, project, user, _roles(ask))
+    except AnswerError:
+        return _members_page(ask, 422, error=ask.words("members.lastlead"))
     if _roles(ask):
         ask.service.projects.set_limits(
             ask.actor, project, user, ask.number("daily"), ask.number("weekly")

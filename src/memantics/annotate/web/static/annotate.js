@@ -103,14 +103,19 @@ function makeDrafts(form) {
     if (!dirty || running || stopped) return;
     running = true;
     dirty = false;
+    let pause = 1000;
     try {
       const answer = await fetch(form.dataset.draft, {
         method: "POST", body: body(), headers: { accept: "application/json" }, credentials: "same-origin",
         signal: calls.signal,
       });
-      if (answer.status === 409 || answer.status === 410) {
+      if (answer.status === 409) {
         stopped = true;
         say(words.elsewhere);
+      } else if (answer.status === 403) {
+        // Somebody else has the item now: what is typed comes back when it is sent.
+        stopped = true;
+        say(words.lost);
       } else if (!answer.ok) {
         throw new Error(String(answer.status));
       } else {
@@ -120,10 +125,13 @@ function makeDrafts(form) {
       if (stopped) return;
       dirty = true;
       say(words.failed);
-      timer = setTimeout(save, 5000);
+      pause = 5000;
     }
     running = false;
-    if (dirty && !stopped) timer = setTimeout(save, 1000);
+    if (!dirty || stopped) return;
+    // One timer at a time, or every failure would bring more calls than the last.
+    clearTimeout(timer);
+    timer = setTimeout(save, pause);
   }
   const changed = () => {
     if (!form.dataset.draft || stopped) return;
@@ -207,7 +215,8 @@ function makeKeys(form) {
       default: return false;
     }
   };
-  hold(fields().find((field) => !isDone(field)) || fields()[0] || null, false);
+  const wrong = fields().find((field) => field.classList.contains("wrong"));
+  hold(wrong || fields().find((field) => !isDone(field)) || fields()[0] || null, Boolean(wrong));
   form.addEventListener("focusin", (event) => {
     const field = event.target.closest("[data-field]");
     if (field) hold(field, false);
