@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from PIL import Image
@@ -44,13 +47,17 @@ SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "
         (["data", "add", "mquest", "nowhere"], ["no such folder"]),
         (["data", "add", "nothing", "."], ["unknown benchmark 'nothing'"]),
         (["data", "check", "mquest"], ["no release of mquest is registered"]),
-        (["data", "stats", "mquest", "--data", "all"], ["starter or release"]),
+        (["data", "stats", "mquest", "--data", "all"], ["'starter', 'release'"]),
+        (["analyse"], ["no such command 'analyse'", "analyze", "memantics --help"]),
+        (["run", "mquest"], ["missing option '--model'", "memantics run --help"]),
+        (["run", "mquest", "-m", "fake/keys", "--limit", "two"], ["'--limit'", "integer"]),
+        (["data", "list", "--jsn"], ["--jsn", "--json"]),
         (["score", "nowhere"], ["not a run directory", "memantics run"]),
         (["report", "nowhere"], ["not a run directory"]),
     ],
 )
 def test_wrong_words(shell: Shell, arguments: list[str], words: list[str]) -> None:
-    line = shell.refused(*arguments)
+    line = shell.refused_here(*arguments)
     assert all(word in line for word in words), line
 
 
@@ -63,7 +70,7 @@ def test_a_wrong_folder_says_what_was_looked_for(shell: Shell) -> None:
         ("toxicn_mm", "train_data_discription"),
         ("mer_bench", "index_final.json"),
     ):
-        assert wanted in shell.refused("data", "add", name, "photos")
+        assert wanted in shell.refused_here("data", "add", name, "photos")
 
 
 def test_corrupt_json_is_named_with_its_row(shell: Shell) -> None:
@@ -166,3 +173,28 @@ def test_a_place_that_cannot_be_written(shell: Shell) -> None:
         "run", "mquest", "-m", "fake/keys", MEMANTICS_HOME=str(shell.folder / "taken")
     )
     assert "MEMANTICS_HOME" in line
+
+
+def test_a_file_that_cannot_be_had_comes_with_a_next_step(shell: Shell) -> None:
+    """Also where no command foresaw it."""
+    (shell.folder / "deep.json").mkdir()
+    line = shell.refused_here("audit", "mquest", "--published", "deep.json")
+    assert "give a JSON file" in line
+    (shell.folder / "rows.json").write_text("[{]", encoding="utf-8")
+    line = shell.refused_here("audit", "mquest", "--published", "rows.json")
+    assert "docs/audit-a-benchmark.md" in line
+    assert "reinstall" not in line
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(shell: Shell) -> None:
+    shell.done("kb", "import", "starter")
+    words = [sys.executable, "-m", "memantics.cli.main", "kb", "export"]
+    with subprocess.Popen(
+        words, cwd=shell.folder, env=shell.environment, stdout=PIPE, stderr=PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=120) == 0

@@ -96,7 +96,7 @@ def read_json(path: Path) -> JsonValue:
         value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise DataError(
-            path.name, f"not valid JSON: {error}", hint="download the file again"
+            path.name, f"not valid JSON: {error}", hint="mend the file, or get it again"
         ) from error
     return value
 
@@ -108,7 +108,9 @@ def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
             try:
                 yield number, orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise DataError(path.name, f"not valid JSON: {error}", row=number) from error
+                raise DataError(
+                    path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
+                ) from error
 
 
 def conform(
@@ -138,7 +140,9 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
+        raise DataError(
+            path.name, f"cannot be read: {error.strerror}", hint="check the path"
+        ) from error
 
 
 def checksum(paths: Iterable[Path], root: Path) -> str:
@@ -162,11 +166,11 @@ def inside(root: Path, name: str) -> Path:
     '/data/a/b.png'
     >>> inside(Path("/data"), "../etc/passwd")
     Traceback (most recent call last):
-    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder
+    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder; name one in it
     """
     safe = name and "\0" not in name and (root / name).resolve().is_relative_to(root.resolve())
     if not safe:
-        raise DataError(name or "(empty name)", "leads outside its folder")
+        raise DataError(name or "(empty name)", "leads outside its folder", hint="name one in it")
     return root / name
 
 
