@@ -52,11 +52,10 @@ class Shell:
 
     def refused(self, *arguments: str | Path, **environment: str) -> str:
         """Run what must be refused: exit code 2, one line, nothing else; return that line."""
-        ran = self.run(*arguments, **environment)
-        return _read_refusal(ran)
+        return _read_refusal(self.run(*arguments, **environment))
 
-    def refused_here(self, *arguments: str | Path) -> str:
-        """The same without another process, whose start takes longer than most refusals."""
+    def run_here(self, *arguments: str | Path) -> Ran:
+        """Run without another process, whose start takes longer than most commands."""
         out, err = io.StringIO(), io.StringIO()
         code: object = 0
         with (
@@ -69,10 +68,12 @@ class Shell:
             try:
                 main()
             except SystemExit as stop:
-                code = stop.code
-        return _read_refusal(
-            Ran(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
-        )
+                code = stop.code or 0
+        return Ran(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
+
+    def refused_here(self, *arguments: str | Path) -> str:
+        """Like ``refused``, in this process."""
+        return _read_refusal(self.run_here(*arguments))
 
     def done(self, *arguments: str | Path, **environment: str) -> str:
         """Run what must succeed; return what it printed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -134,6 +134,30 @@ def conform(
             "missing": f"missing field {place!r}",
         }.get(first["type"], f"field {place!r}: {first['msg']}" if place else first["msg"])
         raise DataError(where, problem, row=row) from error
+
+
+def find_file(root: Path, names: Sequence[str], release: str) -> Path:
+    """The first of some files that lies below a folder: official layouts differ."""
+    for name in names:
+        if (root / name).is_file():
+            return root / name
+    raise DataError(
+        root,
+        f"no {release} release here: looked for {' and '.join(names)}",
+        hint=f"give the clone of {release} or the folder with {Path(names[0]).name}",
+    )
+
+
+def list_names(folder: Path | None) -> frozenset[str]:
+    """What lies in a folder; nothing where there is none."""
+    try:
+        return frozenset(path.name for path in folder.iterdir()) if folder else frozenset()
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError as error:
+        raise DataError(
+            folder, f"cannot be read: {error.strerror}", hint="check its permissions"
+        ) from error
 
 
 def _read(path: Path) -> bytes:

@@ -264,4 +264,7 @@ def _replace(path: Path, data: bytes) -> None:
         partial.write_bytes(data + b"\n")
         partial.replace(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="check its permissions and the room on the disk",
+        ) from error
