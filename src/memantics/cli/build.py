@@ -85,7 +85,7 @@ def build_knowledge(
         language,
         read_background(background) if background else "",
         attempts,
-        collection=folder.name if folder else "",
+        collection=folder.resolve().name if folder else "",
     )
     if explain:
         show_plan(settings, as_json=as_json)
@@ -95,7 +95,7 @@ def build_knowledge(
             "no folder of memes was named", hint="such as: memantics build knowledge starter"
         )
     wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
-    place = out or Path("builds") / (folder.resolve().name)
+    place = out or Path("builds") / folder.resolve().name
     memes = find_memes(folder)[:limit]
     report = run_chain(lambda: extract_into(place, memes, wish, settings))
     show_knowledge(place, report, as_json=as_json)

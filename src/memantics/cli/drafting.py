@@ -32,7 +32,7 @@ def find_place(folder: Path | None, out: Path | None) -> tuple[Path, Path]:
     """The folder of memes, which must be named, and that of the build."""
     if folder is None:
         raise InputError(
-            "no folder of memes was named", hint="such as: memantics build captions starter"
+            "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
         )
     return folder, out or Path("builds") / folder.resolve().name
 
