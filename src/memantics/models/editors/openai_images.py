@@ -113,7 +113,10 @@ class OpenAIImages:
             raise Transient(f"{server}: the connection broke: {error}") from error
         if response.status != 200:
             raise self._hide(judge_status(response.status, response.headers, data))
-        return read_picture(data)
+        try:
+            return read_picture(data)
+        except Rejected as error:
+            raise self._hide(error) from None
 
     def _fill(self, request: EditRequest) -> aiohttp.FormData:
         form = aiohttp.FormData()
