@@ -21,10 +21,10 @@ from memantics.construct.reappraisal.checking import check_result
 from memantics.construct.reappraisal.grading import EmbeddedEditor
 from memantics.construct.reappraisal.planner import EmbeddedPlanner
 from memantics.construct.reappraisal.records import Checks, Feeling, Plan
-from memantics.construct.reappraisal.rendering import draw_meme, encode_png, show_both
+from memantics.construct.reappraisal.rendering import draw_meme, show_both
 from memantics.construct.reappraisal.stages import Subject
 from memantics.core.home import home
-from memantics.core.images import decode
+from memantics.core.images import decode, encode_png
 from memantics.models.embedded.ocr import Ocr, RapidReader
 from memantics.models.embedded.readings import RememberingOcr
 from memantics.starter import IMAGES, read_starter

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run with one item of each status, one asked twice, one whose image is gone."""
+    """A run with each status, one item asked twice, one image that is none and one gone."""
     items = make_questions(tmp_path / "images", 5)
     answers = [
         Answer(items[0].id, 0, "unparsed", text="hm", reason="no option letter found"),
@@ -52,6 +52,7 @@ def folder(tmp_path: Path) -> Path:
             writer.add_answer(answer)
     counts = {"answered": 2, "refused": 1, "unparsed": 1, "failed": 1}
     write_scores(place, Scores("accuracy", counts, ()))
+    items[3].images[0].path.write_bytes(b"<svg onload=alert(1)>")
     items[4].images[0].path.unlink()
     return place
 
@@ -100,6 +101,7 @@ def test_images_are_in_the_log_byte_by_byte_or_not_at_all(folder: Path, tmp_path
     assert head == "data:image/png;base64"
     item = log.samples[0].metadata["item"]
     assert base64.b64decode(body) == Path(item["images"][0]["path"]).read_bytes()
+    assert "not one of PNG" in log.samples[3].input[0].text  # type: ignore[union-attr]
     assert "missing" in log.samples[4].input[0].text  # type: ignore[union-attr]
     plain = export(folder, tmp_path / "plain", images=False)
     assert plain.samples is not None

@@ -17,7 +17,7 @@ from memantics.benchmarks.mer_bench.statistics import statistics
 from memantics.benchmarks.mer_bench.survey import survey
 from memantics.core.data import Source
 from tests.places import SHARED_DATA, needs_shared_data
-from tests.readers.refusals import refusal
+from tests.readers.releases import complain, write_rows
 
 SHARED = SHARED_DATA / "mer_bench"
 
@@ -39,10 +39,7 @@ def entry(number: int = 1, **changes: Any) -> dict[str, Any]:
 
 
 def write(root: Path, rows: object, name: str = "index_final.json") -> Path:
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    return root
+    return write_rows(root, rows, name)
 
 
 def opened(root: Path, images: Path | None = None) -> Release:
@@ -50,7 +47,7 @@ def opened(root: Path, images: Path | None = None) -> Release:
 
 
 def complaint(root: Path) -> str:
-    return refusal(lambda: opened(root))
+    return complain(open_release, root)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.readers.mquest_release import (
     write_refined,
     write_release,
 )
-from tests.readers.refusals import refusal
+from tests.readers.releases import complain
 
 LAYOUTS = {
     "clone": {
@@ -42,7 +42,7 @@ def opened(root: Path, images: Path | None = None) -> Release:
 
 def complaint(root: Path) -> str:
     """What reading everything in a folder says is wrong with it."""
-    return refusal(lambda: survey(opened(root)))
+    return complain(lambda source: survey(open_release(source)), root)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

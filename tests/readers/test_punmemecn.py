@@ -21,7 +21,7 @@ from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.statistic import compare, read_expected
-from tests.readers.refusals import refusal
+from tests.readers.releases import complain
 
 FOLDER = Path(open_release.__code__.co_filename).parent
 PUNS = [f"CN9000{n}" for n in range(1, 6)]
@@ -105,7 +105,7 @@ def read(root: Path, images: Path | None = None) -> Release:
 
 
 def problem(root: Path) -> str:
-    return refusal(lambda: read(root), DataError)
+    return complain(open_release, root)
 
 
 @pytest.mark.parametrize("place", ["", "cn", "pun_meme/cn", "data/pun_meme/cn"])

@@ -22,7 +22,7 @@ from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.statistic import compare, read_expected
 from memantics.metrics.duplicates import find_near_duplicates
-from tests.readers.refusals import refusal
+from tests.readers.releases import complain
 
 FOLDER = Path(open_release.__code__.co_filename).parent
 Rows = dict[str, list[Any]]
@@ -102,7 +102,7 @@ def read(root: Path, images: Path | None = None) -> Release:
 
 
 def problem(root: Path) -> str:
-    return refusal(lambda: read(root), DataError)
+    return complain(open_release, root)
 
 
 @pytest.mark.parametrize("place", ["", "data", "ToxiCN_MM/data"])

@@ -14,9 +14,8 @@ import typer
 from memantics.cli import flags
 from memantics.cli.analyze_card import dump, show
 from memantics.cli.analyze_page import write_page
-from memantics.cli.desk import DeskWish, open_desk, run_chain
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.detector_data import read_starter_examples
-from memantics.cli.evaluation import read_pairs, read_price
 from memantics.cli.screen import console, plain, print_json
 from memantics.construct.analysis.asking import Emotion
 from memantics.construct.analysis.gather import Tools, ask_all, look
@@ -25,12 +24,11 @@ from memantics.construct.collect.language import UNKNOWN, guess_language
 from memantics.construct.extract import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.home import home
-from memantics.core.memes import Meme
+from memantics.core.memes import Meme, name_apart
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.detector.examples import Example
 from memantics.detector.screening import open_screener
 from memantics.models.embedded.ocr import Line
-from memantics.wiring import ModelSettings
 
 _CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 
@@ -47,7 +45,7 @@ Language = Annotated[
     str | None, typer.Option(help="Language of what the model writes. Default: the meme's.")
 ]
 Page = Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")]
-Calls = Annotated[
+Journal = Annotated[
     Path, typer.Option(help="Folder of the journal: what is in there is not asked again.")
 ]
 
@@ -58,7 +56,7 @@ def analyze(
     detector: Detector = None,
     language: Language = None,
     out: Page = None,
-    calls: Calls = Path("builds/analyze"),
+    calls: Journal = Path("builds/analyze"),
     base_url: flags.BaseUrl = None,
     param: flags.Params = None,
     concurrency: flags.Concurrency = 32,
@@ -76,8 +74,7 @@ def analyze(
         tools = open_tools(detector, stack)
         seen, refused = _look_all(memes, tools)
     if model is not None and seen:
-        asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-        wish = DeskWish(model, asking, read_price(price), not no_cache)
+        wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
         seen = run_chain(lambda: _ask(wish, calls, seen, language))
     if out is not None and seen:
         write_page(seen, out)
@@ -97,15 +94,10 @@ def analyze(
 
 
 def _name_memes(images: Sequence[Path]) -> list[Meme]:
-    names: dict[str, int] = {}
-    memes = []
     for path in images:
         if path.is_dir():
             raise InputError(f"{path} is a folder", hint="name image files, such as memes/*.png")
-        names[path.stem] = names.get(path.stem, 0) + 1
-        number = f"-{names[path.stem]}" if names[path.stem] > 1 else ""
-        memes.append(Meme(f"{path.stem}{number}", path))
-    return memes
+    return name_apart(Meme(path.stem, path) for path in images)
 
 
 def _look_all(memes: Sequence[Meme], tools: Tools) -> tuple[list[Analysis], list[ImageError]]:

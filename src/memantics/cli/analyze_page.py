@@ -9,13 +9,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics import __version__
 from memantics.cli.analyze_card import describe_form
 from memantics.construct.analysis.records import Analysis
 from memantics.construct.knowledge.cards import Legend, make_legend
 from memantics.construct.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.core.journal import replace_file
-from memantics.report import page as report_page
+from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 640
@@ -43,26 +42,12 @@ def write_page(analyses: Sequence[Analysis], out: Path) -> None:
 def render_page(analyses: Sequence[Analysis]) -> str:
     """The page as text."""
     templates = files("memantics.cli") / "templates"
-    sheets = [
-        ("knowledge.css", "analysis.css"),
-        ("analysis.js",),
-    ]
-    style, script = (
-        "".join((templates / name).read_text(encoding="utf-8") for name in names)
-        for names in sheets
+    knowledge, own, script, template = (
+        (templates / name).read_text(encoding="utf-8")
+        for name in ("knowledge.css", "analysis.css", "analysis.js", "analysis.html")
     )
-    style = read_style() + style
-    return (
-        report_page.make_environment()
-        .from_string((templates / "analysis.html").read_text(encoding="utf-8"))
-        .render(
-            sheets=[_make_sheet(own) for own in analyses],
-            policy=report_page.make_policy(style, script),
-            style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(script),  # noqa: S704
-            version=__version__,
-        )
-    )
+    style = read_style() + knowledge + own
+    return fill_page(template, (style, script), sheets=[_make_sheet(each) for each in analyses])
 
 
 def _make_sheet(own: Analysis) -> Sheet:

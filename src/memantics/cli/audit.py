@@ -23,7 +23,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.finding import Finding
 from memantics.core.home import home
 from memantics.core.model import Model
-from memantics.core.published import read_published
+from memantics.core.published import PublishedRow, read_published
 from memantics.core.task import Task
 from memantics.report.leaderboard import show_figure, show_span
 from memantics.run.ask import AskSettings
@@ -90,7 +90,7 @@ def audit_benchmark(
     subject = _open(benchmark, find_source(benchmark, data), split, options)
     settings = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
     models = tuple(open_model(own, settings) for own in dict.fromkeys(model or ()))
-    extra = check_tables(read_published(_file(published)), published.name) if published else None
+    extra = check_tables(_read_table(published), published.name) if published else None
     cache = Cache(home() / "cache.sqlite") if models and not no_cache else None
     try:
         with ExitStack() as bars:
@@ -160,10 +160,10 @@ def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCa
         resolve_options(card, {name: value for name, value in options.items() if name in own})
 
 
-def _file(path: Path) -> Path:
+def _read_table(path: Path) -> tuple[PublishedRow, ...]:
     if not path.is_file():
         raise InputError(f"no such file: {path}", hint="give a JSON file of published rows")
-    return path
+    return read_published(path, hint="docs/audit-a-benchmark.md shows what a row looks like")
 
 
 def _open(

@@ -15,7 +15,7 @@ from memantics.core.card import Card
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
-from memantics.report import page as report_page
+from memantics.report.page import fill_page
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
 from memantics.report.runs import STARTER_NOTE
 from memantics.run.facts import DataFacts
@@ -76,19 +76,14 @@ def render_page(sheet: Sheet) -> str:
     style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
     template = (files("memantics.cli") / "templates" / "audit.html").read_text(encoding="utf-8")
     blocks = [_make_block(place, own) for place, own in enumerate(sheet.findings, 1)]
-    return (
-        report_page.make_environment()
-        .from_string(template)
-        .render(
-            sheet=sheet,
-            blocks=blocks,
-            policy=report_page.make_policy(style, ""),
-            style=Markup(style),  # noqa: S704 - our own file
-            badges=_BADGES,
-            starter_note=STARTER_NOTE if sheet.data.kind == "starter" else "",
-            warning=sheet.card.warning if sheet.data.kind == "release" else "",
-            version=__version__,
-        )
+    return fill_page(
+        template,
+        (style, ""),
+        sheet=sheet,
+        blocks=blocks,
+        badges=_BADGES,
+        starter_note=STARTER_NOTE if sheet.data.kind == "starter" else "",
+        warning=sheet.card.warning if sheet.data.kind == "release" else "",
     )
 
 

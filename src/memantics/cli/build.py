@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from memantics.cli import flags
-from memantics.cli.desk import DeskWish, open_desk, run_chain
-from memantics.cli.evaluation import read_pairs, read_price
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.screen import console, plain, print_json, table
 from memantics.construct.extract import (
     Adopted,
@@ -29,7 +28,6 @@ from memantics.construct.knowledge.lines import KNOWLEDGE, dump_knowledge
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme, read_memes
 from memantics.starter import image_path, read_starter
-from memantics.wiring import ModelSettings
 
 STARTER = "starter"
 Folder = Annotated[
@@ -87,7 +85,7 @@ def build_knowledge(
         language,
         read_background(background) if background else "",
         attempts,
-        collection=folder.name if folder else "",
+        collection=folder.resolve().name if folder else "",
     )
     if explain:
         show_plan(settings, as_json=as_json)
@@ -96,24 +94,13 @@ def build_knowledge(
         raise InputError(
             "no folder of memes was named", hint="such as: memantics build knowledge starter"
         )
-    asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    wish = DeskWish(require_model(model), asking, read_price(price), not no_cache)
-    place = out or Path("builds") / (folder.resolve().name)
+    wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
+    place = out or Path("builds") / folder.resolve().name
     memes = find_memes(folder)[:limit]
     report = run_chain(lambda: extract_into(place, memes, wish, settings))
     show_knowledge(place, report, as_json=as_json)
     if report.statuses["failed"]:
         raise typer.Exit(1)
-
-
-def require_model(model: str | None) -> str:
-    """The model that is asked; without one nothing is built, for nothing is invented."""
-    if model is None:
-        raise InputError(
-            "no model was named: what is built is asked from one",
-            hint="give --model, such as openai/NAME with --base-url",
-        )
-    return model
 
 
 def find_memes(folder: Path) -> tuple[Meme, ...]:

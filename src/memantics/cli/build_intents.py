@@ -9,9 +9,8 @@ import typer
 
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
-from memantics.cli.desk import DeskWish, open_desk, run_chain
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.drafting import (
-    Calls,
     CaptionFile,
     Written,
     adopt,

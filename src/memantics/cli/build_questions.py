@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from memantics.cli import flags
-from memantics.cli.build import Attempts, ModelName, require_model
-from memantics.cli.desk import DeskWish, open_desk, run_chain
-from memantics.cli.evaluation import read_pairs, read_price
+from memantics.cli.build import Attempts, ModelName
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.screen import console, plain, print_json, table
 from memantics.construct.extract import write_report
 from memantics.construct.knowledge.lines import read_knowledge
@@ -33,7 +32,6 @@ from memantics.construct.questions import (
 )
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.memes import read_memes
-from memantics.wiring import ModelSettings
 
 REPORT = "report-questions.json"
 Build = Annotated[Path, typer.Argument(help="A folder that 'memantics build knowledge' made.")]
@@ -100,8 +98,7 @@ def make_questions(
         language,
         critic,
     )
-    asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    wish = DeskWish(require_model(model), asking, read_price(price), not no_cache)
+    wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
     subjects = _find_subjects(folder, limit)
     report = run_chain(lambda: _build(folder, subjects, wish, critic_model, settings))
     show_questions(folder, report, as_json=as_json)

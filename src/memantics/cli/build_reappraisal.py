@@ -13,8 +13,8 @@ import typer
 
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder, find_memes
-from memantics.cli.desk import DeskWish, run_chain
-from memantics.cli.evaluation import read_pairs, read_price
+from memantics.cli.desk import Calls, DeskWish, run_chain
+from memantics.cli.evaluation import read_pairs
 from memantics.cli.reappraise import (
     EditorParams,
     EditorUrl,
@@ -36,9 +36,8 @@ from memantics.construct.reappraisal.dataset import (
 from memantics.construct.reappraisal.planner import NAME as EMBEDDED
 from memantics.core.errors import InputError
 from memantics.core.images import read_bytes
-from memantics.core.memes import Meme
+from memantics.core.memes import Meme, name_apart
 from memantics.models.editors.kinds import EditorSettings
-from memantics.wiring import ModelSettings
 
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="Who plans: KIND/NAME, or our lexicon, a baseline.")
@@ -70,12 +69,10 @@ def build_reappraisal(
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
     names = list(dict.fromkeys(editor or ["embedded"]))
     place = out or Path("builds") / f"{folder.resolve().name}-reappraisal"
-    wish = None
-    if model != EMBEDDED:
-        calls = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-        wish = DeskWish(model, calls, read_price(price), not no_cache)
+    calls = Calls(model, base_url, param, concurrency, timeout, price, no_cache)
+    wish = None if model == EMBEDDED else calls.wish()
     settings = EditorSettings(editor_url, timeout, read_pairs("--editor-param", editor_param))
-    memes = find_memes(folder)[:limit]
+    memes = name_apart(find_memes(folder)[:limit])
     made = run_chain(lambda: _make_all(memes, names, wish, settings, place))
     with closing(Reader()) as reader:
         known = [_describe(meme, reader) for meme in memes if _is_done(meme, made)]

@@ -67,7 +67,7 @@ def collect_memes(
         workers,
     )
     begin = time.monotonic()
-    with Watcher(f"collect {folder.name}", None, None) as view:
+    with Watcher(f"collect {folder.resolve().name}", None, None) as view:
         done = collect(
             folder,
             open_reader,

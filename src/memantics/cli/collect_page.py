@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from markupsafe import Markup
-
-from memantics import __version__
 from memantics.construct.collect.gather import Collected, Kept
 from memantics.construct.collect.rules import DEFAULT_RULES
 from memantics.core.journal import replace_file
-from memantics.report import page as report_page
+from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 _MOST_BYTES = 40 * 1024 * 1024
@@ -48,20 +45,14 @@ def render_page(done: Collected) -> str:
     own_files = files("memantics.cli") / "templates"
     style = shared + (own_files / "collect.css").read_text(encoding="utf-8")
     template = (own_files / "collect.html").read_text(encoding="utf-8")
-    return (
-        report_page.make_environment()
-        .from_string(template)
-        .render(
-            done=done,
-            groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
-            families=[members for members in families.values() if len(members) > 1],
-            meanings={
-                r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}."
-                for r in DEFAULT_RULES
-            },
-            left_out=sum(own.dropped is not None for own in done.memes) - len(dropped),
-            policy=report_page.make_policy(style, ""),
-            style=Markup(style),  # noqa: S704 - our own file
-            version=__version__,
-        )
+    return fill_page(
+        template,
+        (style, ""),
+        done=done,
+        groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
+        families=[members for members in families.values() if len(members) > 1],
+        meanings={
+            r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
+        },
+        left_out=sum(own.dropped is not None for own in done.memes) - len(dropped),
     )

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
+from memantics.cli import flags
 from memantics.cli.screen import console, plain, print_json, show_value, table
 from memantics.core.data import Found, Source, Statistic
 from memantics.core.errors import InputError
@@ -108,17 +109,11 @@ def check(name: Name) -> None:
 def stats(
     name: Name,
     as_json: AsJson = False,
-    data: Annotated[
-        str | None, typer.Option(help="starter or release; default: a registered release.")
-    ] = None,
+    data: flags.Data = None,
 ) -> None:
     """Recompute the paper's figures from your copy."""
     benchmark = find_benchmark(name)
-    if data not in (None, "starter", "release"):
-        raise InputError(f"--data {data!r} is not known", hint="use starter or release")
-    source = find_source(benchmark, "starter" if data == "starter" else None)
-    if data == "release":
-        source = find_registered(name).source
+    source = find_source(benchmark, data)
     found, statistics = _read(benchmark, source)
     if as_json:
         print_json(

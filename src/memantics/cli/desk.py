@@ -11,8 +11,10 @@ from typing import TypeVar
 
 import typer
 
+from memantics.cli.evaluation import read_pairs, read_price
 from memantics.cli.progress import Watcher
 from memantics.core.cache import Cache
+from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.run.desk import Desk, DeskSettings
 from memantics.wiring import ModelSettings, open_model
@@ -28,6 +30,31 @@ class DeskWish:
     settings: ModelSettings = field(default_factory=ModelSettings)
     prices: tuple[float, float] | None = None
     use_cache: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The options of every command that asks a model, as a user gave them."""
+
+    model: str | None
+    base_url: str | None
+    param: list[str] | None
+    concurrency: int
+    timeout: float
+    price: str | None
+    no_cache: bool
+
+    def wish(self) -> DeskWish:
+        """The wish for a desk; without a model nothing is built, for nothing is invented."""
+        if self.model is None:
+            raise InputError(
+                "no model was named: what is built is asked from one",
+                hint="give --model, such as openai/NAME with --base-url",
+            )
+        settings = ModelSettings(
+            self.base_url, self.concurrency, self.timeout, read_pairs("--param", self.param)
+        )
+        return DeskWish(self.model, settings, read_price(self.price), not self.no_cache)
 
 
 @asynccontextmanager
@@ -52,7 +79,7 @@ def run_chain(chain: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """Run a chain of steps; an interruption says how to go on."""
     try:
         return asyncio.run(chain())
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo(
             "interrupted: what was answered is kept; run the same command to go on", err=True
         )

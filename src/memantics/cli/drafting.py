@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memantics.cli.build import STARTER, require_model
-from memantics.cli.desk import DeskWish
-from memantics.cli.evaluation import read_pairs, read_price
+from memantics.cli.build import STARTER
 from memantics.cli.screen import console, plain
 from memantics.construct.captions import CAPTIONS, read_captions, with_captions
 from memantics.construct.drafts import Miss
@@ -20,7 +17,6 @@ from memantics.core.errors import InputError
 from memantics.core.memes import Meme, read_memes
 from memantics.core.records import Status
 from memantics.starter import image_path, read_starter
-from memantics.wiring import ModelSettings
 
 _SHOWN = 5
 CaptionFile = Annotated[
@@ -32,33 +28,11 @@ CaptionFile = Annotated[
 Written = Annotated[str, typer.Option("--language", help="Write in this language.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """What a user says about the model that is asked."""
-
-    model: str | None
-    base_url: str | None
-    param: list[str] | None
-    concurrency: int
-    timeout: float
-    price: str | None
-    no_cache: bool
-
-    def wish(self) -> DeskWish:
-        """The wish for a desk; without a model nothing is drafted."""
-        settings = ModelSettings(
-            self.base_url, self.concurrency, self.timeout, read_pairs("--param", self.param)
-        )
-        return DeskWish(
-            require_model(self.model), settings, read_price(self.price), not self.no_cache
-        )
-
-
 def find_place(folder: Path | None, out: Path | None) -> tuple[Path, Path]:
     """The folder of memes, which must be named, and that of the build."""
     if folder is None:
         raise InputError(
-            "no folder of memes was named", hint="such as: memantics build captions starter"
+            "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
         )
     return folder, out or Path("builds") / folder.resolve().name
 

@@ -11,6 +11,7 @@ import typer
 from memantics.cli import flags, suite
 from memantics.cli.screen import console, plain, print_json
 from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
 from memantics.core.rundir import Scores, read_facts
 from memantics.report import (
     ReportSettings,
@@ -123,7 +124,7 @@ def report(
         if out is None:
             typer.echo(text, nl=False)
         else:
-            out.write_text(text, encoding="utf-8")
+            replace_file(out, text.encode("utf-8", "replace"), "report")
         return
     path = out or Path("report.html")
     build_report(folders, path, ReportSettings(images=images, published=published))

@@ -30,7 +30,9 @@ from memantics.construct.knowledge.validation import Breach, validate, validate_
 from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
 from memantics.core.journal import replace_file
 
-app = typer.Typer(help="Knowledge about memes: import, ask, check, draw, export.")
+app = typer.Typer(
+    help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
+)
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from markupsafe import Markup
-
-from memantics import __version__
 from memantics.construct.knowledge.cards import choose_cards, make_legend, read_fields
 from memantics.construct.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.construct.knowledge.lettering import tame
@@ -18,7 +15,7 @@ from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, RELATIONS
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
-from memantics.report import page as report_page
+from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 640
@@ -72,28 +69,21 @@ def render_page(known: Knowledge, image: Path | None) -> str:
     style = read_style() + (templates / "knowledge.css").read_text(encoding="utf-8")
     script = (templates / "knowledge.js").read_text(encoding="utf-8")
     picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image here")
-    return (
-        report_page.make_environment()
-        .from_string((templates / "knowledge.html").read_text(encoding="utf-8"))
-        .render(
-            known=known,
-            title=tame(known.meme),
-            wide=draw(known),
-            narrow=draw_narrow(known),
-            legend=make_legend(known),
-            entries=_make_entries(known),
-            left_out=len(known.individuals)
-            - sum(len(card.numbers) for card in choose_cards(known)),
-            unlisted=max(0, len(known.individuals) - _LISTED),
-            lost=tuple(known.dangling())[:_LISTED],
-            picture=picture,
-            blurred=bool(known.warning or known.of("Toxicity")),
-            intents=[_tell_intent(own) for own in known.of("OverallIntent")][:3],
-            policy=report_page.make_policy(style, script),
-            style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(script),  # noqa: S704
-            version=__version__,
-        )
+    return fill_page(
+        (templates / "knowledge.html").read_text(encoding="utf-8"),
+        (style, script),
+        known=known,
+        title=tame(known.meme),
+        wide=draw(known),
+        narrow=draw_narrow(known),
+        legend=make_legend(known),
+        entries=_make_entries(known),
+        left_out=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
+        unlisted=max(0, len(known.individuals) - _LISTED),
+        lost=tuple(known.dangling())[:_LISTED],
+        picture=picture,
+        blurred=bool(known.warning or known.of("Toxicity")),
+        intents=[_tell_intent(own) for own in known.of("OverallIntent")][:3],
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -43,6 +44,14 @@ BUILD = {
     "intents": "build_intents:build_intents",
     "chats": "build_chats:make_chats",
     "reappraisal": "build_reappraisal:build_reappraisal",
+}
+
+_REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.EACCES: "check its permissions, or choose another place",
+    errno.EROFS: "choose another place: this one can only be read",
+    errno.ENOSPC: "make room on the disk, then run the same command again",
+    errno.EDQUOT: "make room on the disk, then run the same command again",
 }
 
 
@@ -112,26 +121,49 @@ def _options(
 def main() -> None:
     """Run the command line: 0 done, 1 failed items, 2 the user can fix it, 130 interrupted."""
     try:
-        make_app(sys.argv[1:])()
+        code = make_app(sys.argv[1:])(prog_name="memantics", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        _refuse(error)
     except (InputError, Unavailable) as error:
-        _fail(error, 2)
+        _fail(str(error), 2)
     except MemanticsError as error:
-        _fail(error, 1)
-    except KeyboardInterrupt:
+        _fail(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away (head, less): nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _leave_quietly()
+    except SystemExit as stop:
+        # Typer ends with 1 where the reader of our output went away.
+        if isinstance(stop.__context__, BrokenPipeError):
+            _leave_quietly()
+        raise
     except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        typer.echo(f"error:{where}: {error.strerror or error}", err=True)
-        sys.exit(2)
+        where = f"{error.filename}: " if error.filename else ""
+        hint = _REMEDIES.get(error.errno or 0, "check that the place can be read and written")
+        _fail(f"{where}{error.strerror or error}; {hint}", 2)
+    sys.exit(code)
 
 
-def _fail(error: MemanticsError, code: int) -> None:
-    typer.echo(f"error: {error}", err=True)
+def _refuse(error: typer.TyperException) -> NoReturn:
+    """One line, as for all that a user can fix, in the place of Typer's box."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if said:  # where there is nothing to say, the help was shown
+        command = context.command_path if context else "memantics"
+        typer.echo(f"error: {said[:1].lower()}{said[1:]}; see {command} --help", err=True)
+    sys.exit(error.exit_code)
+
+
+def _leave_quietly() -> NoReturn:
+    """End well: whoever read our output (head, less) has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def _fail(line: str, code: int) -> NoReturn:
+    typer.echo(f"error: {line}", err=True)
     sys.exit(code)
 
 

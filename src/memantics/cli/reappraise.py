@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 import typer
 
 from memantics.cli import flags
-from memantics.cli.desk import DeskWish, open_desk, run_chain
-from memantics.cli.evaluation import read_pairs, read_price
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
+from memantics.cli.evaluation import read_pairs
 from memantics.cli.progress import Watcher
 from memantics.cli.reviewing import review_in_terminal
 from memantics.cli.screen import console, plain, print_json, table
@@ -27,11 +27,10 @@ from memantics.construct.reappraisal.stages import ModelPlanner, Planner
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.home import home
-from memantics.core.memes import Meme, read_memes
+from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.run.progress import Progress
 from memantics.vision.captions import TextLine
-from memantics.wiring import ModelSettings
 
 Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of memes.")]
 Wanted = Annotated[
@@ -84,13 +83,13 @@ def reappraise(
     as_json: flags.AsJson = False,
 ) -> None:
     """Turn negative memes around: captions rewritten in place, panels and layout kept."""
+    if interactive and not sys.stdin.isatty():
+        raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
     memes = find_memes(images)
     settings = EditorSettings(editor_url, timeout, read_pairs("--editor-param", editor_param))
     painter = open_painter(editor, settings, sticker=sticker)
-    wish = None
-    if model != EMBEDDED:
-        calls = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-        wish = DeskWish(model, calls, read_price(price), not no_cache)
+    calls = Calls(model, base_url, param, concurrency, timeout, price, no_cache)
+    wish = None if model == EMBEDDED else calls.wish()
 
     async def work() -> list[Result]:
         async with open_planner(wish, out, len(memes)) as planner:
@@ -116,7 +115,7 @@ def reappraise(
 
 
 def find_memes(paths: Sequence[Path]) -> list[Meme]:
-    """The memes that a user named; two of one name get numbers."""
+    """The memes that a user named."""
     found: list[Meme] = []
     for path in paths:
         if path.is_dir():
@@ -125,18 +124,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
             found.append(Meme(path.stem, path))
         else:
             raise ImageError(path, "missing", "no such file", hint="check the path")
-    seen: set[str] = set()
-    unique = []
-    for meme in found:
-        # The id names a folder: file names may hold anything.
-        plain_id = re.sub(r"[^\w.\-]+", "_", meme.id).strip("._")[:100] or "meme"
-        name, number = plain_id, 1
-        while name in seen:
-            number += 1
-            name = f"{plain_id}-{number}"
-        seen.add(name)
-        unique.append(Meme(name, meme.image, meme.text, meme.language, meme.notes))
-    return unique
+    return name_apart(found)
 
 
 def open_painter(name: str, settings: EditorSettings, *, sticker: bool) -> Editor | None:
@@ -225,7 +213,7 @@ def _show(results: Sequence[Result], model: str, *, as_json: bool) -> None:
     if made.row_count:
         out.print(made)
     for result in results:
-        if result.status != "done":
+        if result.status != "done" and not _none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
@@ -262,7 +250,14 @@ def _dump(result: Result) -> dict[str, object]:
 
 def _end(results: Sequence[Result]) -> None:
     failed = [result for result in results if result.status == "failed"]
-    if failed and len(failed) == len(results) and all(r.stage == "reading" for r in failed):
-        raise typer.Exit(2)  # nothing could be read: the user can fix that
+    if failed and _none_read(results):
+        for result in failed:
+            typer.echo(f"error: {result.reason}", err=True)
+        raise typer.Exit(2)
     if failed:
         raise typer.Exit(1)
+
+
+def _none_read(results: Sequence[Result]) -> bool:
+    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
+    return all(result.status == "failed" and result.stage == "reading" for result in results)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
-import click
 import orjson
 import typer
 from pydantic import BaseModel, ValidationError
@@ -44,16 +48,30 @@ def _show(stage: Stage, meme: str, value: BaseModel) -> None:
 
 
 def _edit(value: Shape) -> Shape:
-    """Open the value in the user's editor ($VISUAL, $EDITOR); what cannot be read is left out."""
-    text = click.edit(dump_json(value.model_dump(mode="json")), extension=".json")
-    if text is None:
-        return value
+    """Let a person edit the value as JSON; an edit that cannot be read is dropped."""
     try:
+        text = _open_editor(dump_json(value.model_dump(mode="json")))
         return type(value).model_validate(orjson.loads(text), strict=True)
     except orjson.JSONDecodeError as error:
-        console().print(plain(f"  not valid JSON: {error}; the edit is dropped", "red"))
+        _complain(f"not valid JSON: {error}; the edit is dropped")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        console().print(plain(f"  {place}: {first['msg']}; the edit is dropped", "red"))
+        _complain(f"{place}: {first['msg']}; the edit is dropped")
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        _complain(f"the editor did not work: {error}; set EDITOR to one that does")
     return value
+
+
+def _open_editor(text: str) -> bytes:
+    """What becomes of a text in the user's editor: $VISUAL, else $EDITOR, else vi."""
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stage.json"
+        path.write_text(text, encoding="utf-8")
+        subprocess.run([*shlex.split(command), str(path)], check=True)  # noqa: S603 - the user's own
+        return path.read_bytes()
+
+
+def _complain(what: str) -> None:
+    console().print(plain(f"  {what}", "red"))

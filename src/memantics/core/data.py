@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -96,7 +96,7 @@ def read_json(path: Path) -> JsonValue:
         value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise DataError(
-            path.name, f"not valid JSON: {error}", hint="download the file again"
+            path.name, f"not valid JSON: {error}", hint="mend the file, or get it again"
         ) from error
     return value
 
@@ -108,7 +108,9 @@ def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
             try:
                 yield number, orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise DataError(path.name, f"not valid JSON: {error}", row=number) from error
+                raise DataError(
+                    path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
+                ) from error
 
 
 def conform(
@@ -134,11 +136,37 @@ def conform(
         raise DataError(where, problem, row=row) from error
 
 
+def find_file(root: Path, names: Sequence[str], release: str) -> Path:
+    """The first of some files that lies below a folder: official layouts differ."""
+    for name in names:
+        if (root / name).is_file():
+            return root / name
+    raise DataError(
+        root,
+        f"no {release} release here: looked for {' and '.join(names)}",
+        hint=f"give the clone of {release} or the folder with {Path(names[0]).name}",
+    )
+
+
+def list_names(folder: Path | None) -> frozenset[str]:
+    """What lies in a folder; nothing where there is none."""
+    try:
+        return frozenset(path.name for path in folder.iterdir()) if folder else frozenset()
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError as error:
+        raise DataError(
+            folder, f"cannot be read: {error.strerror}", hint="check its permissions"
+        ) from error
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
+        raise DataError(
+            path.name, f"cannot be read: {error.strerror}", hint="check the path"
+        ) from error
 
 
 def checksum(paths: Iterable[Path], root: Path) -> str:
@@ -162,11 +190,11 @@ def inside(root: Path, name: str) -> Path:
     '/data/a/b.png'
     >>> inside(Path("/data"), "../etc/passwd")
     Traceback (most recent call last):
-    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder
+    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder; name one in it
     """
     safe = name and "\0" not in name and (root / name).resolve().is_relative_to(root.resolve())
     if not safe:
-        raise DataError(name or "(empty name)", "leads outside its folder")
+        raise DataError(name or "(empty name)", "leads outside its folder", hint="name one in it")
     return root / name
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -56,10 +59,32 @@ class ImageFacts:
         return MIME[self.format]
 
 
+_REMEDIES: Mapping[str, str] = {
+    "unreadable": "give an image file that you may read",
+    "too many bytes": "save it smaller",
+    "format": "save it as PNG or JPEG",
+    "too many pixels": "make it smaller",
+    "truncated": "get the file again",
+}
+
+
+def _refuse(name: str, reason: Reason, detail: str) -> ImageError:
+    return ImageError(name, reason, detail, hint=_REMEDIES[reason])
+
+
+def _open_file(path: str, flags: int) -> int:
+    """Open a plain file only: a pipe under an image's name would be waited for without end."""
+    opened = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise OSError(errno.EINVAL, "not a plain file", path)
+    return opened
+
+
 def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     """Read a file that should be an image, without ever holding more than the limit."""
     try:
-        with path.open("rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, opener=_open_file) as file:
             # Asking for the limit at once would set that much memory aside for every image.
             size = os.fstat(file.fileno()).st_size
             data = file.readall() if 0 < size <= bounds.max_bytes else _read_up_to(file, bounds)
@@ -68,9 +93,9 @@ def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
             path.name, "missing", "no such file", hint=f"expected in {path.parent}"
         ) from None
     except OSError as error:
-        raise ImageError(path.name, "unreadable", error.strerror or str(error)) from error
+        raise _refuse(path.name, "unreadable", error.strerror or str(error)) from error
     if len(data) > bounds.max_bytes:
-        raise ImageError(path.name, "too many bytes", f"more than {bounds.max_bytes:,}")
+        raise _refuse(path.name, "too many bytes", f"more than {bounds.max_bytes:,}")
     return data
 
 
@@ -88,7 +113,7 @@ def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts
 
     >>> probe(b"GIF but not really", "x.gif")
     Traceback (most recent call last):
-    memantics.core.errors.ImageError: image x.gif: format: not one of PNG, JPEG, WEBP, GIF, BMP
+    memantics.core.errors.ImageError: image x.gif: format: not one of PNG, JPEG, WEBP, GIF, BMP; ...
     """
     found = _read_header(data)
     if found is not None:
@@ -132,7 +157,14 @@ def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Im
                 return Pillow.alpha_composite(backdrop, image.convert("RGBA")).convert("RGB")
             return image.convert("RGB")
         except (OSError, ValueError, SyntaxError, EOFError) as error:
-            raise ImageError(name, "truncated", str(error)) from error
+            raise _refuse(name, "truncated", str(error)) from error
+
+
+def encode_png(image: Pillow.Image, level: int = 1) -> bytes:
+    """A picture as PNG; low levels are several times faster and little larger."""
+    data = io.BytesIO()
+    image.save(data, "PNG", compress_level=level)
+    return data.getvalue()
 
 
 def load(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
@@ -144,11 +176,11 @@ def _open(data: bytes, name: str) -> Pillow.Image:
     try:
         return Pillow.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:
-        raise ImageError(name, "format", f"not one of {', '.join(FORMATS)}") from None
+        raise _refuse(name, "format", f"not one of {', '.join(FORMATS)}") from None
     except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
-        raise ImageError(name, "too many pixels", str(error)) from error
+        raise _refuse(name, "too many pixels", str(error)) from error
     except (OSError, ValueError, SyntaxError, EOFError) as error:
-        raise ImageError(name, "truncated", str(error)) from error
+        raise _refuse(name, "truncated", str(error)) from error
 
 
 def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
@@ -158,7 +190,7 @@ def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
 def _bounded(facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
     width, height = facts.width, facts.height
     if width * height > bounds.max_pixels or max(width, height) > bounds.max_side:
-        raise ImageError(
+        raise _refuse(
             name,
             "too many pixels",
             f"{width}x{height}; the limit is {bounds.max_pixels:,} and {bounds.max_side:,} a side",

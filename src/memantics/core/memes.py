@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -76,3 +77,23 @@ def _list_images(folder: Path) -> Iterator[Meme]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in SUFFIXES and path.is_file():
             yield Meme(path.stem, path)
+
+
+def name_apart(memes: Iterable[Meme]) -> list[Meme]:
+    """Memes with ids that can name a folder each; those that would share one get numbers.
+
+    >>> odd = [Meme("..", Path("...png")), Meme("a b", Path("x")), Meme("a_b", Path("y"))]
+    >>> [meme.id for meme in name_apart(odd)]
+    ['meme', 'a_b', 'a_b-2']
+    """
+    seen: set[str] = set()
+    named = []
+    for meme in memes:
+        plain = re.sub(r"[^\w.\-]+", "_", meme.id).strip("._")[:100] or "meme"
+        name, number = plain, 1
+        while name in seen:
+            number += 1
+            name = f"{plain}-{number}"
+        seen.add(name)
+        named.append(replace(meme, id=name))
+    return named

@@ -78,7 +78,7 @@ class PublishedRow(BaseModel):
 _TABLE = TypeAdapter(tuple[PublishedRow, ...])
 
 
-def read_published(path: Path) -> tuple[PublishedRow, ...]:
+def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[PublishedRow, ...]:
     """Read the tables of a benchmark's paper; none where the file does not exist."""
     if not path.is_file():
         return ()
@@ -88,5 +88,5 @@ def read_published(path: Path) -> tuple[PublishedRow, ...]:
         raise DataError(path.name, f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(path, f"{place}: {first['msg']}", hint="reinstall memantics") from error
+        place = "".join(f"{part}: " for part in first["loc"])
+        raise DataError(path, f"{place}{first['msg']}", hint=hint) from error

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup
-
-from memantics import __version__
 from memantics.core.records import Item, Score, Status
 from memantics.core.rundir import (
     RunFacts,
@@ -19,7 +16,7 @@ from memantics.core.rundir import (
     read_scores,
 )
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.report.page import make_environment, make_policy
+from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -177,19 +174,13 @@ def render_gallery(gallery: Gallery) -> str:
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     style += (_TEMPLATES / "gallery.css").read_text(encoding="utf-8")
     script = (_TEMPLATES / "gallery.js").read_text(encoding="utf-8")
-    return (
-        make_environment()
-        .get_template("gallery.html")
-        .render(
-            gallery=gallery,
-            facts=gallery.facts,
-            counts=gallery.scores.counts,
-            figure=show_figure,
-            span=show_span,
-            blurred=bool(gallery.facts.warning),
-            policy=make_policy(style, script),
-            style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(script),  # noqa: S704
-            version=__version__,
-        )
+    return fill_page(
+        (_TEMPLATES / "gallery.html").read_text(encoding="utf-8"),
+        (style, script),
+        gallery=gallery,
+        facts=gallery.facts,
+        counts=gallery.scores.counts,
+        figure=show_figure,
+        span=show_span,
+        blurred=bool(gallery.facts.warning),
     )

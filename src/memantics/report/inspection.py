@@ -269,13 +269,13 @@ def _sample(
 
 
 def _bear(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, with a word in the place of an image that is gone since."""
+    """The messages, with a word in the place of an image that is gone or was never one."""
     for message in messages:
         parts: list[Part] = []
         for part in message.parts:
             try:
                 if isinstance(part, Image):
-                    read_bytes(part.path)
+                    probe(read_bytes(part.path), part.path.name)
                 parts.append(part)
             except ImageError as error:
                 parts.append(f"[{error.what}]")

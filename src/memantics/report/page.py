@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import JsonValue
 
+from memantics import __version__
 from memantics.core.journal import replace_file
 from memantics.core.records import STATUSES, Score
 from memantics.report.leaderboard import (
@@ -111,20 +112,34 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     ]
     paths = images.values if images else ()
     style, script = (_read_asset(name) for name in ("page.css", "page.js"))
+    return fill_page(
+        _read_asset("page.html"),
+        (style, script),
+        title=settings.title,
+        sections=[make_section(board) for board in boards],
+        payloads=list(zip(boards, payloads, strict=True)),
+        thumbnails=[_embed(t) for t in make_thumbnails(paths, settings.max_image_bytes)],
+        starter_note=STARTER_NOTE,
+        warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
+        statuses=STATUSES,
+    )
+
+
+def fill_page(template: str, assets: tuple[str, str], **values: object) -> str:
+    """A page of ours from its template, its style and script, and what it shows.
+
+    Every template extends ``base.html``, which holds the policy.
+    """
+    style, script = assets
     return (
         make_environment()
-        .get_template("page.html")
+        .from_string(template)
         .render(
-            title=settings.title,
+            **values,
             policy=make_policy(style, script),
-            style=Markup(style),  # noqa: S704 - our own file
-            script=Markup(script),  # noqa: S704 - our own file
-            sections=[make_section(board) for board in boards],
-            payloads=list(zip(boards, payloads, strict=True)),
-            thumbnails=[_embed(t) for t in make_thumbnails(paths, settings.max_image_bytes)],
-            starter_note=STARTER_NOTE,
-            warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
-            statuses=STATUSES,
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704
+            version=__version__,
         )
     )
 

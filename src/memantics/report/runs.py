@@ -51,4 +51,6 @@ def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
     if not folders:
         raise InputError("no run directory was given", hint="memantics report RUN… --out FILE")
     distinct = {folder.resolve(): folder for folder in folders}
-    return tuple(Run(folder, read_facts(folder), read_scores(folder)) for folder in distinct)
+    return tuple(
+        Run(folder, read_facts(folder), read_scores(folder)) for folder in distinct.values()
+    )

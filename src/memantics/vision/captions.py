@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memantics.vision.panels import Panel
-from memantics.vision.regions import PixelBox
+from memantics.vision.regions import PixelBox, enclose
 
 _GAP = 0.75  # of a line's height: lines of one caption are nearer than that
 _BESIDE = 0.9
@@ -46,13 +46,7 @@ class Block:
     @property
     def box(self) -> PixelBox:
         """The box around all lines."""
-        boxes = [line.box for line in self.lines]
-        return (
-            min(box[0] for box in boxes),
-            min(box[1] for box in boxes),
-            max(box[2] for box in boxes),
-            max(box[3] for box in boxes),
-        )
+        return enclose([line.box for line in self.lines])
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from memantics.vision.captions import Block, has_chinese
 from memantics.vision.colours import Colour, Mask, Pixels, tell_colours
-from memantics.vision.regions import PixelBox
+from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.segmentation import FLAT, find_letters
 from memantics.vision.spacing import part_words
 from memantics.vision.typefaces import measure_stroke
@@ -95,7 +95,7 @@ def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> I
     return Ink(
         zone=zone,
         mask=whole[own],
-        box=_hull(lines),
+        box=enclose(lines),
         lines=lines,
         texts=texts,
         ground=ground,
@@ -227,13 +227,4 @@ def _tighten(mask: Mask, zone: PixelBox, box: PixelBox) -> PixelBox:
         zone[1] + top + int(ys[0]),
         zone[0] + left + int(xs[-1]) + 1,
         zone[1] + top + int(ys[-1]) + 1,
-    )
-
-
-def _hull(boxes: tuple[PixelBox, ...]) -> PixelBox:
-    return (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
     )

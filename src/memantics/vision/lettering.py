@@ -13,7 +13,7 @@ import numpy as np
 from memantics.vision.captions import Block
 from memantics.vision.ink import Colour, Ink, Mask, Pixels
 from memantics.vision.panels import Panel
-from memantics.vision.regions import PixelBox
+from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.typefaces import Shape, Typeface, match_face
 
 Alignment = Literal["left", "centre", "right"]
@@ -90,13 +90,7 @@ def _join_rows(block: Block, ink: Ink) -> list[tuple[str, PixelBox]]:
             text, last = rows[-1]
             shared = min(last[3], box[3]) - max(last[1], box[1])
             if shared > 0.5 * min(last[3] - last[1], box[3] - box[1]):
-                hull = (
-                    min(last[0], box[0]),
-                    min(last[1], box[1]),
-                    max(last[2], box[2]),
-                    max(last[3], box[3]),
-                )
-                rows[-1] = (f"{text} {line.text.strip()}", hull)
+                rows[-1] = (f"{text} {line.text.strip()}", enclose((last, box)))
                 continue
         rows.append((line.text.strip(), box))
     return rows

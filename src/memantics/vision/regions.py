@@ -64,7 +64,7 @@ def join_lines(boxes: Iterable[PixelBox], size: tuple[int, int]) -> tuple[Region
             near = next((i for i in range(place) if _near(groups[i], (box, line))), None)
             if near is not None:
                 other, its_line = groups[near]
-                groups[near] = (_hull(other, box), max(line, its_line))
+                groups[near] = (enclose((other, box)), max(line, its_line))
                 del groups[place]
                 joined = True
                 break
@@ -82,12 +82,17 @@ def _near(one: tuple[PixelBox, int], other: tuple[PixelBox, int]) -> bool:
     return apart[0] < gap and apart[1] < gap
 
 
-def _hull(one: PixelBox, other: PixelBox) -> PixelBox:
+def enclose(boxes: Sequence[PixelBox]) -> PixelBox:
+    """The smallest box around some.
+
+    >>> enclose([(0, 0, 5, 9), (3, 2, 8, 4)])
+    (0, 0, 8, 9)
+    """
     return (
-        min(one[0], other[0]),
-        min(one[1], other[1]),
-        max(one[2], other[2]),
-        max(one[3], other[3]),
+        min(box[0] for box in boxes),
+        min(box[1] for box in boxes),
+        max(box[2] for box in boxes),
+        max(box[3] for box in boxes),
     )
 
 

@@ -98,13 +98,16 @@ def _ask_system(characters: str) -> Typeface | None:
     if program is None:
         return None
     codes = " ".join(f"{ord(c):x}" for c in characters[:64])
-    done = subprocess.run(  # noqa: S603 - hexadecimal numbers only
-        [program, "--format=%{file}", f"sans:bold:charset={codes}"],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - hexadecimal numbers only
+            [program, "--format=%{file}", f"sans:bold:charset={codes}"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     path = Path(done.stdout.strip())
     return Typeface(str(path), chinese=True) if done.returncode == 0 and path.is_file() else None
 

@@ -17,7 +17,8 @@ from memantics.construct.reappraisal.folder import BOTH, CHECKS, FEELING, MEME, 
 from memantics.construct.reappraisal.grading import EmbeddedEditor
 from memantics.construct.reappraisal.planner import EmbeddedPlanner
 from memantics.construct.reappraisal.stages import ModelPlanner
-from memantics.core.errors import Refused, Transient, Unavailable
+from memantics.core.editor import EditRequest
+from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
@@ -152,6 +153,13 @@ def test_the_batch_goes_on_past_hostile_and_missing_images(tmp_path: Path) -> No
 def test_what_stops_every_meme_is_raised(tmp_path: Path) -> None:
     with pytest.raises(Unavailable):
         run_model(tmp_path, answer(feeling=lambda _: Unavailable("wrong key")))
+
+    class Absent(EmbeddedEditor):
+        async def edit(self, request: EditRequest) -> bytes:
+            raise MissingExtra("diffusers/… editors", "edit")
+
+    with pytest.raises(MissingExtra):
+        run_embedded(tmp_path, editor=Absent())
 
 
 def test_a_second_run_asks_and_draws_nothing(tmp_path: Path) -> None:

@@ -47,9 +47,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
 def test_hostile_images_are_refused(shell: Shell) -> None:
     bomb = shell.folder / "bomb.png"
     Image.new("1", (12_000, 12_000)).save(bomb)
-    ran = shell.run("reappraise", bomb)
-    assert ran.code == 2
-    assert "too many pixels" in ran.out
+    assert "too many pixels" in shell.refused_here("reappraise", bomb)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_hostile_images_are_refused(shell: Shell) -> None:
 )
 def test_what_a_user_can_fix_is_one_line(shell: Shell, arguments: list[str], said: str) -> None:
     Image.new("RGB", (40, 40)).save(shell.folder / "x.png")
-    assert said in shell.refused("reappraise", *arguments)
+    assert said in shell.refused_here("reappraise", *arguments)
 
 
 def test_names_become_safe_folders(tmp_path: Path) -> None:
@@ -83,11 +81,11 @@ def plan() -> Plan:
     return Plan.model_validate(PLAN)
 
 
-def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str | None]) -> None:
+def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str]) -> None:
     said: Iterator[str] = iter(answers)
-    typed: Iterator[str | None] = iter(edits)
+    typed: Iterator[str] = iter(edits)
     monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
-    monkeypatch.setattr("memantics.cli.reviewing.click.edit", lambda *_, **__: next(typed))
+    monkeypatch.setattr("memantics.cli.reviewing._open_editor", lambda _: next(typed).encode())
 
 
 def test_a_person_accepts_skips_and_edits(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +103,7 @@ def test_a_person_accepts_skips_and_edits(plan: Plan, monkeypatch: pytest.Monkey
 def test_a_bad_edit_is_dropped_and_a_fault_cannot_be_accepted(
     plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    play(monkeypatch, ["e", "e", "e", "a"], ["{oops", '{"target": "sad"}', None])
+    play(monkeypatch, ["e", "e", "a"], ["{oops", '{"target": "sad"}'])
     assert review_in_terminal("plan", "m", plan, lambda _: []) == plan
     shown = capsys.readouterr().out
     assert "not valid JSON" in shown
@@ -113,3 +111,38 @@ def test_a_bad_edit_is_dropped_and_a_fault_cannot_be_accepted(
     play(monkeypatch, ["a", "s"], [])
     assert review_in_terminal("plan", "m", plan, lambda _: ["too long"]) is None
     assert "not allowed: too long" in capsys.readouterr().out
+
+
+def test_the_editor_is_the_users_own(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = iter(["e", "e", "a"])
+    monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
+    # The first edit works; for the second the editor is gone, and nothing is lost.
+    editors = iter([f"sed -i 's/{PLAN['keep']}/All of it./'", "no-such-editor"])
+    monkeypatch.delenv("VISUAL", raising=False)
+
+    def check(_: Plan) -> list[str]:
+        monkeypatch.setenv("EDITOR", next(editors, ""))
+        return []
+
+    kept = review_in_terminal("plan", "m", plan, check)
+    assert kept is not None
+    assert kept.keep == "All of it."
+    assert "set EDITOR" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_folder_cannot_be_left_by_a_files_name(shell: Shell) -> None:
+    """An image called "...png" is the meme "..": its files stay below the editor's folder."""
+    (shell.folder / "memes").mkdir()
+    Image.new("RGB", (40, 40)).save(shell.folder / "memes" / "...png", "PNG")
+    shell.done("build", "reappraisal", "memes", "--editor", "none", "--out", "made")
+    made = shell.folder / "made" / "reappraised" / "captions-only"
+    assert [path.name for path in made.iterdir()] == ["meme"]
+    assert [path.name for path in made.parent.iterdir()] == ["captions-only"]
+
+
+def test_images_that_nobody_can_read_are_errors(shell: Shell) -> None:
+    (shell.folder / "x.png").write_bytes(b"<svg/>")
+    assert "not one of PNG" in shell.refused_here("reappraise", "x.png")
+    assert "needs a terminal" in shell.refused_here("reappraise", "x.png", "--interactive")

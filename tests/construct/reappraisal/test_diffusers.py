@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, Unavailable, UnknownName
 from memantics.core.images import decode
 from memantics.models.editors.diffusers import DiffusersEditor, DiffusersSettings
 from memantics.models.editors.kinds import EditorSettings, open_editor
@@ -135,5 +135,5 @@ def test_a_folder_that_is_no_pipeline_is_said(tmp_path: Path) -> None:
         finally:
             await editor.close()
 
-    with pytest.raises(InputError, match="cannot be loaded as a pipeline"):
+    with pytest.raises(Unavailable, match="cannot be loaded as a pipeline"):
         asyncio.run(work())

@@ -123,7 +123,7 @@ def test_what_passes_is_tried_again() -> None:
         (200, {"data": []}, Rejected),
         (200, {"data": [{"b64_json": "***"}]}, Rejected),
         (200, {"data": [{"url": "http://127.0.0.1:1/x.png"}]}, Rejected),
-        (200, {"oops": 1}, Rejected),
+        (200, {"oops": "sk-key"}, Rejected),
     ],
 )
 def test_faults_have_names(status: int, body: object, kind: type[MemanticsError]) -> None:
@@ -134,6 +134,15 @@ def test_faults_have_names(status: int, body: object, kind: type[MemanticsError]
     with pytest.raises(kind) as caught:
         ask(handler)
     assert "sk-key" not in str(caught.value)
+
+
+def test_a_server_that_wants_an_hour_is_not_waited_for() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        return web.Response(status=429, headers={"Retry-After": "3600"})
+
+    with pytest.raises(Transient, match="HTTP 429"):
+        ask(handler)
 
 
 def test_a_server_that_hangs_is_left() -> None:

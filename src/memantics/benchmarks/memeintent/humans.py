@@ -137,6 +137,8 @@ def _write(path: Path, data: bytes) -> None:
         with path.open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise StoreError(f"{path} exists already", hint="choose another folder") from None
+        raise StoreError(f"{path} exists already", hint="choose another --out") from None
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.data import Source, conform, read_json
+from memantics.core.data import Source, conform, find_file, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
 
 FILES = ("sigdial.json", "data/sigdial.json")
@@ -73,17 +73,11 @@ class Release:
 def open_release(source: Source) -> Release:
     """Read the annotations below the folder, in any official layout."""
     root = source.root
-    index = next((root / name for name in FILES if (root / name).is_file()), None)
-    if index is None:
-        raise DataError(
-            root,
-            f"no MemeIntent release here: looked for {' and '.join(FILES)}",
-            hint="give the clone of MemeIntent or the folder with sigdial.json",
-        )
+    index = find_file(root, FILES, "MemeIntent")
     images = source.images or next(
         (root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None
     )
-    pictures = _names(images)
+    pictures = list_names(images)
     repairs: Counter[str] = Counter()
     rows: list[Meme] = []
     files: dict[str, str] = {}
@@ -177,9 +171,3 @@ def find_split(key: str) -> Split:
     if number <= 63:
         return "dev"
     return "train" if number <= 750 else "test"
-
-
-def _names(folder: Path | None) -> frozenset[str]:
-    if folder is None or not folder.is_dir():
-        return frozenset()
-    return frozenset(path.name for path in folder.iterdir())

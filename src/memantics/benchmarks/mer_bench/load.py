@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.benchmarks.mer_bench.caption import unwrap
-from memantics.core.data import Source, conform, read_json
+from memantics.core.data import Source, conform, find_file, list_names, read_json
 from memantics.core.errors import DataError
 
 INDEX_FILES = ("data/index_final.json", "index_final.json")
@@ -106,15 +106,9 @@ class Release:
 def open_release(source: Source) -> Release:
     """Read the index below the folder, in any official layout."""
     root = source.root
-    index = next((root / name for name in INDEX_FILES if (root / name).is_file()), None)
-    if index is None:
-        raise DataError(
-            root,
-            f"no MER-Bench release here: looked for {' and '.join(INDEX_FILES)}",
-            hint="give the clone of MER-Bench or the folder with index_final.json",
-        )
+    index = find_file(root, INDEX_FILES, "MER-Bench")
     images = source.images or _find_folder(root, IMAGE_FOLDERS)
-    pictures = _names(images)
+    pictures = list_names(images)
     rows: dict[str, Row] = {}
     repairs: Counter[str] = Counter()
     for number, value in enumerate(_entries(index), 1):
@@ -174,9 +168,3 @@ def _convert(own: _Row, image: Path | None) -> Row:
 
 def _find_folder(root: Path, names: tuple[str, ...]) -> Path | None:
     return next((root / name for name in names if (root / name).is_dir()), None)
-
-
-def _names(folder: Path | None) -> frozenset[str]:
-    if folder is None or not folder.is_dir():
-        return frozenset()
-    return frozenset(path.name for path in folder.iterdir())

@@ -29,7 +29,7 @@ from memantics.benchmarks.mquest.knowledge import (
     read_refined,
 )
 from memantics.benchmarks.mquest.selection import find_selection
-from memantics.core.data import Source, conform, read_json
+from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
 
 __all__ = [
@@ -252,7 +252,7 @@ def open_release(source: Source) -> Release:
             hint="give the clone of semantic-memes or the folder with these files",
         )
     images = _find_images(source)
-    pictures = frozenset(_names(images)) if images else frozenset[str]()
+    pictures = list_names(images)
     ontology = next((root / name for name in ONTOLOGIES if (root / name).is_file()), None)
     return Release(source, qa, files, raw, refined, images, pictures, ontology)
 
@@ -269,7 +269,7 @@ def _first(
 
 def _list_questions(folder: Path) -> Iterator[QuestionFile]:
     seen: dict[str, Path] = {}
-    for name in sorted(_names(folder)):
+    for name in sorted(list_names(folder)):
         meme = name.removesuffix("_qa")
         if meme == name or not _MEME.fullmatch(meme) or not (folder / name).is_dir():
             continue
@@ -303,7 +303,7 @@ def _place(path: Path, meme: str) -> QuestionFile:
 
 
 def _list_bases(folder: Path) -> Iterator[Path]:
-    for name in sorted(_names(folder)):
+    for name in sorted(list_names(folder)):
         if name.endswith((RAW, REFINED)) and not name.startswith("."):
             yield folder / name
 
@@ -314,12 +314,3 @@ def _find_images(source: Source) -> Path | None:
     return next(
         (source.root / name for name in IMAGE_FOLDERS if (source.root / name).is_dir()), None
     )
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise DataError(folder, f"cannot be read: {error.strerror}") from error

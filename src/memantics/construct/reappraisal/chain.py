@@ -24,15 +24,15 @@ from memantics.construct.reappraisal.folder import (
     hash_inputs,
     read_stage,
     write_stage,
-    write_whole,
 )
 from memantics.construct.reappraisal.records import Checks, Feeling, Plan, Target, find_source
-from memantics.construct.reappraisal.rendering import draw_meme, encode_png, show_both
+from memantics.construct.reappraisal.rendering import draw_meme, show_both
 from memantics.construct.reappraisal.rules import find_faults
 from memantics.construct.reappraisal.stages import Planner, Subject
 from memantics.core.editor import Editor
-from memantics.core.errors import DataError, InputError, ModelError, Unavailable
-from memantics.core.images import decode, read_bytes
+from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
+from memantics.core.images import decode, encode_png, read_bytes
+from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.step import Taken
 from memantics.vision.captions import ReadLines
@@ -206,16 +206,16 @@ async def _draw(job: _Job, feeling: Feeling, plan: Plan) -> Checks:
     job.resumed = False
     try:
         drawn = await draw_meme(job.image, job.page, plan, editor)
-    except Unavailable:
-        raise
+    except (Unavailable, MissingExtra):
+        raise  # every meme would end like this one
     except (ModelError, InputError) as error:
         _fail(job, "picture", inputs, str(error))
     made = await asyncio.to_thread(encode_png, drawn.image, 6)
     lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
     checks = await asyncio.to_thread(check_result, job.image, job.page, plan, drawn, lines)
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
-    write_whole(job.folder / MEME, made)
-    write_whole(job.folder / BOTH, encode_png(both, 6))
+    replace_file(job.folder / MEME, made)
+    replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
     name = "captions only" if editor is None else editor.name
     write_stage(
         job.folder / CHECKS,

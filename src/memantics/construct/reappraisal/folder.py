@@ -13,7 +13,8 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.data import conform, dump_json, read_json
-from memantics.core.errors import DataError, StoreError
+from memantics.core.errors import DataError
+from memantics.core.journal import replace_file
 
 FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
 MEME, BOTH = "meme.png", "before-after.png"
@@ -62,17 +63,4 @@ def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
 
 def write_stage(path: Path, stage: StageFile) -> None:
     """Write a stage whole or not at all."""
-    write_whole(path, dump_json(stage.model_dump(mode="json")).encode())
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: whoever reads it sees the old or the new one."""
-    spare = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        spare.write_bytes(data)
-        spare.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", hint="choose another with --out"
-        ) from error
+    replace_file(path, dump_json(stage.model_dump(mode="json")).encode())

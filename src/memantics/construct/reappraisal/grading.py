@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from pydantic import JsonValue
 
 from memantics.construct.reappraisal.sticker import draw_sticker, find_free_spot
 from memantics.core.editor import EditRequest
-from memantics.core.images import decode
+from memantics.core.images import decode, encode_png
 
 NAME = "embedded"
 
@@ -63,9 +62,7 @@ class EmbeddedEditor:
             spot = find_free_spot(np.asarray(made), free)
             if spot is not None:
                 made = draw_sticker(made, spot, request.target)
-        data = io.BytesIO()
-        made.save(data, "PNG", compress_level=1)
-        return data.getvalue()
+        return encode_png(made)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from PIL import Image, ImageDraw
 from memantics.construct.reappraisal.records import Emotion, Plan
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import ImageError, Rejected
-from memantics.core.images import decode
+from memantics.core.images import decode, encode_png
 from memantics.vision.ink import Mask
 from memantics.vision.page import (
     Caption,
@@ -90,13 +89,6 @@ async def _repaint(
     if painted.size != image.size:
         painted = painted.resize(image.size, Image.Resampling.LANCZOS)
     return painted, mask
-
-
-def encode_png(image: Image.Image, level: int = 1) -> bytes:
-    """A picture as PNG; low levels are several times faster and little larger."""
-    data = io.BytesIO()
-    image.save(data, "PNG", compress_level=level)
-    return data.getvalue()
 
 
 def show_both(before: Image.Image, after: Image.Image, emotion: Emotion, plan: Plan) -> Image.Image:

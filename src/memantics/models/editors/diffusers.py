@@ -19,9 +19,9 @@ from PIL import Image
 from pydantic import JsonValue
 
 from memantics.core.editor import EditRequest
-from memantics.core.errors import InputError, MissingExtra, Rejected
-from memantics.core.images import decode
-from memantics.models.editors.plates import choose_size, encode_png
+from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
+from memantics.core.images import decode, encode_png
+from memantics.models.editors.plates import choose_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,10 @@ class DiffusersEditor:
                     torch_dtype=torch.float16 if torch.cuda.is_available() else torch.float32,
                 )
             except (OSError, ValueError, AttributeError, TypeError) as error:
-                raise InputError(f"{self._path} cannot be loaded as a pipeline: {error}") from error
+                raise Unavailable(
+                    f"{self._path} cannot be loaded as a pipeline: {str(error).splitlines()[0]}",
+                    hint="name a folder that diffusers' save_pretrained wrote",
+                ) from error
             pipeline.set_progress_bar_config(disable=True)
             self._pipeline = pipeline.to("cuda" if torch.cuda.is_available() else "cpu")
         return self._pipeline

@@ -56,5 +56,7 @@ def _open_folder(path: str, settings: EditorSettings) -> Editor:
         try:
             chosen[key] = known[key](value)
         except ValueError as error:
-            raise InputError(f"--editor-param {key}={value} is no number") from error
+            raise InputError(
+                f"--editor-param {key}={value} is no number", hint=f"such as {key}=1"
+            ) from error
     return DiffusersEditor(Path(path), DiffusersSettings(**chosen))  # type: ignore[arg-type]

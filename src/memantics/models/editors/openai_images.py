@@ -17,11 +17,11 @@ from yarl import URL
 
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, ModelError, Rejected, Transient, Unavailable
-from memantics.core.images import decode
-from memantics.models.editors.plates import encode_png
+from memantics.core.images import decode, encode_png
 from memantics.models.status import judge_status
 
 _WAITS = (1.0, 4.0, 12.0)
+_PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next command asks again
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,10 @@ class OpenAIImages:
             try:
                 return await self._ask(request)
             except Transient as error:
-                await asyncio.sleep(wait if error.retry_after is None else error.retry_after)
+                asked = wait if error.retry_after is None else error.retry_after
+                if asked > _PATIENCE:
+                    raise
+                await asyncio.sleep(asked)
         return await self._ask(request)
 
     async def _ask(self, request: EditRequest) -> bytes:
@@ -110,7 +113,10 @@ class OpenAIImages:
             raise Transient(f"{server}: the connection broke: {error}") from error
         if response.status != 200:
             raise self._hide(judge_status(response.status, response.headers, data))
-        return read_picture(data)
+        try:
+            return read_picture(data)
+        except Rejected as error:
+            raise self._hide(error) from None
 
     def _fill(self, request: EditRequest) -> aiohttp.FormData:
         form = aiohttp.FormData()

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
-from PIL import Image
-
 _STEP = 8  # pipelines work on multiples of this
-
-
-def encode_png(image: Image.Image) -> bytes:
-    """A picture as PNG, quickly."""
-    data = io.BytesIO()
-    image.save(data, "PNG", compress_level=1)
-    return data.getvalue()
 
 
 def choose_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
