@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
@@ -21,6 +21,7 @@ class Meme:
     """One meme. ``text`` is what is printed on it; ``notes`` are mined or given texts by name.
 
     Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``.
+    ``family`` names the memes of one template, which belong into one split.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Meme:
     text: str = ""
     language: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    family: str = ""
 
 
 class MemeLine(BaseModel):
@@ -41,6 +43,7 @@ class MemeLine(BaseModel):
     language: str = ""
     notes: dict[str, str] = {}
     kept: bool = True
+    family: JsonValue = None  # other tools may mean something else by it
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:
@@ -69,7 +72,8 @@ def _read_lines(path: Path) -> Iterator[Meme]:
         entry = conform(MemeLine, line, path, row)
         if entry.kept:
             image = inside(path.parent, entry.image)
-            yield Meme(entry.id, image, entry.text, entry.language, entry.notes)
+            family = entry.family if isinstance(entry.family, str) else ""
+            yield Meme(entry.id, image, entry.text, entry.language, entry.notes, family)
 
 
 def _list_images(folder: Path) -> Iterator[Meme]:

@@ -84,7 +84,7 @@ def safe_id(name: str, taken: Iterable[str] = ()) -> str:
     >>> safe_id("en-001"), safe_id("my meme (2)")
     ('en-001', 'my-meme-2-c50261')
     """
-    if re.match(ID, name) and name not in taken:
+    if re.fullmatch(ID, name) and name not in taken:
         return name
     mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
     kept = re.sub(r"[^\w.]+", "-", name).strip("-._")[:180]
@@ -98,6 +98,7 @@ def _dump_meme(meme: Meme, folder: Path) -> bytes:
         "text": meme.text,
         "language": meme.language,
         "notes": dict(meme.notes),
+        "family": meme.family,
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 

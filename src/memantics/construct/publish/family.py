@@ -17,7 +17,10 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve."""
+    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve.
+
+    ``left_out`` counts, by reason, what people kept and the family's format cannot hold.
+    """
 
     like: str
     tasks: tuple[str, ...]
@@ -26,6 +29,7 @@ class Made:
     tables: Mapping[str, Sequence[Record]]
     splits: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 Writer = Callable[[Review], Made]

@@ -30,7 +30,12 @@ def write_questions(review: Review) -> Made:
     build = find_build(review.folder)
     given = {own.id: own for own in read_memes(build)}
     memes = {
-        name: replace(own, text=given[name].text, language=given[name].language or own.language)
+        name: replace(
+            own,
+            text=given[name].text,
+            language=given[name].language or own.language,
+            family=given[name].family,
+        )
         for name, own in gather_memes(review).items()
         if name in given
     }
