@@ -49,7 +49,7 @@ def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False)
     given = verdicts or queue / VERDICTS
     found: dict[str, Verdict] = {}
     if given.is_file():
-        found = _match(list(read_verdicts(given)), {item.id for item in items}, given)
+        found = _match(list(read_verdicts(given)), {item.id: item for item in items}, given)
     elif verdicts is not None or not unreviewed:
         raise InputError(
             f"{given}: no verdicts",
@@ -65,7 +65,9 @@ def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False)
     return Review(queue, card, merged)
 
 
-def _match(verdicts: Sequence[Verdict], known: set[str], where: Path) -> dict[str, Verdict]:
+def _match(
+    verdicts: Sequence[Verdict], known: Mapping[str, QueueItem], where: Path
+) -> dict[str, Verdict]:
     found: dict[str, Verdict] = {}
     for row, verdict in enumerate(verdicts, 1):
         if verdict.item not in known:
@@ -74,5 +76,14 @@ def _match(verdicts: Sequence[Verdict], known: set[str], where: Path) -> dict[st
             )
         if verdict.item in found:
             raise DataError(where, f"item {verdict.item!r} has two verdicts", row=row)
+        hidden = known[verdict.item].hidden
+        if any(hidden.get(name, value) != value for name, value in verdict.hidden.items()):
+            # A build that ran again may give the same ids to other questions.
+            raise DataError(
+                where,
+                f"item {verdict.item!r} has changed since it was judged",
+                row=row,
+                hint="let people judge the queue as it is now, and take the old verdicts away",
+            )
         found[verdict.item] = verdict
     return found

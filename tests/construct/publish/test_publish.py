@@ -133,8 +133,10 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> 
     memes = [meme for meme in pick_memes("en", 36) if meme.intents][:4]
     blank = [replace(memes[0], text=" "), replace(memes[1], description=""), *memes[2:]]
     queue = make_queue(tmp_path / "queue", "collect-and-edit", blank)
-    intents = {meme.id: list(meme.intents) for meme in memes[:3]} | {memes[3].id: []}
-    judge(queue, "collect-and-edit", {name: {"intents": own} for name, own in intents.items()})
+    values: dict[str, dict[str, JsonValue]] = {
+        meme.id: {"intents": list(meme.intents)} for meme in memes
+    }
+    judge(queue, "collect-and-edit", values | {memes[3].id: {"intents": []}})
     made = write_intents(read_review(queue, None))
     assert [meme.id for meme in made.memes] == [memes[2].id]
     assert made.left_out == {
