@@ -21,11 +21,14 @@ from memantics.construct.publish.sections import describe_contents, describe_rev
 from memantics.construct.review import read_review
 from memantics.core.data import Source
 from memantics.core.errors import InputError
-from memantics.core.queue import CARD, ITEMS
+from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.wiring import Benchmark, find_benchmark, find_benchmarks
 
-Queue = Annotated[Path, typer.Argument(help="A queue, or a build folder that holds one.")]
+Queue = Annotated[
+    Path,
+    typer.Argument(help="A queue, a build folder that holds one, or a judged folder of memes."),
+]
 Name = Annotated[str, typer.Option(help="The name under which 'memantics run' finds it.")]
 Licence = Annotated[str, typer.Option(help="Licence of the data, such as CC-BY-4.0.")]
 Verdicts = Annotated[
@@ -64,13 +67,13 @@ def publish(
     The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
     queue is changed.
     """
-    place = _find_queue(queue)
+    place = _find_queue(queue, verdicts)
     review = read_review(place, verdicts, unreviewed=unreviewed)
     made = find_writer(review.card.workflow)(review)
     if chats is not None:
         if "puns" not in made.tables:
             raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
-        spoken = read_review(_find_queue(chats), None, unreviewed=unreviewed)
+        spoken = read_review(_find_queue(chats, None), None, unreviewed=unreviewed)
         made = add_chats(made, spoken)
     facts = Facts(
         name=name,
@@ -95,11 +98,16 @@ def publish(
     _tell(folder, bundle, made, as_json=as_json)
 
 
-def _find_queue(folder: Path) -> Path:
-    """The queue itself, or the only one in the folder of a build."""
+def _find_queue(folder: Path, verdicts: Path | None) -> Path:
+    """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
     found = [own for own in (folder, *sorted(folder.glob("queue*"))) if (own / CARD).is_file()]
+    if not found and (verdicts or folder / VERDICTS).is_file():
+        return folder
     if not found:
-        raise InputError(f"{folder}: no queue here", hint=f"name a folder with {CARD} and {ITEMS}")
+        raise InputError(
+            f"{folder}: no queue here",
+            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
+        )
     if len(found) > 1 and found[0] != folder:
         names = ", ".join(str(own) for own in found)
         raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")

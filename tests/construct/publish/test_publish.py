@@ -168,6 +168,35 @@ def test_puns_are_published_in_their_family(shell: Shell, tmp_path: Path) -> Non
     shell.done("run", "my_puns/detection", "-m", "fake/keys")
 
 
+def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_path: Path) -> None:
+    """No command makes queues of labels: 'memantics annotate FOLDER --workflow …' needs none."""
+    memes = pick_memes("zh", 5)
+    folder = tmp_path / "memes"
+    folder.mkdir()
+    lines = []
+    for meme in memes:
+        (folder / meme.file).write_bytes(image_path(meme.id).read_bytes())
+        line = {"id": meme.id, "image": meme.file, "text": meme.text, "family": "keys"}
+        lines.append(json.dumps(line))
+    (folder / "memes.jsonl").write_text("\n".join(lines))
+    captions = [
+        {"id": meme.id, "text_caption": meme.meaning, "image_caption": meme.description}
+        for meme in memes[:4]
+    ]
+    (folder / "captions.jsonl").write_text("\n".join(map(json.dumps, captions)))
+    named = ("--name", "mine", "--licence", "CC0-1.0")
+    assert "--verdicts" in shell.refused("publish", folder, *named)
+    judge(tmp_path, "label-by-vote", {meme.id: label(meme) for meme in memes})
+    said = shell.done("publish", folder, *named, "--verdicts", tmp_path / "verdicts.jsonl")
+    assert "4 memes" in said
+    assert "left out: no description of the image: 1" in said
+    data = shell.folder / "published" / "mine" / "data"
+    rows = json.loads((data / "test_data_discription_2.0.json").read_text())
+    assert [row["text"] for row in rows] == [meme.text for meme in memes[:4]]
+    told = [json.loads(line) for line in (data / "metadata.jsonl").read_text().splitlines()]
+    assert {(row["language"], row["family"]) for row in told} == {("zh", "keys")}
+
+
 def test_unreviewed_drafts_need_a_word(shell: Shell, tmp_path: Path) -> None:
     memes = pick_memes("en", 2)
     queue = make_queue(tmp_path / "queue", "label-by-vote", memes)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memantics.construct.publish.bundle import PublishedMeme, Record
+from memantics.construct.publish.bundle import Record
 from memantics.construct.publish.family import (
     Made,
+    find_lacking,
     gather_memes,
     pack,
+    refuse_nothing,
     take_text,
     take_texts,
     walk_kept,
 )
-from memantics.construct.review import Review, Reviewed
-from memantics.core.errors import DataError
+from memantics.construct.review import Review
 
 PREFIX = "the meme "
 
@@ -28,7 +29,8 @@ def write_intents(review: Review) -> Made:
     left_out: Counter[str] = Counter()
     for own, meme in walk_kept(review, memes):
         intents, background = take_texts(own, "intents"), take_texts(own, "background")
-        if lacking := _find_lacking(own, meme, intents):
+        lacking = find_lacking(own, "text", "description") if intents else "no intent"
+        if lacking:
             left_out[lacking] += 1
             continue
         used.add(own.item.group)
@@ -41,12 +43,7 @@ def write_intents(review: Review) -> Made:
         }
         table.append({"meme": meme.id, "intents": list(intents), "background": list(background)})
     if not rows:
-        why = ", ".join(f"{count:,} with {name}" for name, count in left_out.items())
-        raise DataError(
-            review.folder,
-            f"holds no meme that MemeIntent's format takes: {why}",
-            hint="give texts in memes.jsonl, run 'memantics build captions', then build again",
-        )
+        raise refuse_nothing(review, "MemeIntent", left_out)
     return Made(
         "memeintent",
         ("intent", "background", "caption"),
@@ -65,14 +62,3 @@ def complete(intent: str) -> str:
     """
     head, rest = intent[: len(PREFIX)], intent[len(PREFIX) :]
     return PREFIX + (rest if head.casefold() == PREFIX else intent)
-
-
-def _find_lacking(own: Reviewed, meme: PublishedMeme, intents: list[str]) -> str:
-    """What keeps a meme out of the format, whose reader takes no empty texts."""
-    if not intents:
-        return "no intent"
-    if not meme.text.strip():
-        return "no printed text"
-    return (
-        "" if take_text(own, "description", default="").strip() else "no description of the image"
-    )
