@@ -31,6 +31,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.knowledge
 	$(BIN)/python -m perf.detector
 	$(BIN)/python -m perf.annotate
+	$(BIN)/python -m perf.newcomer
 	$(BIN)/python -m perf.reappraisal
 
 docs: $(VENV)/.dev

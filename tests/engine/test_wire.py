@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from memantics.core.errors import (
     ImageError,
@@ -101,6 +102,27 @@ def test_few_shot_turns_schema_and_sampling() -> None:
     assert "response_format" not in encode(request, WireSettings(structured="off"))
     plain = encode(request, WireSettings(structured="object"))
     assert plain["response_format"] == {"type": "json_object"}
+
+
+def test_bounds_on_texts_stay_at_home() -> None:
+    """Hosted servers refuse a strict schema with them; a property may still be called so."""
+    text: JsonValue = {"type": "string", "minLength": 1, "maxLength": 9}
+    listed: JsonValue = {"type": "array", "minItems": 1, "items": text}
+    choice: JsonValue = {"type": "string", "enum": ["minLength"]}
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {"maxLength": text, "list": listed, "choice": choice},
+        "required": ["maxLength", "list", "choice"],
+    }
+    request = Request((Message("user", ("?",)),), Form("", ()), schema=schema)
+    body = orjson.loads(encode_request("m", request, WireSettings()))
+    sent = body["response_format"]["json_schema"]["schema"]
+    assert sent["properties"] == {
+        "maxLength": {"type": "string"},
+        "list": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        "choice": choice,
+    }
+    assert sent["required"] == schema["required"]
 
 
 def test_extra_may_not_take_the_place_of_ours() -> None:

@@ -22,6 +22,9 @@ from tests.places import ROOT
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed (extra inspect)")
 
+# Inspect imports this in the middle of its first evaluation and parses hundreds of classes then.
+# Python before 3.11.8 gives up (SystemError) if another thread parses too; here there is none yet.
+import acp  # noqa: F401
 from inspect_ai import Task, eval, list_tasks, score  # noqa: A004
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, read_eval_log

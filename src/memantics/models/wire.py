@@ -127,8 +127,22 @@ def _response_format(request: Request, settings: WireSettings) -> dict[str, obje
         return None
     if settings.structured == "object":
         return {"type": "json_object"}
-    schema = {"name": "answer", "strict": True, "schema": request.schema}
+    schema = {"name": "answer", "strict": True, "schema": _unbind(dict(request.schema))}
     return {"type": "json_schema", "json_schema": schema}
+
+
+def _unbind(schema: JsonValue) -> JsonValue:
+    """A schema without bounds on texts: hosted servers refuse them, and readers check them."""
+    if isinstance(schema, list):
+        return [_unbind(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    typed = schema.get("type") == "string"
+    return {
+        key: value if key in ("enum", "const", "required") else _unbind(value)
+        for key, value in schema.items()
+        if not (typed and key in ("minLength", "maxLength"))
+    }
 
 
 class _Lenient(BaseModel):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
@@ -16,6 +17,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from memantics.annotate.web.logs import note, note_failure, start_logs
 from memantics.cli.annotate import find_admin
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
@@ -95,6 +97,21 @@ def test_a_newcomer_annotates_the_starter_pack_from_the_link_alone(shell: Shell)
     events = [orjson.loads(line)["event"] for line in lines]
     assert events[0] == "started"
     assert "stopped" in events
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, 1), (False, 2)])
+def test_a_terminal_shows_only_what_went_wrong(
+    terminal: bool, shown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each request would push the link off the screen."""
+    out = StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", out)
+    start_logs()
+    note("request")
+    note_failure("broken", ValueError("x"))
+    events = [orjson.loads(line)["event"] for line in out.getvalue().splitlines()]
+    assert events == ["request", "broken"][-shown:]
 
 
 def test_a_queue_opens_and_a_second_start_finds_it_again(shell: Shell, tmp_path: Path) -> None:

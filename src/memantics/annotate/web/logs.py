@@ -31,10 +31,14 @@ class JsonLines(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
-def start_logs(level: int = logging.INFO) -> None:
-    """Send our log, and the server's warnings, to standard error as JSON lines."""
+def start_logs() -> None:
+    """Send our log, and the server's warnings, to standard error as JSON lines.
+
+    At a terminal only what is wrong is shown: a line for each request would push the link away.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
     for name, lowest in (("memantics.annotate", level), ("uvicorn.error", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

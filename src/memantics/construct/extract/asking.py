@@ -197,7 +197,8 @@ def _schema(
     dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> dict[str, JsonValue]:
     text: dict[str, JsonValue] = {"type": "string"}
-    fields: dict[str, JsonValue] = {"name": text, "label": text, "description": text}
+    fields: dict[str, JsonValue] = {"name": text, "label": text | {"minLength": 1}}
+    fields["description"] = text
     if dimension == "Toxicity":
         fields["kind"] = {"type": "string", "enum": list(KIND_TERMS)}
     if relations:

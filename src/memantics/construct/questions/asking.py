@@ -96,14 +96,14 @@ def ask_draft(
         language=_LANGUAGES.get(settings.language, settings.language),
         focus_key=focus.key,
         words=str(settings.words),
-        target=str(20 + 2 * draw(11, settings.seed, "length", slot.id)),
+        target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
         longest=slot.longest,
         reply=json.dumps(reply | {"cites": [focus.key]}, ensure_ascii=False),
     )
     if earlier:
         note = find_prompts()["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 600)))
         text = f"{text}\n\n{note}"
-    return _request((Image(subject.meme.image), text), settings, _schema(known))
+    return _request((Image(subject.meme.image), text), settings, _schema(known, settings))
 
 
 def complain(request: Request, complaint: str | None) -> Request:
@@ -183,14 +183,15 @@ def _show_text(meme: Meme) -> str:
     return enclose("printed text", "\n".join(lines)) if meme.text.strip() else ""
 
 
-def _schema(known: Sequence[Individual]) -> dict[str, JsonValue]:
-    text: JsonValue = {"type": "string"}
+def _schema(known: Sequence[Individual], settings: QuestionSettings) -> dict[str, JsonValue]:
+    text: JsonValue = {"type": "string", "minLength": 1}
+    option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
     keys: list[JsonValue] = [own.key for own in known]
     fields: dict[str, JsonValue] = {
         "question": text,
-        **dict.fromkeys(WRITTEN, text),
-        "explanation": text,
-        "cites": {"type": "array", "items": {"type": "string", "enum": keys}},
+        **dict.fromkeys(WRITTEN, option),
+        "explanation": {"type": "string"},
+        "cites": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": keys}},
     }
     return {
         "type": "object",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memantics.construct.questions.records import (
+    WRONG,
     Choice,
     Draft,
     Question,
@@ -18,7 +19,6 @@ from memantics.construct.questions.slots import draw
 from memantics.construct.questions.writing import Drafted
 
 _WITH_KEY: tuple[Written, ...] = ("plausible", "implausible")
-_WITHOUT: tuple[Written, ...] = ("plausible", "spare", "implausible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Item:
 
 def make_item(drafted: Drafted, draft: Draft, *, none_is_key: bool) -> Item:
     """An item with the options that its draft has for it."""
-    roles = _WITHOUT if none_is_key else _WITH_KEY
+    roles = WRONG if none_is_key else _WITH_KEY
     wrong = tuple(Choice(draft.text_of(role), role) for role in roles)
     correct = None if none_is_key else Choice(draft.correct, "correct")
     return Item(drafted, draft, correct, wrong)

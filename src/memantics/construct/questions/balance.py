@@ -104,6 +104,10 @@ class Lengths:
         """How often it would be if length said nothing; where two are longest, no key is."""
         return FAIR_LENGTH * self.single / self.keyed if self.keyed else FAIR_LENGTH
 
+    def edge(self, tolerance: float) -> float:
+        """How far a rate may lie from what is fair; one item more or less is no leak."""
+        return max(0.8 * tolerance, 1 / self.keyed) if self.keyed else 1.0
+
     def aim(self, tolerance: float) -> float:
         """What to level towards: a little nearer to one in three than ties leave it."""
         return min(FAIR_LENGTH, self.fair + _AIM * tolerance)
@@ -162,10 +166,11 @@ def _level_shortest(state: Levelled, pool: Pool, settings: QuestionSettings) -> 
 
 def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
     """Set aside what has the shortest option as its key, as far as there are too many."""
-    now, edge = Lengths.of(state.items.values()), settings.tolerance * 0.8
+    now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim shortest")
     for item in sorted(order, key=lambda item: item.id in paired):
+        edge = now.edge(settings.tolerance)
         if now.rate_shortest > FAIR_LENGTH + edge and item.key_is_shortest:
             now.count(item, -1)
             _drop(state, item.id, "its key is the shortest option, as in too many others")
@@ -184,10 +189,11 @@ def _untie(state: Levelled, pool: Pool, item: Item, *, up: bool) -> None:
 
 def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
     """What exchanging could not level is set aside."""
-    now, edge = Lengths.of(state.items.values()), settings.tolerance * 0.8
+    now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim")
     for item in sorted(order, key=lambda item: item.id in paired):
+        edge = now.edge(settings.tolerance)
         if now.rate > now.fair + edge and item.key_is_longest:
             reason = "its key is the longest option, as in too many others"
         elif now.rate < now.fair - edge and item.has_longest and not item.key_is_longest:
@@ -270,7 +276,7 @@ def _find_unused(item: Item) -> Choice | None:
     shown = {own.text for own in item.wrong}
     for role in ("plausible", "implausible", "spare"):
         text = item.draft.text_of(role)
-        if text not in shown:
+        if text and text not in shown:
             return Choice(text, role)
     return None
 

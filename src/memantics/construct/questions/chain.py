@@ -12,7 +12,14 @@ from memantics.construct.questions.asking import Subject
 from memantics.construct.questions.assembly import Item, deal_items, finish, make_item
 from memantics.construct.questions.balance import Levelled, level, trim_lengths
 from memantics.construct.questions.blind import Trial, try_items
-from memantics.construct.questions.records import Question, QuestionSettings, SetAside, Slot
+from memantics.construct.questions.lending import complete
+from memantics.construct.questions.records import (
+    WRONG,
+    Question,
+    QuestionSettings,
+    SetAside,
+    Slot,
+)
 from memantics.construct.questions.slots import draw, plan_slots
 from memantics.construct.questions.solver import CHANCE
 from memantics.construct.questions.wording import alike
@@ -63,14 +70,16 @@ async def build_questions(
     drafted = [own async for own in _write(people.writer, slots, subjects, settings, window)]
     aside = [set_aside(own) for own in drafted if own.draft is None]
     drafted, repeated = _drop_repeated(drafted)
-    items = deal_items(drafted, settings)
+    known = {meme: own.knowledge for meme, own in subjects.items()}
+    completed = complete(deal_items(drafted, settings), known, settings)
+    items = completed.items
     trials: dict[str, Trial] = {}
     critic = people.critic if settings.critic in ("model", "both") else None
     if critic is not None:
         items, trials = await _try_and_rewrite(people, critic, items, subjects, settings)
     state = Levelled({item.id: item for item in items})
     if settings.critic != "off":
-        state = level(items, {m: own.knowledge for m, own in subjects.items()}, settings)
+        state = level(items, known, settings)
     if critic is not None:
         before = {item.id: item for item in items}
         stale = [own for own in state.items.values() if before[own.id] != own]
@@ -81,9 +90,9 @@ async def build_questions(
     return Built(
         _mend_pairs(finish(kept, settings)),
         tuple(kept),
-        (*aside, *repeated, *state.aside),
+        (*aside, *repeated, *completed.aside, *state.aside),
         tuple(drafted),
-        state.exchanged,
+        completed.lent + state.exchanged,
         {item.id: trials[item.id] for item in kept if item.id in trials},
     )
 
@@ -157,9 +166,10 @@ async def _rewrite(
 ) -> Item | None:
     earlier = f"{item.draft.question} {item.draft.correct}"
     drafted = await write_draft(writer, subject, item.slot, settings, earlier)
-    if drafted.draft is None or drafted.draft == item.draft:
+    draft = drafted.draft
+    if draft is None or draft == item.draft or len(draft.usable) < len(WRONG):
         return None
-    return make_item(drafted, drafted.draft, none_is_key=item.correct is None)
+    return make_item(drafted, draft, none_is_key=item.correct is None)
 
 
 def _trim_solved(state: Levelled, trials: Mapping[str, Trial], settings: QuestionSettings) -> None:

@@ -8,7 +8,15 @@ from itertools import combinations
 
 from memantics.construct.knowledge.records import Individual, Knowledge
 from memantics.construct.ontology.vocabulary import find_kind
-from memantics.construct.questions.records import WRITTEN, Defect, Draft, QuestionSettings, Slot
+from memantics.construct.questions.records import (
+    WRITTEN,
+    WRONG,
+    Defect,
+    Draft,
+    QuestionSettings,
+    Slot,
+    Written,
+)
 from memantics.construct.questions.wording import (
     alike,
     claims_all,
@@ -60,10 +68,12 @@ def check_question(draft: Draft) -> Iterator[Defect]:
     """The question: one sentence for people, without our classes and without its answer."""
     if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
         yield Defect("question form", "the question must be one sentence")
-    for text in (draft.question, *(draft.text_of(role) for role in WRITTEN)):
+    texts = {None: draft.question} | {role: draft.text_of(role) for role in WRITTEN}
+    for role, text in texts.items():
         if name := find_class_name(text):
-            yield Defect("class name", f"do not name the category ({name}); ask about the meme")
-            break
+            fault = None if role == "correct" else role
+            message = f"do not name the category ({name}); ask about the meme"
+            yield Defect("class name", message, role=fault)
     wrong = [draft.plausible, draft.implausible]
     if leaks_into(draft.question, draft.correct, wrong):
         yield Defect("answer leaked", "the question contains the words of its answer")
@@ -74,27 +84,35 @@ def check_options(draft: Draft, settings: QuestionSettings) -> Iterator[Defect]:
     texts = {role: draft.text_of(role) for role in WRITTEN}
     for role, text in texts.items():
         if not 1 <= count_words(text) <= settings.words:
-            yield Defect(
-                "word budget", f"the option {role!r} must have 1 to {settings.words} words"
+            yield _blame(
+                role, "word budget", f"the option {role!r} must have 1 to {settings.words} words"
             )
         if fold(text) == fold(settings.none_text) or claims_none(text):
-            yield Defect("none option", f"{role!r} must not be a 'none of these': we add that one")
+            yield _blame(
+                role, "none option", f"{role!r} must not be a 'none of these': we add that one"
+            )
         elif claims_all(text):
-            yield Defect("all of the above", f"{role!r} must not point to other options")
+            yield _blame(role, "all of the above", f"{role!r} must not point to other options")
     for one, other in combinations(WRITTEN, 2):
         if alike(texts[one], texts[other]):
-            yield Defect("duplicate options", f"{one!r} and {other!r} say the same")
-            break
+            yield _blame(other, "duplicate options", f"{one!r} and {other!r} say the same")
+
+
+def _blame(role: Written, code: str, message: str) -> Defect:
+    """A defect of one option; the right one cannot be lent."""
+    return Defect(code, message, role=None if role == "correct" else role)
 
 
 def check_graph(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
     rivals = [*knowledge.of(slot.dimension)]
-    for role in ("plausible", "spare", "implausible"):
+    for role in WRONG:
         own = find_support(draft.text_of(role), rivals)
         if own is not None:
-            yield Defect(
-                "wrong option is right", f"{role!r} is true of this meme: it says the same as {own}"
+            yield _blame(
+                role,
+                "wrong option is right",
+                f"{role!r} is true of this meme: it says the same as {own}",
             )
     cited = [knowledge.by_key[key] for key in draft.cites if key in knowledge.by_key]
     denial = _DENIALS.match(draft.correct)

@@ -13,7 +13,9 @@ from memantics.core.records import Sampling
 Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
 Written = Literal["correct", "plausible", "spare", "implausible"]
 WRITTEN: tuple[Written, ...] = get_args(Written)
+WRONG: tuple[Written, ...] = ("plausible", "spare", "implausible")
 Critic = Literal["statistics", "model", "both", "off"]
+_DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
 
 
@@ -40,6 +42,11 @@ class QuestionSettings:
     sampling: Sampling = field(default_factory=Sampling)
 
     @property
+    def letters(self) -> int:
+        """About how many characters an option with all its words has: Chinese has two to a word."""
+        return self.words * (2 if self.language in _DENSE else 6)
+
+    @property
     def none_text(self) -> str:
         """The text of the last resort, in the language of the questions."""
         return NONE_TEXTS.get(self.language, NONE_TEXTS["en"])
@@ -63,7 +70,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a model wrote for a slot. ``spare`` is a wrong option for items without a right one."""
+    """What a model wrote for a slot. ``spare`` is a wrong option for items without a right one.
+
+    A wrong option that is empty could not be used: one is lent in its place.
+    """
 
     question: str
     correct: str
@@ -72,6 +82,11 @@ class Draft:
     implausible: str
     explanation: str
     cites: tuple[str, ...]
+
+    @property
+    def usable(self) -> tuple[Written, ...]:
+        """The wrong options that are there."""
+        return tuple(role for role in WRONG if self.text_of(role))
 
     def text_of(self, role: Written) -> str:
         """The option of that role."""
@@ -85,7 +100,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One option; ``origin`` is the question whose key a borrowed one is."""
+    """One option; ``origin`` is where a borrowed one is right: a question or an individual."""
 
     text: str
     role: Role
@@ -131,8 +146,13 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something that is wrong with a draft. ``mendable`` ones can also be met without a rewrite."""
+    """Something that is wrong with a draft.
+
+    ``mendable`` ones can also be met without a rewrite. ``role`` is the wrong option at fault: if
+    it comes to the worst, another meme lends one in its place.
+    """
 
     code: str
     message: str
     mendable: bool = False
+    role: Written | None = None

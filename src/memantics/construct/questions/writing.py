@@ -1,17 +1,18 @@
 """Have questions written: each slot one step, sent back with the critic's words until it is sound.
 
-A draft whose only faults are ones of length is not lost when the model does not mend them: the
-set is levelled afterwards (see ``balance``).
+A draft is not lost when the model does not mend it, if its only faults are ones of length (the
+set is levelled afterwards, see ``balance``) or of wrong options (see ``lending``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from memantics.construct.knowledge.records import Provenance
 from memantics.construct.questions.asking import Subject, ask_draft, complain, read_draft
 from memantics.construct.questions.critic import find_defects
-from memantics.construct.questions.records import Draft, QuestionSettings, SetAside, Slot
+from memantics.construct.questions.records import Defect, Draft, QuestionSettings, SetAside, Slot
 from memantics.core.records import Request, Status
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
@@ -39,7 +40,7 @@ async def write_draft(
     earlier: str = "",
 ) -> Drafted:
     """Have one question written; defects are told to the model, a bounded number of times."""
-    mendable: list[Draft] = []
+    spared: list[Draft] = []
 
     def ask(complaint: str | None) -> Request:
         return complain(ask_draft(subject, slot, settings, earlier), complaint)
@@ -49,15 +50,15 @@ async def write_draft(
         defects = list(find_defects(draft, slot, subject.knowledge, settings))
         if not defects:
             return draft
-        if all(defect.mendable for defect in defects):
-            mendable.append(draft)
+        if all(defect.mendable or defect.role for defect in defects):
+            spared.append(_empty(draft, defects))
         raise Unparsed("; ".join(f"{own.code}: {own.message}" for own in defects[:3]))
 
     stage = "rewrite" if earlier else "question"
     taken = await asker.take(Step(f"{slot.id}/{stage}", ask, read, settings.attempts))
     draft = taken.value
-    if draft is None and taken.status == "unparsed" and mendable:
-        draft = mendable[-1]
+    if draft is None and taken.status == "unparsed" and spared:
+        draft = max(reversed(spared), key=lambda own: len(own.usable))
     return Drafted(
         slot,
         "answered" if draft is not None else taken.status,
@@ -67,6 +68,17 @@ async def write_draft(
         Provenance(taken.model, taken.prompt[:16], taken.when),
         taken.tokens_in,
         taken.tokens_out,
+    )
+
+
+def _empty(draft: Draft, defects: Sequence[Defect]) -> Draft:
+    """A draft without the wrong options that are at fault."""
+    faulty = {own.role for own in defects}
+    return replace(
+        draft,
+        plausible="" if "plausible" in faulty else draft.plausible,
+        spare="" if "spare" in faulty else draft.spare,
+        implausible="" if "implausible" in faulty else draft.implausible,
     )
 
 
