@@ -18,10 +18,10 @@ from pydantic import JsonValue
 from memantics.construct.chats.distractors import name_chat
 from memantics.construct.chats.records import KINDS, Draft, Options, Said
 from memantics.construct.drafts import queue_images
-from memantics.construct.extract.folder import whole_file
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 

@@ -7,19 +7,17 @@ that was killed is run again and takes every answer from the journal.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO
 
 import orjson
 
 from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError, StoreError
 from memantics.core.images import probe, read_bytes
+from memantics.core.journal import whole_file
 from memantics.core.memes import ID, MEMES, SUFFIXES, Meme
 
 IMAGES, REPORT = "images", "report.json"
@@ -101,20 +99,6 @@ def _dump_meme(meme: Meme, folder: Path) -> bytes:
         "family": meme.family,
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when it is complete."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_report(folder: Path, report: object, name: str = REPORT) -> None:

@@ -25,13 +25,13 @@ from memantics.construct.drafts import (
     show_material,
     text,
 )
-from memantics.construct.extract.folder import whole_file
 from memantics.construct.intents.form import (
     MOST_INTENTS,
     MOST_SENTENCES,
     read_background,
     read_intents,
 )
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue

@@ -9,13 +9,14 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from memantics.construct.extract.folder import IMAGES, whole_file
+from memantics.construct.extract.folder import IMAGES
 from memantics.construct.questions.asking import LETTERS, Subject
 from memantics.construct.questions.records import Question, SetAside
 from memantics.construct.questions.slots import find_toxic_element
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.images import read_bytes
+from memantics.core.journal import whole_file
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 
 QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
