@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 
 MEMES = "memes.jsonl"
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
-ID = r"^[\w][\w.\-]{0,199}$"
+# The length stands apart: counted in the pattern it took a tenth of a second to compile.
+ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,13 @@ class MemeLine(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    id: str = Field(pattern=ID)
+    id: str = Field(pattern=ID, max_length=LONGEST_ID)
     image: str
     text: str = ""
     language: str = ""
     notes: dict[str, str] = {}
     kept: bool = True
-    family: JsonValue = None  # other tools may mean something else by it
+    family: object = None  # other tools may mean something else by it
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.workflow import read_workflow
+from memantics.cli.build_questions import make_questions
 from memantics.construct.extract import adopt_memes
 from memantics.construct.knowledge.lines import dump_knowledge
 from memantics.construct.knowledge.records import Knowledge
@@ -28,7 +29,7 @@ from memantics.construct.questions.asking import ask_draft, ask_seen, ask_told, 
 from memantics.construct.questions.chain import People
 from memantics.construct.questions.review import make_queue
 from memantics.construct.questions.slots import plan_slots
-from memantics.core.errors import DataError, Unavailable
+from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, Said
@@ -88,18 +89,21 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
 
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
-    for words, expected in (
-        ([made], "no model was named"),
-        ([shell.folder, "-m", "fake/builder"], "holds no knowledge.jsonl"),
-        ([made, "-m", "fake/builder", "--dimension", "Scenery"], "did you mean Scene"),
-    ):
-        assert expected in shell.refused("build", "questions", *words)
-    empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
-    (made / "knowledge.jsonl").write_bytes(empty)
-    line = shell.refused("build", "questions", made, "-m", "fake/builder")
-    assert "nothing is known about these memes" in line
     (made / "knowledge.jsonl").write_text('{"meme": "x"}\n')
     assert "row 1" in shell.refused("build", "questions", made, "-m", "fake/builder")
+
+
+def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
+    with pytest.raises(InputError, match="no model was named"):
+        make_questions(made)
+    with pytest.raises(InputError, match=r"holds no knowledge\.jsonl"):
+        make_questions(shell.folder, "fake/builder")
+    with pytest.raises(InputError, match="did you mean Scene"):
+        make_questions(made, "fake/builder", dimension=["Scenery"])
+    empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
+    (made / "knowledge.jsonl").write_bytes(empty)
+    with pytest.raises(InputError, match="nothing is known about these memes"):
+        make_questions(made, "fake/builder")
 
 
 def test_a_pair_is_judged_together(tmp_path: Path, honest: Built) -> None:

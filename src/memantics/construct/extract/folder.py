@@ -18,7 +18,7 @@ from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError, StoreError
 from memantics.core.images import probe, read_bytes
 from memantics.core.journal import whole_file
-from memantics.core.memes import ID, MEMES, SUFFIXES, Meme
+from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
 
 IMAGES, REPORT = "images", "report.json"
 _MOST_BACKGROUND = 64_000
@@ -82,7 +82,7 @@ def safe_id(name: str, taken: Iterable[str] = ()) -> str:
     >>> safe_id("en-001"), safe_id("my meme (2)")
     ('en-001', 'my-meme-2-c50261')
     """
-    if re.fullmatch(ID, name) and name not in taken:
+    if re.fullmatch(ID, name) and len(name) <= LONGEST_ID and name not in taken:
         return name
     mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
     kept = re.sub(r"[^\w.]+", "-", name).strip("-._")[:180]
