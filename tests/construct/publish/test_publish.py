@@ -13,8 +13,10 @@ from pydantic import JsonValue
 
 from memantics.construct.publish.bundle import Section
 from memantics.construct.publish.intents import write_intents
+from memantics.construct.publish.questions import write_questions
 from memantics.construct.publish.sections import describe_contents, describe_review
 from memantics.construct.review import read_review
+from memantics.core.errors import DataError
 from memantics.core.queue import Verdict, Vote, write_verdicts
 from memantics.starter import StarterMeme, image_path, read_starter
 from tests.commands import Shell
@@ -195,6 +197,13 @@ def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_pa
     assert [row["text"] for row in rows] == [meme.text for meme in memes[:4]]
     told = [json.loads(line) for line in (data / "metadata.jsonl").read_text().splitlines()]
     assert {(row["language"], row["family"]) for row in told} == {("zh", "keys")}
+
+
+def test_chats_alone_are_no_questions(tmp_path: Path) -> None:
+    """Both are judged by one workflow, and only one of them is a benchmark by itself."""
+    queue = make_queue(tmp_path / "queue", "validate", pick_memes("en", 1))
+    with pytest.raises(DataError, match=r"is no queue of questions; chats .* --chats"):
+        write_questions(read_review(queue, None, unreviewed=True))
 
 
 def test_unreviewed_drafts_need_a_word(shell: Shell, tmp_path: Path) -> None:
