@@ -21,11 +21,11 @@ from memantics.construct.extract import (
     extract_memes,
     find_plan,
     read_background,
-    whole_file,
     write_report,
 )
 from memantics.construct.knowledge.lines import KNOWLEDGE, dump_knowledge
 from memantics.core.errors import InputError
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme, read_memes
 from memantics.starter import image_path, read_starter
 

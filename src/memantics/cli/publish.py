@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,15 +15,20 @@ from memantics.cli.screen import console, plain, print_json
 from memantics.construct.publish.bundle import Bundle, Facts, Section
 from memantics.construct.publish.chats import add_chats
 from memantics.construct.publish.families import find_writer
-from memantics.construct.publish.folder import rewrite_readme, write_folder
+from memantics.construct.publish.family import Made
+from memantics.construct.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.construct.publish.sections import describe_contents, describe_review
 from memantics.construct.review import read_review
+from memantics.core.data import Source
 from memantics.core.errors import InputError
-from memantics.core.queue import CARD, ITEMS
+from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
-from memantics.wiring import find_benchmark, find_benchmarks
+from memantics.wiring import Benchmark, find_benchmark, find_benchmarks
 
-Queue = Annotated[Path, typer.Argument(help="A queue, or a build folder that holds one.")]
+Queue = Annotated[
+    Path,
+    typer.Argument(help="A queue, a build folder that holds one, or a judged folder of memes."),
+]
 Name = Annotated[str, typer.Option(help="The name under which 'memantics run' finds it.")]
 Licence = Annotated[str, typer.Option(help="Licence of the data, such as CC-BY-4.0.")]
 Verdicts = Annotated[
@@ -61,13 +67,13 @@ def publish(
     The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
     queue is changed.
     """
-    place = _find_queue(queue)
+    place = _find_queue(queue, verdicts)
     review = read_review(place, verdicts, unreviewed=unreviewed)
     made = find_writer(review.card.workflow)(review)
     if chats is not None:
         if "puns" not in made.tables:
             raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
-        spoken = read_review(_find_queue(chats), None, unreviewed=unreviewed)
+        spoken = read_review(_find_queue(chats, None), None, unreviewed=unreviewed)
         made = add_chats(made, spoken)
     facts = Facts(
         name=name,
@@ -84,18 +90,24 @@ def publish(
     _check_name(name, folder)
     sections = (describe_contents(made), describe_review(review))
     bundle = Bundle(facts, made.memes, made.tables, sections)
-    files = write_folder(folder, bundle, made, find_benchmark(made.like).card)
+    family = find_benchmark(made.like)
+    files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
     audited = _audit(name)
     rewrite_readme(folder, replace(bundle, sections=(*sections, audited)), files)
-    _tell(folder, bundle, made.like, as_json=as_json)
+    _tell(folder, bundle, made, as_json=as_json)
 
 
-def _find_queue(folder: Path) -> Path:
-    """The queue itself, or the only one in the folder of a build."""
+def _find_queue(folder: Path, verdicts: Path | None) -> Path:
+    """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
     found = [own for own in (folder, *sorted(folder.glob("queue*"))) if (own / CARD).is_file()]
+    if not found and (verdicts or folder / VERDICTS).is_file():
+        return folder
     if not found:
-        raise InputError(f"{folder}: no queue here", hint=f"name a folder with {CARD} and {ITEMS}")
+        raise InputError(
+            f"{folder}: no queue here",
+            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
+        )
     if len(found) > 1 and found[0] != folder:
         names = ", ".join(str(own) for own in found)
         raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
@@ -106,6 +118,17 @@ def _check_name(name: str, folder: Path) -> None:
     """Refuse a name that another benchmark has; publishing again over one's own is fine."""
     if name in find_benchmarks() and folder.resolve() not in read_shelf():
         raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
+
+
+def _check_data(family: Benchmark, folder: Path) -> None:
+    """Read what was written before it takes its place: no broken benchmark is left behind."""
+    try:
+        family.open(Source("release", folder / DATA, folder / DATA / "images"))
+    except InputError as error:
+        raise InputError(
+            f"nothing was published: {family.card.title} cannot read it: {error.what}",
+            hint="correct it in the review, or drop it there",
+        ) from error
 
 
 def _audit(name: str) -> Section:
@@ -123,14 +146,24 @@ def _audit(name: str) -> Section:
     )
 
 
-def _tell(folder: Path, bundle: Bundle, like: str, *, as_json: bool) -> None:
+def _tell(folder: Path, bundle: Bundle, made: Made, *, as_json: bool) -> None:
     counts = {name: len(records) for name, records in bundle.tables.items()}
+    left_out = {reason: count for reason, count in made.left_out.items() if count}
     if as_json:
-        memes = len(bundle.memes)
-        print_json({"folder": str(folder), "like": like, "memes": memes, "records": counts})
+        print_json(
+            {
+                "folder": str(folder),
+                "like": made.like,
+                "memes": len(bundle.memes),
+                "records": counts,
+                "left_out": left_out,
+            }
+        )
         return
     shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     console().print(
-        plain(f"{folder}: {len(bundle.memes):,} memes, {shown}, in the format of {like}")
+        plain(f"{folder}: {len(bundle.memes):,} memes, {shown}, in the format of {made.like}")
     )
+    for reason, count in left_out.items():
+        console().print(plain(f"left out: {reason}: {count:,}"))
     console().print(plain(f"next: memantics run {bundle.facts.name} --model MODEL"))

@@ -8,8 +8,19 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from memantics.construct.captions import CAPTIONS, read_captions, with_captions
+from memantics.construct.drafts import language_of
 from memantics.core.errors import DataError, InputError
-from memantics.core.queue import VERDICTS, QueueCard, QueueItem, Verdict, read_queue, read_verdicts
+from memantics.core.memes import Meme, read_memes
+from memantics.core.queue import (
+    CARD,
+    VERDICTS,
+    QueueCard,
+    QueueItem,
+    Verdict,
+    read_queue,
+    read_verdicts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +54,15 @@ class Review:
 def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False) -> Review:
     """Read a queue and its verdicts (default: ``verdicts.jsonl`` beside the items).
 
-    Items without a verdict stay out, unless ``unreviewed`` lets drafts through as they are.
+    Items without a verdict stay out, unless ``unreviewed`` lets drafts through as they are. A
+    folder of memes that people judged as it was is read like a queue of them.
     """
-    card, items = read_queue(queue)
     given = verdicts or queue / VERDICTS
+    plain = given.is_file() and not (queue / CARD).is_file()
+    card, items = _read_folder(queue, given) if plain else read_queue(queue)
     found: dict[str, Verdict] = {}
     if given.is_file():
-        found = _match(list(read_verdicts(given)), {item.id for item in items}, given)
+        found = _match(list(read_verdicts(given)), {item.id: item for item in items}, given)
     elif verdicts is not None or not unreviewed:
         raise InputError(
             f"{given}: no verdicts",
@@ -65,7 +78,34 @@ def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False)
     return Review(queue, card, merged)
 
 
-def _match(verdicts: Sequence[Verdict], known: set[str], where: Path) -> dict[str, Verdict]:
+def _read_folder(folder: Path, verdicts: Path) -> tuple[QueueCard, list[QueueItem]]:
+    """The memes of a folder as items; the verdicts say by which workflow they were judged."""
+    first = next(read_verdicts(verdicts), None)
+    if first is None:
+        raise DataError(verdicts, "holds no verdict", hint="finish the review first")
+    mined = folder / CAPTIONS
+    memes = with_captions(read_memes(folder), read_captions(mined) if mined.is_file() else {})
+    card = QueueCard(
+        title=folder.resolve().name, workflow=first.workflow, warning="Memes may be offensive."
+    )
+    return card, [_make_item(meme, folder) for meme in memes]
+
+
+def _make_item(meme: Meme, folder: Path) -> QueueItem:
+    facts: dict[str, JsonValue] = {
+        "text": meme.text,
+        "language": meme.language or language_of(meme),
+        "family": meme.family,
+        "description": meme.notes.get("description", ""),
+        "meaning": meme.notes.get("meaning", ""),
+    }
+    image = meme.image.relative_to(folder).as_posix()
+    return QueueItem(id=meme.id, group=meme.id, images=[image], hidden=facts)
+
+
+def _match(
+    verdicts: Sequence[Verdict], known: Mapping[str, QueueItem], where: Path
+) -> dict[str, Verdict]:
     found: dict[str, Verdict] = {}
     for row, verdict in enumerate(verdicts, 1):
         if verdict.item not in known:
@@ -74,5 +114,14 @@ def _match(verdicts: Sequence[Verdict], known: set[str], where: Path) -> dict[st
             )
         if verdict.item in found:
             raise DataError(where, f"item {verdict.item!r} has two verdicts", row=row)
+        hidden = known[verdict.item].hidden
+        if any(hidden.get(name, value) != value for name, value in verdict.hidden.items()):
+            # A build that ran again may give the same ids to other questions.
+            raise DataError(
+                where,
+                f"item {verdict.item!r} has changed since it was judged",
+                row=row,
+                hint="let people judge the queue as it is now, and take the old verdicts away",
+            )
         found[verdict.item] = verdict
     return found

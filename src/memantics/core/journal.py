@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -103,3 +104,17 @@ def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out
         raise StoreError(
             f"{what} {path} cannot be written: {error.strerror}", hint=f"choose another {flag}"
         ) from error
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes its name only when it is complete, for what is too long to be held."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.journal import replace_file, whole_file
 
 CARD, ITEMS, VERDICTS = "queue.json", "items.jsonl", "verdicts.jsonl"
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
@@ -93,13 +94,14 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
     """Write a queue; return how many items it holds. Images must lie inside the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    (folder / CARD).write_text(dump_json(card.model_dump()), encoding="utf-8")
-    with (folder / ITEMS).open("wb") as file:
+    with whole_file(folder / ITEMS) as file:
         for item in items:
             for image in item.images:
                 inside(folder, image)
             file.write(orjson.dumps(item.model_dump(exclude_defaults=True)) + b"\n")
             count += 1
+    # Last: a folder without a card is no queue yet.
+    replace_file(folder / CARD, dump_json(card.model_dump()).encode(), "queue")
     return count
 
 
@@ -126,7 +128,7 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
 def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> int:
     """Write verdicts, one a line; return how many."""
     count = 0
-    with path.open("wb") as file:
+    with whole_file(path) as file:
         for verdict in verdicts:
             file.write(orjson.dumps(verdict.model_dump(exclude_defaults=False)) + b"\n")
             count += 1

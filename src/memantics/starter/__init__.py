@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError, UnknownName
+from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
 
 __all__ = [
     "DIMENSIONS",
@@ -22,6 +23,7 @@ __all__ = [
     "Candidates",
     "Caption",
     "Chat",
+    "Dimension",
     "Emotion",
     "HardOptions",
     "Harm",
@@ -35,41 +37,6 @@ __all__ = [
     "read_starter",
 ]
 
-Dimension = Literal[
-    "TextualMaterial",
-    "VisualMaterial",
-    "Scene",
-    "BackgroundKnowledge",
-    "Emotion",
-    "AnalogicalMapping",
-    "SemioticProjection",
-    "OverallIntent",
-    "Toxicity",
-    "TargetCommunity",
-]
-RelationName = Literal[
-    "hasParticipant",
-    "hasExpressor",
-    "hasMappedEntity",
-    "hasMappingEntity",
-    "mappedOnto",
-    "hasToxicElement",
-    "projectedOnto",
-    "about",
-    "targets",
-]
-DIMENSIONS: tuple[Dimension, ...] = (
-    "TextualMaterial",
-    "VisualMaterial",
-    "Scene",
-    "BackgroundKnowledge",
-    "Emotion",
-    "AnalogicalMapping",
-    "SemioticProjection",
-    "OverallIntent",
-    "Toxicity",
-    "TargetCommunity",
-)
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE / "images"
 MEMES_FILE = HERE / "memes.jsonl"

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from memantics.starter import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """One home for all: its detector is trained at first use, and what was read is shared."""
+    readings = tmp_path_factory.getbasetemp() / "ocr"
+    readings.mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("analyze")
+    (folder / "home").mkdir()
+    (folder / "home" / "ocr").symlink_to(readings)
+    return Shell(folder)
 
 
 def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:

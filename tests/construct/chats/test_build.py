@@ -21,6 +21,7 @@ from memantics.construct.chats.generate import (
 from memantics.construct.chats.records import KINDS, Draft, Quality, Said, Turn
 from memantics.construct.chats.release import (
     Chat,
+    make_square,
     name_files,
     write_chat_queue,
     write_lines,
@@ -36,6 +37,7 @@ from memantics.construct.chats.selection import (
 )
 from memantics.construct.drafts import Source
 from memantics.core.errors import InputError
+from memantics.core.images import load
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
@@ -305,9 +307,13 @@ def test_the_files_are_read_by_the_reader_of_punmemecn(tmp_path: Path) -> None:
         for own, chat in zip(read, chats, strict=True):
             assert len(own.turns) == len(chat.draft.said.turns)
             assert own.topic == chat.draft.topic
-    names = json.loads((out / "names.json").read_text())
-    assert set(names.values()) == {meme.id for meme in memes}
-    assert all((out / "images" / name).is_file() for name in names)
+    # Again in another order: a number is another meme's now, and so must be its image.
+    for order in (memes, memes[::-1]):
+        write_punmemecn(out, chats, order)
+        names = json.loads((out / "names.json").read_text())
+        assert names == {f"CN{n:05}.png": meme.id for n, meme in enumerate(order, 1)}
+        made = load(out / "images" / "CN00001.png")
+        assert made.tobytes() == make_square(load(order[0].image)).tobytes()
 
 
 def test_the_queue_shows_the_chat_and_hides_the_rest(tmp_path: Path) -> None:

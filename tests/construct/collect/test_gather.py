@@ -198,6 +198,22 @@ def test_out_takes_copies_and_leaves_the_folder_alone(folder: Path, tmp_path: Pa
     assert (out / "images" / "m1.png").is_file()
 
 
+@pytest.mark.parametrize("damage", ["replaced", "torn"])
+def test_a_copy_that_is_no_copy_any_more_is_made_again(
+    folder: Path, tmp_path: Path, damage: str
+) -> None:
+    """The image was replaced by its owner since, or a kill left half of the copy behind."""
+    out = tmp_path / "out"
+    run(folder, ScriptedReader({}), out=out)
+    copy = out / "images" / "m0.png"
+    if damage == "replaced":
+        save(draw(9), folder / "m0.png")
+    else:
+        copy.write_bytes(copy.read_bytes()[:50])
+    run(folder, ScriptedReader({}), out=out)
+    assert copy.read_bytes() == (folder / "m0.png").read_bytes()
+
+
 def test_an_out_folder_below_the_images_is_not_collected_again(folder: Path) -> None:
     for _ in range(2):
         done = run(folder, ScriptedReader(), out=folder / "kept")

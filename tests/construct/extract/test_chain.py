@@ -231,6 +231,24 @@ def test_results_come_in_the_order_of_the_memes(tmp_path: Path) -> None:
     assert [own.knowledge.meme for own in found] == names
 
 
+class Slow(FakeModel):
+    """Reads last what the plan asks first."""
+
+    async def answer(self, request: Request) -> Reply:
+        if stage_of(request)[1] == "TextualMaterial":
+            await asyncio.sleep(0.05)
+        return await super().answer(request)
+
+
+def test_steps_are_reported_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    settings = ExtractSettings(refine="second")
+    (found,) = extract_with(Slow(lambda _: EMPTY), tmp_path, settings=settings)
+    stages = [step.stage for step in found.steps]
+    assert stages == sorted(stages)
+    first = [step.dimension for step in found.steps if step.stage == "individuals"]
+    assert first == [step.dimension for step in settings.plan.steps]
+
+
 def test_what_was_answered_is_never_asked_again(tmp_path: Path) -> None:
     own = memes("en-001", "en-002", "en-003")
     asked: Counter[tuple[str, str]] = Counter()

@@ -6,7 +6,6 @@ import rdflib
 from rdflib.collection import Collection
 from rdflib.namespace import OWL, RDF, RDFS, SKOS
 
-from memantics import starter
 from memantics.construct.knowledge.naming import TERM
 from memantics.construct.knowledge.store import read_ontology
 from memantics.construct.ontology import DIMENSIONS, RELATIONS, TOXICITY_KINDS, find_dimension
@@ -33,7 +32,7 @@ def test_dimensions_are_those_of_the_vocabulary() -> None:
         str(own).removeprefix(TERM) for own in ONTOLOGY.subjects(RDFS.subClassOf, MM.Individual)
     }
     assert found == set(DIMENSIONS)
-    assert set(DIMENSIONS) == set(starter.DIMENSIONS)
+    assert tuple(DIMENSION_TERMS) == DIMENSIONS
     for name, term in DIMENSION_TERMS.items():
         assert str(ONTOLOGY.value(MM[name], RDFS.label)) == term.label
         assert str(ONTOLOGY.value(MM[name], SKOS.definition)) == term.definition

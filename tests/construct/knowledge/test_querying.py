@@ -72,6 +72,8 @@ def test_bad_queries_are_told_in_one_short_line(query: str) -> None:
         "SELECT * { service silent <http://127.0.0.1:1/> { ?s ?p ?o } }",
         "SELECT * { BIND('it''s' AS ?x) } #\n SELECT * {SERVICE ?x { ?s ?p ?o } }",
         "SELECT * { ?x ?y 'a\\'' . SERVICE<http://127.0.0.1:1/>{ ?s ?p ?o } }",
+        "PREFIX x: <urn:x:> SELECT * { ?x x:a\\#b ?y SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
+        "PREFIX x: <urn:x:> SELECT * { ?x x:a\\'b ?y SERVICE ?y { ?s ?p ?o } ?y x:c 'd' }",
     ],
 )
 def test_no_query_leaves_the_machine(query: str) -> None:

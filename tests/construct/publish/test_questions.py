@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,18 @@ from tests.places import ROOT
 BUILDER = ("--model", "fake/builder")
 
 
-@pytest.fixture
-def build(shell: Shell) -> Path:
+@pytest.fixture(scope="module")
+def first_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shell = Shell(tmp_path_factory.mktemp("first"))
     shell.done("build", "knowledge", "starter", *BUILDER, "--limit", "8")
     shell.done("build", "questions", "builds/starter", *BUILDER)
     return shell.folder / "builds" / "starter"
+
+
+@pytest.fixture
+def build(shell: Shell, first_build: Path) -> Path:
+    """A copy of the build, for each test its own."""
+    return shutil.copytree(first_build, shell.folder / "builds" / "starter")
 
 
 def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
@@ -73,33 +82,45 @@ def test_every_published_question_is_grounded(shell: Shell, build: Path) -> None
         assert sum(answer["is_correct"] for answer in pair["answers"]) == 1
 
 
-def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
-    """Killed again and again it still ends with the same benchmark, and asks nothing twice."""
-    script = ROOT / "examples" / "build_benchmark.sh"
+def count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def run_script(shell: Shell, stop: Callable[[], bool]) -> tuple[int | None, str]:
+    """Run the documented script; kill it and all that it started as soon as ``stop`` says so."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    calls = shell.folder / "builds" / "memes" / "calls.jsonl"
-    code, seconds = None, 4.0
-    while code is None:
+    said = shell.folder / "said.txt"
+    with said.open("w") as file:
         process = subprocess.Popen(
-            ["bash", str(script), "starter", "fake/builder", "6"],
+            ["bash", str(ROOT / "examples" / "build_benchmark.sh"), "starter", "fake/builder", "4"],
             cwd=shell.folder,
             env=shell.environment | {"PATH": path},
-            stdout=subprocess.PIPE,
+            stdout=file,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,
         )
-        try:
-            said, _ = process.communicate(timeout=seconds)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
+        while process.poll() is None and not stop():
+            time.sleep(0.02)
+        if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            seconds *= 2
-            time.sleep(0.1)
+            process.wait()
+            return None, said.read_text()
+    return process.returncode, said.read_text()
+
+
+def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
+    """Killed in each of its parts it still ends with the same benchmark, and asks nothing twice."""
+    build = shell.folder / "builds" / "memes"
+    calls = build / "calls.jsonl"
+    assert run_script(shell, lambda: count_lines(calls) > 0)[0] is None
+    known = 4 * 10  # one call a dimension
+    assert run_script(shell, lambda: count_lines(calls) > known)[0] is None
+    assert not (build / "questions.jsonl").exists()
+    assert run_script(shell, (shell.folder / "runs").exists)[0] is None
+    code, said = run_script(shell, lambda: False)
     assert code == 0, said
     keys = [json.loads(line)["key"] for line in calls.read_text().splitlines()]
-    assert len(keys) == len(set(keys)) > 50
+    assert len(keys) == len(set(keys)) > known
     assert "accuracy" in said
 
 

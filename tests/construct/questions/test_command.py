@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.workflow import read_workflow
+from memantics.cli.build_questions import make_questions
 from memantics.construct.extract import adopt_memes
 from memantics.construct.knowledge.lines import dump_knowledge
 from memantics.construct.knowledge.records import Knowledge
 from memantics.construct.questions import (
+    Built,
     QuestionSettings,
     build_questions,
     read_questions,
@@ -27,7 +29,7 @@ from memantics.construct.questions.asking import ask_draft, ask_seen, ask_told, 
 from memantics.construct.questions.chain import People
 from memantics.construct.questions.review import make_queue
 from memantics.construct.questions.slots import plan_slots
-from memantics.core.errors import DataError, Unavailable
+from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, Said
@@ -39,21 +41,36 @@ from tests.construct.questions.scripts import build, say, starter_subjects, text
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.fixture
-def made(shell: Shell) -> Path:
-    """A build of some memes of the starter pack."""
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is known about some memes of the starter pack."""
+    shell = Shell(tmp_path_factory.mktemp("known"))
     folder = shell.folder / "memes"
     folder.mkdir()
     for number in range(1, 9):
         shutil.copy(image_path(f"en-{number:03}"), folder)
-    ran = shell.run("build", "knowledge", folder, "-m", "fake/builder", "--out", "b")
-    assert ran.code == 0, ran.err
+    shell.done("build", "knowledge", folder, "-m", "fake/builder", "--out", "b")
     return shell.folder / "b"
 
 
+@pytest.fixture
+def made(shell: Shell, known: Path) -> Path:
+    """A copy of that build, for each test its own."""
+    return shutil.copytree(known, shell.folder / "b")
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A set that a well-behaved writer wrote, about some memes of which several have pairs."""
+    settings = QuestionSettings(critic="off", attempts=1)
+    toxic = {meme: own for meme, own in starter_subjects().items() if own.knowledge.of("Toxicity")}
+    subjects = dict(list(starter_subjects().items())[:6] + list(toxic.items())[:6])
+    folder = tmp_path_factory.mktemp("honest")
+    return build(folder, lambda asked: say(write_honestly(asked)), settings, subjects=subjects)
+
+
 def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
-    ran = shell.run("build", "questions", made, "-m", "fake/builder", "--critic", "both")
-    assert ran.code == 0, ran.err
+    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
     questions = list(read_questions(made))
     report = json.loads((made / "report-questions.json").read_text())
     assert report["questions"] == len(questions) > 20
@@ -67,37 +84,38 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     for item in items:
         assert all((made / "queue" / image).is_file() for image in item.images)
     first = {path.name: path.read_bytes() for path in made.glob("*.jsonl")}
-    again = shell.run("build", "questions", made, "-m", "fake/builder", "--critic", "both")
-    assert again.code == 0
+    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
     assert {path.name: path.read_bytes() for path in made.glob("*.jsonl")} == first
 
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
-    for words, expected in (
-        ([made], "no model was named"),
-        ([shell.folder, "-m", "fake/builder"], "holds no knowledge.jsonl"),
-        ([made, "-m", "fake/builder", "--dimension", "Scenery"], "did you mean Scene"),
-    ):
-        assert expected in shell.refused("build", "questions", *words)
-    empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
-    (made / "knowledge.jsonl").write_bytes(empty)
-    line = shell.refused("build", "questions", made, "-m", "fake/builder")
-    assert "nothing is known about these memes" in line
     (made / "knowledge.jsonl").write_text('{"meme": "x"}\n')
     assert "row 1" in shell.refused("build", "questions", made, "-m", "fake/builder")
 
 
-def test_a_pair_is_judged_together(tmp_path: Path) -> None:
-    settings = QuestionSettings(critic="off", attempts=1)
-    built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
-    pairs = {own.pair: own for own in built.questions if own.pair}
-    assert pairs
+def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
+    with pytest.raises(InputError, match="no model was named"):
+        make_questions(made)
+    with pytest.raises(InputError, match=r"holds no knowledge\.jsonl"):
+        make_questions(shell.folder, "fake/builder")
+    with pytest.raises(InputError, match="did you mean Scene"):
+        make_questions(made, "fake/builder", dimension=["Scenery"])
+    empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
+    (made / "knowledge.jsonl").write_bytes(empty)
+    with pytest.raises(InputError, match="nothing is known about these memes"):
+        make_questions(made, "fake/builder")
+
+
+def test_a_pair_is_judged_together(tmp_path: Path, honest: Built) -> None:
+    pairs = {own.pair: own for own in honest.questions if own.pair}
+    assert len(pairs) > 2
     subjects = starter_subjects()
-    memes = adopt_memes([own.meme for own in subjects.values()], tmp_path / "b").memes
+    asked = dict.fromkeys(own.meme for own in honest.questions)
+    memes = adopt_memes([subjects[name].meme for name in asked], tmp_path / "b").memes
     adopted = {meme.id: replace(subjects[meme.id], meme=meme) for meme in memes}
-    write_review(tmp_path / "b", built.questions, adopted, "en")
+    write_review(tmp_path / "b", honest.questions, adopted, "en")
     _, items = read_queue(tmp_path / "b" / "queue")
-    assert len(items) == len(built.questions) - len(pairs)
+    assert len(items) == len(honest.questions) - len(pairs)
     for item in items:
         labels = [shown.label for shown in item.shown]
         assert labels[0] == "Knowledge"
@@ -108,13 +126,11 @@ def test_a_pair_is_judged_together(tmp_path: Path) -> None:
             assert second.value == pairs[item.id].question
 
 
-def test_the_workflow_finds_all_that_it_asks_about(tmp_path: Path) -> None:
+def test_the_workflow_finds_all_that_it_asks_about(honest: Built) -> None:
     """Judgements wait for labels: a label spelled otherwise would silently not be judged."""
-    settings = QuestionSettings(critic="off", attempts=1)
-    built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
     waited = {field.needs.casefold() for field in read_workflow("validate").fields if field.needs}
-    paired = {own.pair for own in built.questions if own.pair}
-    items = [own for own in make_queue(built.questions, starter_subjects()) if own.id in paired]
+    paired = {own.pair for own in honest.questions if own.pair}
+    items = [own for own in make_queue(honest.questions, starter_subjects()) if own.id in paired]
     assert items
     for item in items:
         assert waited <= {shown.label.casefold() for shown in item.shown}

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from memantics.core.errors import DataError
+from memantics.core.meaning import ALIASES, DIMENSIONS
 
-DIMENSIONS = (
-    "TextualMaterial",
-    "VisualMaterial",
-    "Scene",
-    "BackgroundKnowledge",
-    "Emotion",
-    "AnalogicalMapping",
-    "SemioticProjection",
-    "OverallIntent",
-    "Toxicity",
-    "TargetCommunity",
-)
+__all__ = ["ALIASES", "DIMENSIONS", "EXTRA_DIMENSIONS", "canonical", "find_dimension"]
+
 EXTRA_DIMENSIONS = ("ColorComposition", "Metadata", "TemplateStructure")
-# Knowledge bases, questions and ontology were made at different times, under different names.
-ALIASES = {"EmotionExpression": "Emotion", "ToxicityAssessment": "Toxicity"}
-_CANONICAL = {name: name for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | ALIASES
+_CANONICAL = {name: str(name) for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | dict(ALIASES)
 
 
 def find_dimension(name: str) -> str | None:

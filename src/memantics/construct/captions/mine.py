@@ -29,9 +29,9 @@ from memantics.construct.drafts import (
     show_material,
     text,
 )
-from memantics.construct.extract.folder import whole_file
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Request

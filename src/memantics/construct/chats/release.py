@@ -18,10 +18,10 @@ from pydantic import JsonValue
 from memantics.construct.chats.distractors import name_chat
 from memantics.construct.chats.records import KINDS, Draft, Options, Said
 from memantics.construct.drafts import queue_images
-from memantics.construct.extract.folder import whole_file
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 
@@ -70,9 +70,8 @@ def write_punmemecn(folder: Path, chats: Sequence[Chat], memes: Sequence[Meme]) 
     names = name_files(memes)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for meme in memes:
-        place = folder / "images" / names[meme.id]
-        if not place.is_file():
-            make_square(load(meme.image)).save(place, "PNG")
+        # Always anew: with other memes around it, a number may have become another meme's.
+        make_square(load(meme.image)).save(folder / "images" / names[meme.id], "PNG")
     for level, file in LEVELS.items():
         rows: dict[str, JsonValue] = {
             f"chat_{number:05}": make_row(chat, names, level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -20,7 +19,14 @@ from memantics.construct.collect.looks import VERSION, Look, Reader, digest_file
 from memantics.construct.collect.rules import Candidate, Dropped, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
-from memantics.core.journal import drop_torn_tail, lock_folder, read_whole_lines, write_whole
+from memantics.core.images import read_bytes
+from memantics.core.journal import (
+    drop_torn_tail,
+    lock_folder,
+    read_whole_lines,
+    replace_file,
+    write_whole,
+)
 from memantics.core.memes import MEMES
 
 LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
@@ -111,29 +117,27 @@ def _look_at_all(
     version = f"{VERSION}/{open_reader().version}"
     known = {look.sha256: look for look in _read_journal(journal) if look.version == version}
     looks: dict[int, Look] = {}
-    waiting: list[int] = []
+    first: list[int] = []
+    twins: dict[int, int] = {}  # the same bytes under two names are read once
     pending: dict[str, int] = {}
     for place, entry in enumerate(entries):
         digest = digest_file(entry.path)
         if digest in known:
             looks[place] = known[digest]
-        elif digest and digest in pending:
-            pending[digest] += 1  # the same bytes under two names are read once
-            waiting.append(-1 - place)
+        elif digest in pending:
+            twins[place] = pending[digest]
         else:
-            pending[digest] = 1
-            waiting.append(place)
-    first = [place for place in waiting if place >= 0]
+            if digest:
+                pending[digest] = place
+            first.append(place)
     watch(len(looks), len(entries))
     with journal.open("ab", buffering=0) as file:
         for place, look in _look_in_turn([entries[p].path for p in first], open_reader, settings):
             looks[first[place]] = look
             if look.sha256:
-                known[look.sha256] = look
                 write_whole(file, orjson.dumps(look, option=orjson.OPT_APPEND_NEWLINE))
             watch(len(looks), len(entries))
-    for place in (-1 - own for own in waiting if own < 0):
-        looks[place] = known[digest_file(entries[place].path)]
+    looks |= {place: looks[twin] for place, twin in twins.items()}
     watch(len(looks), len(entries))
     return [looks[place] for place in range(len(entries))], len(first)
 
@@ -213,13 +217,10 @@ def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
         image = own.entry.file
         if out.resolve() != folder.resolve():
             image = f"images/{own.entry.id}{own.entry.path.suffix.lower()}"
-            if own.dropped is None and not (out / image).is_file():
-                (out / "images").mkdir(exist_ok=True)
-                shutil.copyfile(own.entry.path, out / image)
+            if own.dropped is None:
+                _copy(own, out / image)
         lines.append(orjson.dumps(_make_line(own, image), option=orjson.OPT_APPEND_NEWLINE))
-    partial = out / f"{MEMES}.partial"
-    partial.write_bytes(b"".join(lines))
-    partial.replace(out / MEMES)
+    replace_file(out / MEMES, b"".join(lines), "list of memes")
     summary = Collected(out, tuple(memes), 0)
     report: Mapping[str, JsonValue] = {
         "images": len(memes),
@@ -227,6 +228,13 @@ def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
         "families": summary.families,
     }
     (out / OWN / REPORT).write_text(dump_json(report), encoding="utf-8")
+
+
+def _copy(own: Kept, place: Path) -> None:
+    """Copy an image that is not there yet, or there as it was before, or only in part."""
+    if place.is_file() and digest_file(place) == own.look.sha256:
+        return
+    replace_file(place, read_bytes(own.entry.path), "image")
 
 
 def _make_line(own: Kept, image: str) -> dict[str, JsonValue]:

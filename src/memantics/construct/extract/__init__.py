@@ -14,7 +14,6 @@ from memantics.construct.extract.folder import (
     Adopted,
     adopt_memes,
     read_background,
-    whole_file,
     write_report,
 )
 from memantics.construct.extract.plan import PLANS, Plan, PlannedStep, Refine, find_plan
@@ -39,6 +38,5 @@ __all__ = [
     "find_plan",
     "in_order",
     "read_background",
-    "whole_file",
     "write_report",
 ]

@@ -32,6 +32,7 @@ from memantics.core.step import Asker, Step, Taken
 
 StepStatus = Status | Literal["skipped"]
 Result = TypeVar("Result")
+STAGES = ("individuals", "relations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,9 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
         settings.language,
         settings.collection,
     )
-    return Extraction(knowledge, tuple(found.results.values()))
+    # In the plan's order, whichever answer came first: the same calls give the same report.
+    places = [(step.dimension, stage) for stage in STAGES for step in settings.plan.steps]
+    return Extraction(knowledge, tuple(found.results[p] for p in places if p in found.results))
 
 
 async def _extract_step(

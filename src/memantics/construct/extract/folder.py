@@ -7,20 +7,18 @@ that was killed is run again and takes every answer from the journal.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO
 
 import orjson
 
 from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError, StoreError
 from memantics.core.images import probe, read_bytes
-from memantics.core.memes import ID, MEMES, SUFFIXES, Meme
+from memantics.core.journal import whole_file
+from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
 
 IMAGES, REPORT = "images", "report.json"
 _MOST_BACKGROUND = 64_000
@@ -84,7 +82,7 @@ def safe_id(name: str, taken: Iterable[str] = ()) -> str:
     >>> safe_id("en-001"), safe_id("my meme (2)")
     ('en-001', 'my-meme-2-c50261')
     """
-    if re.match(ID, name) and name not in taken:
+    if re.fullmatch(ID, name) and len(name) <= LONGEST_ID and name not in taken:
         return name
     mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
     kept = re.sub(r"[^\w.]+", "-", name).strip("-._")[:180]
@@ -98,22 +96,9 @@ def _dump_meme(meme: Meme, folder: Path) -> bytes:
         "text": meme.text,
         "language": meme.language,
         "notes": dict(meme.notes),
+        "family": meme.family,
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when it is complete."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_report(folder: Path, report: object, name: str = REPORT) -> None:

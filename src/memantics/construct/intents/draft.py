@@ -25,13 +25,13 @@ from memantics.construct.drafts import (
     show_material,
     text,
 )
-from memantics.construct.extract.folder import whole_file
 from memantics.construct.intents.form import (
     MOST_INTENTS,
     MOST_SENTENCES,
     read_background,
     read_intents,
 )
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
@@ -214,9 +214,16 @@ def _make_item(own: Drafted, names: Mapping[str, str]) -> QueueItem:
         "intents": list(own.intents),
         "background": list(own.background),
     }
-    hidden: dict[str, JsonValue] = {
+    sources: dict[str, JsonValue] = {
         name: {"model": source.model, "prompt": source.prompt, "when": source.when}
         for name, source in own.sources.items()
+    }
+    # Publishing knows a meme by its queue alone.
+    meme: dict[str, JsonValue] = {
+        "text": own.meme.text,
+        "language": own.language,
+        "family": own.meme.family,
+        "description": own.meme.notes.get("description", ""),
     }
     return QueueItem(
         id=own.meme.id,
@@ -224,5 +231,5 @@ def _make_item(own: Drafted, names: Mapping[str, str]) -> QueueItem:
         images=[names[own.meme.id]],
         shown=shown,
         values=values,
-        hidden={"language": own.language, "sources": hidden},
+        hidden={**meme, "sources": sources},
     )

@@ -17,7 +17,7 @@ from memantics.core.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal as Text
-    from pyoxigraph import Quad, RdfFormat
+    from pyoxigraph import NamedNode, Quad, RdfFormat
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 SUFFIXES: Mapping[str, Format] = {
@@ -100,13 +100,13 @@ def _official(form: Format) -> RdfFormat:
 def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
     """Quads by meme. Turtle knows no graphs: there the IRIs say which meme a statement is about.
 
-    What is about no meme, such as a model, goes into the graph of every meme that speaks of it.
+    What is about no meme, such as a model or a node without a name, goes into the graph of every
+    meme that speaks of it.
     """
-    from pyoxigraph import NamedNode, Quad
+    from pyoxigraph import Quad
 
     placed: dict[str, list[Quad]] = defaultdict(list)
-    spoken: dict[str, set[str]] = defaultdict(set)
-    shared: list[Quad] = []
+    shared: dict[str, list[Quad]] = defaultdict(list)
     for quad in quads:
         meme = meme_of(str(getattr(quad.graph_name, "value", "")))
         if meme is not None:
@@ -117,17 +117,31 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
         if meme is None:
             # Every store has the ontology already.
             if not subject.startswith(ONTOLOGY):
-                shared.append(quad)
+                shared[str(quad.subject)].append(quad)
             continue
         graph = node(graph_iri(meme))
         placed[meme].append(Quad(quad.subject, quad.predicate, quad.object, graph))
-        if isinstance(quad.object, NamedNode):
-            spoken[quad.object.value].add(meme)
-    for quad in shared:
-        for meme in spoken.get(str(getattr(quad.subject, "value", "")), ()):
-            graph = node(graph_iri(meme))
-            placed[meme].append(Quad(quad.subject, quad.predicate, quad.object, graph))
+    for meme, own in placed.items() if shared else ():
+        own.extend(_follow(own, shared, node(graph_iri(meme))))
     return dict(placed)
+
+
+def _follow(
+    quads: Iterable[Quad], shared: Mapping[str, Sequence[Quad]], graph: NamedNode
+) -> list[Quad]:
+    """What is said about the things that quads speak of, and about what that speaks of in turn."""
+    from pyoxigraph import Quad
+
+    left, seen, found = [str(quad.object) for quad in quads], set[str](), list[Quad]()
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for quad in shared.get(name, ()):
+            found.append(Quad(quad.subject, quad.predicate, quad.object, graph))
+            left.append(str(quad.object))
+    return found
 
 
 def serialize(quads: Iterable[Quad], form: Format) -> bytes:
@@ -153,8 +167,8 @@ def _write_jsonld(quads: Sequence[Quad]) -> bytes:
     graphs: dict[str, dict[str, dict[str, JsonValue]]] = {}
     for quad in quads:
         graph = str(getattr(quad.graph_name, "value", ""))
-        subject = str(getattr(quad.subject, "value", ""))
-        entry = graphs.setdefault(graph, {}).setdefault(subject, {"@id": _short(subject)})
+        subject = _refer(quad.subject)
+        entry = graphs.setdefault(graph, {}).setdefault(subject, {"@id": subject})
         name, value = _entry(quad)
         former = entry.get(name)
         if former is None:
@@ -201,6 +215,13 @@ def _short(iri: str) -> str:
     return f"meme:{iri.removeprefix(MEME)}" if iri.startswith(MEME) else iri
 
 
+def _refer(term: object) -> str:
+    from pyoxigraph import BlankNode
+
+    name = str(getattr(term, "value", ""))
+    return f"_:{name}" if isinstance(term, BlankNode) else _short(name)
+
+
 def _entry(quad: Quad) -> tuple[str, JsonValue]:
     from pyoxigraph import Literal as Text
 
@@ -210,7 +231,7 @@ def _entry(quad: Quad) -> tuple[str, JsonValue]:
     name, kind = _TERMS.get(predicate, (_name_term(predicate), ""))
     if isinstance(quad.object, Text):
         return name, _literal(quad.object, kind)
-    target = _short(str(getattr(quad.object, "value", "")))
+    target = _refer(quad.object)
     return name, target if kind == "@id" else {"@id": target}
 
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from pyoxigraph import QuerySolution
 
 MEMORY = 6 * 1024**3
-# Strings, IRIs and comments may hold any word; what is left is the query itself.
+# Strings, IRIs and comments may hold any word; what is left is the query itself. An escaped mark in
+# a name (``x:a\\#b``) begins none of them.
 _WORDS = re.compile(
-    r"\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
+    r"\\.|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
     re.DOTALL,
 )
 _SERVICE = re.compile(r"(?<![\w:?$@.-])SERVICE\b(?!:)", re.IGNORECASE)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from memantics.construct.confirmation import read_confirmed
 from memantics.construct.knowledge.adoption import Account, adopt
-from memantics.construct.knowledge.formats import SUFFIXES, guess_format, parse, place_quads
-from memantics.construct.knowledge.graph import from_quads
-from memantics.construct.knowledge.lines import KNOWLEDGE, read_knowledge
+from memantics.construct.knowledge.formats import SUFFIXES, guess_format, parse
+from memantics.construct.knowledge.lines import KNOWLEDGE
 from memantics.construct.knowledge.official import RAW, REFINED, OfficialFiles, find_official
 from memantics.construct.knowledge.records import Knowledge
 from memantics.construct.knowledge.store import KnowledgeStore
@@ -28,7 +28,7 @@ def import_path(store: KnowledgeStore, path: Path) -> Account:
     if official := _official(path):
         import_all(store, adopt(official, account))
     elif built := _built(path):
-        import_all(store, _count(read_knowledge(built), account))
+        import_all(store, _count(read_confirmed(built), account))
     else:
         for file in _files(path):
             memes = store.put_quads(parse(_read(file), guess_format(file), file.name))
@@ -54,19 +54,6 @@ def _count(knowledge: Iterable[Knowledge], account: Account) -> Iterator[Knowled
     for own in knowledge:
         account.add(own)
         yield own
-
-
-def read_path(path: Path) -> Iterator[Knowledge]:
-    """The knowledge in a file or folder, meme by meme, without a store."""
-    if official := _official(path):
-        yield from adopt(official, Account())
-    elif built := _built(path):
-        yield from read_knowledge(built)
-    else:
-        for file in _files(path):
-            placed = place_quads(parse(_read(file), guess_format(file), file.name))
-            for meme in sorted(placed):
-                yield from_quads(meme, placed[meme])
 
 
 def _official(path: Path) -> tuple[OfficialFiles, ...]:

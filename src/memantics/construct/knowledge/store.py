@@ -98,11 +98,11 @@ class KnowledgeStore:
 
     def put(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
-        made = [(own.meme, list(to_quads(own))) for own in knowledge]
+        made = {own.meme: list(to_quads(own)) for own in knowledge}
         # Nothing is forgotten before everything new is at hand.
-        for meme, _ in made:
+        for meme in made:
             self._forget(meme)
-        self._add(quad for _, quads in made for quad in quads)
+        self._add(quad for quads in made.values() for quad in quads)
         return len(made)
 
     def put_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:

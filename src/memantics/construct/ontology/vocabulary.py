@@ -11,28 +11,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-Dimension = Literal[
-    "TextualMaterial",
-    "VisualMaterial",
-    "Scene",
-    "BackgroundKnowledge",
-    "Emotion",
-    "AnalogicalMapping",
-    "SemioticProjection",
-    "OverallIntent",
-    "Toxicity",
-    "TargetCommunity",
-]
-RelationName = Literal[
-    "hasParticipant",
-    "hasExpressor",
-    "hasMappedEntity",
-    "hasMappingEntity",
-    "mappedOnto",
-    "hasToxicElement",
-    "projectedOnto",
-    "about",
-    "targets",
+from memantics.core.meaning import ALIASES, DIMENSIONS, Dimension, RelationName
+
+__all__ = [
+    "DIMENSIONS",
+    "DIMENSION_TERMS",
+    "KIND_TERMS",
+    "RELATIONS",
+    "TOXICITY_KINDS",
+    "Dimension",
+    "DimensionTerm",
+    "KindTerm",
+    "RelationName",
+    "RelationTerm",
+    "ToxicityKind",
+    "find_dimension",
+    "find_kind",
 ]
 ToxicityKind = Literal["Abusive", "Cyberbullying", "Harmful", "Hateful", "Misogynous", "Propaganda"]
 
@@ -117,7 +111,6 @@ _DIMENSIONS = (
     ),
 )
 DIMENSION_TERMS: Mapping[str, DimensionTerm] = MappingProxyType({t.name: t for t in _DIMENSIONS})
-DIMENSIONS: tuple[Dimension, ...] = tuple(term.name for term in _DIMENSIONS)
 
 _ELEMENTS: tuple[Dimension, ...] = ("TextualMaterial", "VisualMaterial", "Scene")
 _GROUNDS: tuple[Dimension, ...] = (*_ELEMENTS, "BackgroundKnowledge")
@@ -200,12 +193,8 @@ _KINDS = (
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})
 TOXICITY_KINDS: tuple[ToxicityKind, ...] = tuple(term.name for term in _KINDS)
 
-# The names under which official files know the same things.
-_DIMENSION_ALIASES: Mapping[str, Dimension] = MappingProxyType(
-    {"EmotionExpression": "Emotion", "ToxicityAssessment": "Toxicity"}
-)
 _DIMENSION_NAMES: Mapping[str, Dimension] = MappingProxyType(
-    {name: name for name in DIMENSIONS} | dict(_DIMENSION_ALIASES)
+    {name: name for name in DIMENSIONS} | dict(ALIASES)
 )
 _KIND_NAMES: Mapping[str, ToxicityKind] = MappingProxyType(
     {kind.casefold(): kind for kind in TOXICITY_KINDS}

@@ -16,6 +16,8 @@ from memantics.construct.review import Review
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
 
+_UNFIT = "chats with a meme that is not published as a pun"
+
 
 class _Options(BaseModel):
     model_config = ConfigDict(extra="ignore")
@@ -47,7 +49,8 @@ def add_chats(made: Made, review: Review) -> Made:
     puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
     names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
     kept = {own.item.id for own in review.items if own.kept}
-    lines = [line for line in _read(review.folder) if line.id in kept and _fits(line, names)]
+    wanted = [line for line in _read(review.folder) if line.id in kept]
+    lines = [line for line in wanted if _fits(line, names)]
     if not lines:
         raise DataError(
             review.folder,
@@ -64,6 +67,7 @@ def add_chats(made: Made, review: Review) -> Made:
         tasks=(*made.tasks, "chat"),
         files={**made.files, **files},
         tables={**made.tables, "chats": table},
+        left_out={**made.left_out, _UNFIT: len(wanted) - len(lines)},
     )
 
 

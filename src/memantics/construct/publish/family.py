@@ -17,7 +17,10 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve."""
+    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve.
+
+    ``left_out`` counts, by reason, what people kept and the family's format cannot hold.
+    """
 
     like: str
     tasks: tuple[str, ...]
@@ -26,9 +29,15 @@ class Made:
     tables: Mapping[str, Sequence[Record]]
     splits: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 Writer = Callable[[Review], Made]
+_LACKING = {
+    "text": "printed text",
+    "description": "description of the image",
+    "meaning": "meaning of the words",
+}
 
 
 def pack(value: object) -> bytes:
@@ -76,6 +85,24 @@ def take_texts(own: Reviewed, name: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise DataError(own.item.id, f"{name!r} is no list of texts")
     return [str(one) for one in value]
+
+
+def find_lacking(own: Reviewed, *names: str) -> str:
+    """Which of the texts that a family's reader takes only if they say something is empty."""
+    for name in names:
+        if not take_text(own, name, default="").strip():
+            return f"no {_LACKING.get(name, name)}"
+    return ""
+
+
+def refuse_nothing(review: Review, family: str, left_out: Mapping[str, int]) -> DataError:
+    """The error that says why nothing of a review fits a family's format."""
+    why = ", ".join(f"{count:,} with {name}" for name, count in left_out.items())
+    return DataError(
+        review.folder,
+        f"holds no meme that {family}'s format takes: {why}",
+        hint="give texts and notes in memes.jsonl; 'memantics build captions' drafts notes",
+    )
 
 
 def _find_image(own: Reviewed, folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, cast
@@ -19,23 +19,33 @@ from memantics.core.data import dump_json
 from memantics.core.errors import InputError, StoreError
 
 CARD, README, CROISSANT = "card.toml", "README.md", "croissant.json"
+DATA, PARQUET = "data", "parquet"
+_OURS = frozenset({CARD, README, CROISSANT, DATA, PARQUET})
 
 
-def write_folder(folder: Path, bundle: Bundle, made: Made, family: Card) -> tuple[TableFile, ...]:
-    """Write everything beside the target, then put it in place in one step.
+def write_folder(
+    folder: Path,
+    bundle: Bundle,
+    made: Made,
+    family: Card,
+    check: Callable[[Path], None] = lambda _: None,
+) -> tuple[TableFile, ...]:
+    """Write everything beside the target, ``check`` it there, then put it in place.
 
     A folder that holds anything but an earlier publication is left alone.
     """
     bundle.facts.check()
-    if folder.exists() and any(folder.iterdir()) and not (folder / CROISSANT).is_file():
-        raise InputError(f"{folder} holds other files", hint="choose another folder with --out")
+    _refuse_others(folder)
     partial = folder.with_name(f".{folder.name}.partial")
+    former = folder.with_name(f".{folder.name}.former")
     try:
+        if former.exists() and not folder.exists():
+            former.rename(folder)  # a kill came between the two renames below
         shutil.rmtree(partial, ignore_errors=True)
-        (partial / "data").mkdir(parents=True)
+        (partial / DATA).mkdir(parents=True)
         files = _fill(partial, bundle, made, family)
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
+        check(partial)
+        _exchange(folder, partial, former)
     except OSError as error:
         raise StoreError(
             f"{folder} cannot be written: {error.strerror}", hint="choose another with --out"
@@ -45,15 +55,45 @@ def write_folder(folder: Path, bundle: Bundle, made: Made, family: Card) -> tupl
     return files
 
 
+def _exchange(folder: Path, new: Path, former: Path) -> None:
+    """Put a new folder in the place of another, which goes only once the new one stands there."""
+    shutil.rmtree(former, ignore_errors=True)
+    if folder.exists():
+        folder.rename(former)
+    try:
+        new.rename(folder)
+    except OSError:
+        if former.exists():
+            former.rename(folder)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _refuse_others(folder: Path) -> None:
+    """What the user put there would be lost, be it a whole folder or one file in it."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file", hint="choose another folder with --out")
+    there = {path.name for path in folder.iterdir()}
+    others = sorted(there - _OURS)
+    if others or (there and CROISSANT not in there):
+        named = f", such as {others[0]}" if others else ""
+        raise InputError(
+            f"{folder} holds other files{named}",
+            hint="move them away, or choose another folder with --out",
+        )
+
+
 def _fill(root: Path, bundle: Bundle, made: Made, family: Card) -> tuple[TableFile, ...]:
-    data = root / "data"
+    data = root / DATA
     for name, content in made.files.items():
         path = data / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     copy_images(bundle.memes, data / "images")
     write_metadata(bundle, data)
-    files = tuple(write_tables(bundle, root / "parquet"))
+    files = tuple(write_tables(bundle, root / PARQUET))
     when = datetime.now(UTC).date().isoformat()
     croissant = describe_dataset(bundle.facts, files, root, when)
     (root / CROISSANT).write_text(dump_json(croissant), encoding="utf-8")

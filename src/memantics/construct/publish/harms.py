@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from memantics.construct.publish.bundle import PublishedMeme, Record
-from memantics.construct.publish.family import Made, gather_memes, pack, take_text, walk_kept
+from memantics.construct.publish.family import (
+    Made,
+    find_lacking,
+    gather_memes,
+    pack,
+    refuse_nothing,
+    take_text,
+    walk_kept,
+)
 from memantics.construct.review import Review, Reviewed
 from memantics.core.errors import DataError
 
@@ -37,12 +45,19 @@ def write_harms(review: Review) -> Made:
     memes = gather_memes(review)
     rows: list[Record] = []
     table: list[Record] = []
+    used: dict[str, PublishedMeme] = {}
+    left_out: Counter[str] = Counter()
     for own, meme in walk_kept(review, memes):
-        row = _row(own, meme)
-        rows.append(row)
+        if lacking := find_lacking(own, "text", "description", "meaning"):
+            left_out[lacking] += 1
+            continue
+        used[own.item.group] = meme
+        rows.append(_row(own, meme))
         fields = ("harmful", "type", "modality", "target")
         labels = {name: str(own.values.get(name) or "") for name in fields}
         table.append({"meme": meme.id, **labels})
+    if not rows:
+        raise refuse_nothing(review, "ToxiCN MM", left_out)
     counts = Counter(int(str(row["target"])) for row in rows)
     lines = [f"{code},{title},{counts[code]}" for code, title in enumerate(TARGETS.values(), 1)]
     total = sum(counts[code] for code in _CODES.values())
@@ -51,11 +66,12 @@ def write_harms(review: Review) -> Made:
     return Made(
         "toxicn_mm",
         ("detection", "type", "target"),
-        tuple(memes.values()),
+        tuple(used.values()),
         {"test_data_discription_2.0.json": pack(rows), "target_info.csv": book.encode()},
         {"labels": table},
         splits=("test",),
         defaults={"labels": "v2"},
+        left_out=left_out,
     )
 
 

@@ -77,7 +77,11 @@ def _label(values: Mapping[str, object]) -> str:
 
 
 def _votes(own: Reviewed, label: str) -> dict[str, str]:
-    """Three votes, as the format asks for; where fewer people voted the label fills up."""
-    cast = [_label(vote.values) for vote in own.verdict.votes] if own.verdict else []
+    """Three votes, as the format asks for; where fewer people voted the label fills up.
+
+    Who decided a tie at a later stage is no fourth voter.
+    """
+    votes = own.verdict.votes if own.verdict else []
+    cast = [_label(vote.values) for vote in votes if vote.stage == votes[0].stage]
     cast = (cast + [label] * VOTERS)[:VOTERS]
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}

@@ -27,10 +27,21 @@ KB_NAMES = {"Emotion": "EmotionExpression", "Toxicity": "ToxicityAssessment"}
 
 def write_questions(review: Review) -> Made:
     """Every question that was kept, with the knowledge bases of the memes it is about."""
+    if not any("questions" in own.item.hidden for own in review.items):
+        raise DataError(
+            review.folder,
+            "is no queue of questions",
+            hint="chats are published with the puns that they are about: --chats",
+        )
     build = find_build(review.folder)
     given = {own.id: own for own in read_memes(build)}
     memes = {
-        name: replace(own, text=given[name].text, language=given[name].language or own.language)
+        name: replace(
+            own,
+            text=given[name].text,
+            language=given[name].language or own.language,
+            family=given[name].family,
+        )
         for name, own in gather_memes(review).items()
         if name in given
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
 from memantics.construct.publish.bundle import Section
 from memantics.construct.publish.family import Made
 from memantics.construct.review import Review
+from memantics.core.queue import Vote
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
 
@@ -24,6 +25,7 @@ def describe_contents(made: Made) -> Section:
             spread = Counter(str(record.get(column)) for record in records)
             shown = ", ".join(f"{value or '–'} {count:,}" for value, count in spread.most_common())
             rows.append((f"{name} by {column}", shown))
+    rows += [(f"left out: {why}", f"{count:,}") for why, count in made.left_out.items() if count]
     return Section("Contents", (), tuple(rows))
 
 
@@ -68,12 +70,12 @@ def describe_review(review: Review) -> Section:
 
 
 def _voted(review: Review) -> list[str]:
-    """Fields with plain values on which at least two people voted on one item."""
+    """Fields with plain values on which at least two people voted at one stage of one item."""
     fields: dict[str, None] = {}
-    for own in review.judged:
+    for votes in _sittings(review):
         seen = Counter(
             name
-            for vote in (own.verdict.votes if own.verdict else ())
+            for vote in votes
             for name, value in vote.values.items()
             if isinstance(value, str | int | bool) and len(str(value)) <= 40
         )
@@ -81,12 +83,20 @@ def _voted(review: Review) -> list[str]:
     return sorted(fields)
 
 
+def _sittings(review: Review) -> Iterator[list[Vote]]:
+    """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
+    for own in review.judged:
+        stages: dict[str, list[Vote]] = {}
+        for vote in own.verdict.votes if own.verdict else ():
+            stages.setdefault(vote.stage, []).append(vote)
+        yield from stages.values()
+
+
 def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
     """Each item's votes on a field, one column a person; items with one vote tell nothing."""
     votes = [
-        {vote.person: str(vote.values[field]) for vote in verdict.votes if field in vote.values}
-        for verdict in (own.verdict for own in review.judged)
-        if verdict is not None
+        {vote.person: str(vote.values[field]) for vote in sitting if field in vote.values}
+        for sitting in _sittings(review)
     ]
     people = sorted({person for row in votes for person in row})
     return [[row.get(person) for person in people] for row in votes if len(row) > 1]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from memantics.construct.extract.folder import IMAGES, whole_file
+from memantics.construct.extract.folder import IMAGES
 from memantics.construct.questions.asking import LETTERS, Subject
 from memantics.construct.questions.records import Question, SetAside
 from memantics.construct.questions.slots import find_toxic_element
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.images import read_bytes
+from memantics.core.journal import whole_file
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 
 QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
@@ -85,7 +87,7 @@ def make_queue(
             group=own.meme,
             images=[f"{IMAGES}/{subject.meme.image.name}"],
             shown=list(_show(own, second, subject)),
-            hidden=_hide(own, second),
+            hidden=_hide(own, second, subject),
         )
 
 
@@ -118,13 +120,27 @@ def _tell(label: str, description: str, kind: str = "") -> str:
     return f"{text} ({kind})" if kind else text
 
 
-def _hide(own: Question, second: Question | None) -> dict[str, JsonValue]:
-    """What comes back with the verdict: which questions it is about, and who wrote them."""
+def _hide(own: Question, second: Question | None, subject: Subject) -> dict[str, JsonValue]:
+    """What comes back with the verdict: which questions it is about, and who wrote them.
+
+    ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
+    questions from others that a later build gives the same ids.
+    """
     made = own.provenance
+    focus = subject.knowledge.by_key.get(own.focus)
+    element = find_toxic_element(subject.knowledge, focus) if focus else None
     return {
         "questions": [own.id, *([second.id] if second else [])],
         "dimension": own.dimension,
         "cites": list(own.cites),
+        "focus": own.focus,
+        "element": element.key if element else "",
+        "version": _fingerprint(own, second),
         "model": made.model if made else "",
         "prompt": made.prompt if made else "",
     }
+
+
+def _fingerprint(*questions: Question | None) -> str:
+    said = [(q.question, [c.text for c in q.options], q.answer) for q in questions if q]
+    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Sol
     memes = {item.slot.meme for item in items}
     if len(items) < _FEWEST or len(memes) < _FOLDS:
         return None
-    names, values = _number([list(describe(item)) for item in items])
+    names, values = _number([describe(item) for item in items])
     keys = np.array([0 if item.correct is not None else 3 for item in items])
     size = int(names.max()) + 1
     scores = np.zeros((repeats, len(items), 4))
@@ -99,10 +100,18 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def describe(item: Item) -> Iterator[Row]:
+def describe(item: Item) -> tuple[Row, ...]:
     """The features of the four options, "none" last; nothing about the meme is among them."""
-    texts = [own.text for own in item.shown]
-    asked = content(item.draft.question)
+    return _describe(item.draft.question, tuple(own.text for own in item.shown))
+
+
+# Levelling asks about most items again and again, unchanged.
+@lru_cache(maxsize=8_192)
+def _describe(question: str, texts: tuple[str, ...]) -> tuple[Row, ...]:
+    return tuple(_list_features(content(question), texts))
+
+
+def _list_features(asked: frozenset[str], texts: Sequence[str]) -> Iterator[Row]:
     lengths = [len(text) for text in texts]
     mean = sum(lengths) / 3
     for place, text in enumerate(texts):

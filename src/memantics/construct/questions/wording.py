@@ -35,6 +35,20 @@ _NONE_OF = re.compile(
 _EVERYDAY = frozenset({"Scene", "Emotion"})
 
 
+def _spell(name: str) -> re.Pattern[str]:
+    """A pattern for the common spellings of a class's name."""
+    if name in _EVERYDAY:
+        return re.compile(rf"(?<=[a-z,] ){name}\b|{name}/")
+    spelled = r"[\s_-]*".join(re.findall(r"[A-Z][a-z]+", name))
+    return re.compile(rf"(?i)\b{spelled}\b")
+
+
+_CLASS_NAMES = {
+    name: _spell(name) for name in (*DIMENSIONS, "EmotionExpression", "ToxicityAssessment")
+}
+
+
+@lru_cache(maxsize=65_536)
 def fold(text: str) -> str:
     """A text without case, outer punctuation and compatibility forms.
 
@@ -98,16 +112,7 @@ def find_class_name(text: str) -> str | None:
     >>> find_class_name("What is the overall intent?"), find_class_name("What emotion is it?")
     ('OverallIntent', None)
     """
-    for name in (*DIMENSIONS, "EmotionExpression", "ToxicityAssessment"):
-        parts = re.findall(r"[A-Z][a-z]+", name)
-        if name in _EVERYDAY:
-            pattern = rf"(?<=[a-z,] ){name}\b|{name}/"
-        else:
-            spelled = r"[\s_-]*".join(parts)
-            pattern = rf"(?i)\b{spelled}\b"
-        if re.search(pattern, text):
-            return name
-    return None
+    return next((name for name, pattern in _CLASS_NAMES.items() if pattern.search(text)), None)
 
 
 def claims_all(text: str) -> bool:

@@ -10,12 +10,12 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.construct.drafts import queue_images
-from memantics.construct.extract.folder import whole_file
 from memantics.construct.reappraisal.chain import Result
 from memantics.construct.reappraisal.folder import MEME
 from memantics.construct.reappraisal.records import Feeling, Layout, Plan
 from memantics.core.data import inside
 from memantics.core.images import read_bytes
+from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 

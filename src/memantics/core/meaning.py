@@ -1,0 +1,37 @@
+"""The words in which a meme's meaning is told: every layer must mean the same by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
+
+Dimension = Literal[
+    "TextualMaterial",
+    "VisualMaterial",
+    "Scene",
+    "BackgroundKnowledge",
+    "Emotion",
+    "AnalogicalMapping",
+    "SemioticProjection",
+    "OverallIntent",
+    "Toxicity",
+    "TargetCommunity",
+]
+RelationName = Literal[
+    "hasParticipant",
+    "hasExpressor",
+    "hasMappedEntity",
+    "hasMappingEntity",
+    "mappedOnto",
+    "hasToxicElement",
+    "projectedOnto",
+    "about",
+    "targets",
+]
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+# M-QUEST's knowledge bases, questions and ontology were made at different times, and call two of
+# them by other names.
+ALIASES: Mapping[str, Dimension] = MappingProxyType(
+    {"EmotionExpression": "Emotion", "ToxicityAssessment": "Toxicity"}
+)
