@@ -13,6 +13,10 @@ import pytest
 
 from tests.commands import Shell
 
+# Before numpy is loaded, here and in every process of a test: on small matrices more threads
+# only wait for each other, on a busy machine a hundred times longer than they compute.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 # Tests are collected before any fixture runs: what somebody published here is none of theirs.
 os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
 

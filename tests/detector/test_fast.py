@@ -10,7 +10,7 @@ import pytest
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
-from memantics.detector.explanation import explain, merge_texts
+from memantics.detector.explanation import explain
 from memantics.detector.fast import FastDetector, fit, train
 from memantics.detector.features import Block, Dense, Singles, fit_vocabulary, hear
 from memantics.detector.pictures import measure_images
@@ -60,7 +60,7 @@ def test_the_place_and_name_of_an_image_change_nothing(tmp_path: Path) -> None:
     first, second = measure_images(paths)
     assert np.array_equal(first, second)
     assert not measure_images([None, tmp_path / "gone.png"]).any()
-    examples = [replace(e, image=paths[0]) for e in make_examples(60)]
+    examples = [replace(e, image=paths[0]) for e in make_examples(20)]
     settings = replace(find_preset("ridge"), dense=(Dense("image", 0.3),))
     detector = train(examples, settings)
     moved = [replace(e, image=paths[1]) for e in examples]
@@ -187,9 +187,6 @@ def test_contributions_add_up_and_find_the_word(preset: str) -> None:
     top = max(range(len(text.text)), key=lambda place: text.characters[place])
     assert text.text[top] in "苦瓜"
     assert {part.text for part in found.strongest(3)} & {"苦", "瓜", "苦瓜", "苦瓜,"}
-    assert sum(p.contribution for p in merge_texts(found.parts)) == pytest.approx(
-        sum(p.contribution for p in found.parts), abs=1e-6
-    )
 
 
 def test_held_out_predictions_are_not_those_of_the_trained_detector() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memantics import __version__
 from memantics.core.data import dump_json
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Loaded
@@ -106,12 +106,11 @@ def format_card(card: ModelCard) -> str:
 
 def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
     """Write the card beside a model, as Markdown and as JSON; return both places."""
-    pages = model.with_suffix(".card.md"), model.with_suffix(".card.json")
-    try:
-        pages[0].write_text(format_card(card), encoding="utf-8")
-        pages[1].write_text(dump_json(card.dump()), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"model card {pages[0]} cannot be written: {error.strerror}") from error
+    # Only .zip goes: the cards of model.v1 and model.v2 must not take each other's place.
+    stem = model.name.removesuffix(".zip")
+    pages = model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
+    for page, text in zip(pages, (format_card(card), dump_json(card.dump())), strict=True):
+        replace_file(page, text.encode("utf-8", "replace"), "model card")
     return pages
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -62,7 +62,6 @@ class Loaded:
     notes: tuple[str, ...] = ()
     licence: str = "not said"
     checksum: str = ""
-    files: tuple[str, ...] = field(default=())
     sample: bool = False
 
 
@@ -72,8 +71,15 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["10", "9", "a2", "a10"], key=natural_key)
     ['9', '10', 'a2', 'a10']
     """
-    parts = [part for part in _DIGITS.split(name) if part]
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+    return tuple(_rank(part) for part in _DIGITS.split(name) if part)
+
+
+def _rank(part: str) -> tuple[int, int, str]:
+    if not part.isdecimal():
+        return 1, 0, part
+    # By length, then digit by digit: Python makes no number of more than 4,300 digits.
+    digits = part.lstrip("0")
+    return 0, len(digits), digits
 
 
 def need_labels(examples: Iterable[Example], where: str) -> None:

@@ -36,7 +36,6 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         for name in ("torch", "transformers", "peft"):
             if importlib.util.find_spec(name) is None:
                 pytest.skip(f"{name} is not installed (extra detector)")
-        importlib.import_module("torch").set_num_threads(1)
         if kind not in made:
             made[kind] = tiny.MAKERS[kind](tmp_path_factory.mktemp(kind))
         return made[kind]

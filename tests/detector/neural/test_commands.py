@@ -14,8 +14,6 @@ from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes
 from tests.local import tiny as local_tiny
 
-ONE = {"OMP_NUM_THREADS": "1"}
-
 
 def write_csv(folder: Path, count: int, images: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,18 +36,17 @@ def test_a_network_is_trained_exported_and_asked(shell: Shell, encoder: Make) ->
         *("detector", "train-neural", "--preset", "mke", "--text-backbone", encoder("text")),
         *("--data", data, "--seeds", "0,1", "--epochs", "1", "--share", "0.2"),
         *("--rate", "1e-3", "--out", "det"),
-        **ONE,
     )
     assert ran.code == 0, ran.err
     assert "seed 1: epoch 1/1" in ran.out
     assert "valid   f1 harmful" in ran.out
     card = (shell.folder / "det" / "CARD.md").read_text(encoding="utf-8")
     assert "Encoders: text." in card
-    done = shell.run("detector", "export", "det", "--out", "det.zip", **ONE)
+    done = shell.run("detector", "export", "det", "--out", "det.zip")
     assert done.code == 0, done.err
     lines = []
     for place in ("det", "det.zip"):
-        ran = shell.run("detector", "predict", place, "--data", data, "--json", **ONE)
+        ran = shell.run("detector", "predict", place, "--data", data, "--json")
         assert ran.code == 0, ran.err
         lines.append([row["probability"] for row in json.loads(ran.out)])
     assert lines[0] == pytest.approx(lines[1], abs=1e-5)
@@ -80,7 +77,6 @@ def test_a_local_model_is_tuned(shell: Shell) -> None:
         *("detector", "tune", model, "--question", "harm", "--style", "image"),
         *("--language", "en", "--data", data, "--external", data.parent, "--epochs", "1"),
         *("--portion", "4", "--rate", "1e-3", "--out", "tuned", "--json"),
-        **ONE,
     )
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)

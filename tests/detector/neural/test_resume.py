@@ -30,7 +30,7 @@ def start(encoder: Path, out: Path, launcher: tuple[str, ...] = (), **more: str)
     return subprocess.Popen(
         [sys.executable, *launcher, "-m", WORKER, str(encoder), str(out)],
         cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | more,
+        env=os.environ | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from memantics.detector.neural import Backbones, Plan, Shape, train_neural
-from memantics.detector.neural.packages import get_torch
 from memantics.detector.neural.training import Trainer
 from tests.detector.neural.tiny import QUICK, draw_memes
 
 
 def main(encoder: str, out: str) -> None:
-    get_torch().set_num_threads(1)
     pause = float(os.environ.get("SLOW", "0"))
     step: Any = Trainer._step
 
