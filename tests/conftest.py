@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.commands import Shell
 
@@ -17,6 +18,9 @@ from tests.commands import Shell
 # only wait for each other, on a busy machine a hundred times longer than they compute.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# No test may fail because a machine is busy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 # Tests are collected before any fixture runs: what somebody published here is none of theirs.
 os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
 

@@ -5,15 +5,15 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from memantics.cli import detector, detector_data
-from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.detector.examples import Loaded
 from memantics.models.embedded.ocr import Line, Reading
 from tests.commands import Shell
+from tests.detector.commands import run
 from tests.detector.samples import make_examples
+from tests.metrics.tiny_models import make_encoder
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data, out = str(place / "memes.jsonl"), str(place / f"{preset}.zip")
         run("train", "--data", data, "--preset", preset, "--out", out)
     return place
-
-
-def run(*arguments: str) -> str:
-    done = CliRunner().invoke(make_app(), ["detector", *arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def test_training_writes_a_detector_and_its_card(folder: Path) -> None:
@@ -125,6 +119,23 @@ def test_what_was_learnt_from_images_is_read_in_them_again(
     found = json.loads(run("eval", model, *data, "--json"))
     assert found["figures"]["harmful"][2]["value"] == 1
     assert "苦" in run("explain", model, *data, "--id", "b1")
+
+
+def test_meanings_by_an_encoder_of_one_s_own(folder: Path, tmp_path: Path) -> None:
+    for name in ("torch", "transformers"):
+        pytest.importorskip(name)
+    encoder, data = make_encoder(tmp_path / "encoder"), ("--data", folder / "memes.jsonl")
+    model = tmp_path / "own.zip"
+    run("train", *data, "--preset", "full", "--embedder", encoder, "--out", model)
+    with pytest.raises(InputError, match=r"needs the embedder local/encoder-.*--embedder"):
+        run("predict", model, "我们买苦瓜")
+    together = json.loads(run("predict", model, *data, "--embedder", encoder, "--json"))
+    text = json.loads((folder / "memes.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    (tmp_path / "one.jsonl").write_text(json.dumps(text), encoding="utf-8")
+    one = ("--data", tmp_path / "one.jsonl", "--embedder", encoder, "--json")
+    assert json.loads(run("predict", model, *one))[0] == together[0]
+    found = run("compare", folder / "ridge.zip", model, *data, "--embedder", encoder, "--json")
+    assert json.loads(found)["count"] == 100
 
 
 def test_near_duplicates_in_the_training_data_are_counted(folder: Path) -> None:

@@ -81,15 +81,15 @@ def make_card(
 def format_card(card: ModelCard) -> str:
     """The card as Markdown."""
     lines = [
-        f"# Model card: {_plain(card.name)}",
+        f"# Model card: {clean_markdown(card.name)}",
         "",
         f"- Made by: {card.made_by}",
-        f"- Data: {_plain(card.data)}",
+        f"- Data: {clean_markdown(card.data)}",
         f"- Memes: {card.examples:,}, {card.harmful:,} of them harmful; left out: {card.skipped:,}",
-        f"- Licence of the data: {_plain(card.licence)}",
+        f"- Licence of the data: {clean_markdown(card.licence)}",
         f"- Checksum of the data: `{card.checksum or 'none'}`",
         f"- Selection: {card.selection}",
-        *(f"- Note: {_plain(note)}" for note in card.notes),
+        *(f"- Note: {clean_markdown(note)}" for note in card.notes),
         "",
         "## Figures",
         "",
@@ -114,8 +114,12 @@ def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
     return pages
 
 
-def _plain(text: str) -> str:
-    """Text from outside, in one line and without the signs that Markdown reads."""
+def clean_markdown(text: str) -> str:
+    r"""Text from outside, in one line and without the signs that Markdown reads.
+
+    >>> clean_markdown("a|b\n# c")
+    'a b   c'
+    """
     return "".join(" " if c in "|`<>[]*_#\n\r" else c for c in text)
 
 

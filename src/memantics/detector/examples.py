@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -94,6 +94,21 @@ def need_labels(examples: Iterable[Example], where: str) -> None:
             raise InputError(
                 f"{where}: example {example.id} has no label", hint="add a label column"
             )
+
+
+def keep_typed(loaded: Loaded) -> Loaded:
+    """The examples whose type is known; others are left out and listed.
+
+    One meme of ToxiCN MM 2.0 is harmful without a type.
+    """
+    if all(e.type in (None, "none") for e in loaded.examples):
+        raise InputError(
+            f"{loaded.name}: no harmful meme has a type",
+            hint="add a type column, or use --target harmful",
+        )
+    kept = tuple(e for e in loaded.examples if e.type is not None)
+    skips = (Skip(loaded.name, e.id, "no type") for e in loaded.examples if e.type is None)
+    return replace(loaded, examples=kept, skips=(*loaded.skips, *skips))
 
 
 def need_two_classes(labels: Sequence[int], where: str) -> None:

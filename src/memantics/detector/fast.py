@@ -108,7 +108,7 @@ class FastDetector:
         if self.embedder and given != self.embedder:
             raise InputError(
                 f"this detector needs the embedder {self.embedder}, not {given or 'none'}",
-                hint="install that version, or train again",
+                hint="open the same one (--embedder), install that version, or train again",
             )
 
     def predict(

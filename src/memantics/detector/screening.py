@@ -75,10 +75,17 @@ class Screener:
         return verdicts
 
 
+OpenEmbedder = Callable[[FastSettings], Embedder | None]
+
+
+def _open_none(settings: FastSettings) -> None:
+    del settings
+
+
 def open_screener(
     path: Path | None,
     read_sample: Callable[[], Loaded],
-    open_embedder: Callable[[FastSettings], Embedder | None] = lambda _: None,
+    open_embedder: OpenEmbedder = _open_none,
 ) -> Screener:
     """The detector of a file; without one, a tiny one on sample data, trained once in seconds.
 
@@ -97,8 +104,11 @@ def open_screener(
 
 
 def screen(
-    texts: Sequence[str], path: Path | None, read_sample: Callable[[], Loaded]
+    texts: Sequence[str],
+    path: Path | None,
+    read_sample: Callable[[], Loaded],
+    open_embedder: OpenEmbedder = _open_none,
 ) -> list[Verdict]:
     """Judge plain texts."""
     examples = [Example(str(place), text) for place, text in enumerate(texts, 1)]
-    return open_screener(path, read_sample).screen(examples)
+    return open_screener(path, read_sample, open_embedder).screen(examples)

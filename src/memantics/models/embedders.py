@@ -29,15 +29,15 @@ LOCAL = "local/"
 class LocalTextEncoder:
     """A text encoder such as BGE-M3, loaded at once so that faults show early.
 
-    ``version`` pins the weights, not only the folder's name.
+    ``version`` pins the weights and how they are used, not only the folder's name.
     """
 
     def __init__(self, folder: Path) -> None:
         transformers = _check(folder)
-        self.version = _name(folder)
         self._tokenizer = _open(folder, transformers.AutoTokenizer.from_pretrained)
         self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
         self._first = _pools_first(folder)
+        self.version = _name(folder) + ("-first" if self._first else "")
         places = int(getattr(self._model.config, "max_position_embeddings", 0) or _LONGEST)
         self._room = min(_LONGEST, max(4, places - 2))
 

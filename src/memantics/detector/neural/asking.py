@@ -81,7 +81,9 @@ def open_neural(path: Path, device: str = "auto") -> Detector:
     if path.is_file():
         return open_deployed(path)
     if not path.is_dir():
-        raise InputError(f"no such detector: {path}", hint="train one with 'memantics detector'")
+        raise InputError(
+            f"no such detector: {path}", hint="memantics detector train-neural makes one"
+        )
     return load_neural(path, device)
 
 

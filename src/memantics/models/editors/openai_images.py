@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from yarl import URL
 
 from memantics.core.editor import EditRequest
-from memantics.core.errors import InputError, ModelError, Rejected, Transient, Unavailable
+from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode
 from memantics.models.editors.plates import encode_png
-from memantics.models.status import judge_status
+from memantics.models.status import hide_key, judge_status
 
 _WAITS = (1.0, 4.0, 12.0)
+_LONGEST_WAIT = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,11 @@ class OpenAIImages:
             try:
                 return await self._ask(request)
             except Transient as error:
-                await asyncio.sleep(wait if error.retry_after is None else error.retry_after)
+                asked = wait if error.retry_after is None else error.retry_after
+                # A server that asks for hours is as good as gone: say so instead of sleeping.
+                if asked > _LONGEST_WAIT:
+                    raise
+                await asyncio.sleep(asked)
         return await self._ask(request)
 
     async def _ask(self, request: EditRequest) -> bytes:
@@ -107,9 +112,10 @@ class OpenAIImages:
         except TimeoutError as error:
             raise Transient(f"{server}: no picture within {self.settings.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Transient(f"{server}: the connection broke: {error}") from error
+            broken = Transient(f"{server}: the connection broke: {error}")
+            raise hide_key(broken, self._key) from error
         if response.status != 200:
-            raise self._hide(judge_status(response.status, response.headers, data))
+            raise hide_key(judge_status(response.status, response.headers, data), self._key)
         return read_picture(data)
 
     def _fill(self, request: EditRequest) -> aiohttp.FormData:
@@ -144,13 +150,6 @@ class OpenAIImages:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
-
-    def _hide(self, error: ModelError) -> ModelError:
-        """Cut the key out of what a server echoed."""
-        if self._key and self._key in str(error):
-            error.what = error.what.replace(self._key, "[key]")
-            error.args = (error.what,)
-        return error
 
     async def close(self) -> None:
         """Close the connections."""
