@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import marshal
+import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, UnknownName
+from memantics.detector import pieces
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
 from memantics.detector.fast import FastDetector, fit, train
@@ -210,6 +213,15 @@ def test_sounds_of_homophones_meet() -> None:
     assert name_pieces("sounds", "蒸鱼") == name_pieces("sounds", "争余")
     assert name_pieces("fuzzy", "狮子") == name_pieces("fuzzy", "丝子")
     assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
+
+
+def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jieba believes any cache that lies in the temporary folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"去公园": 10**9}, 10**9)))
+    pieces._load_cutter.cache_clear()
+    assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
+    assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 
 
 def test_a_disguised_word_is_heard() -> None:

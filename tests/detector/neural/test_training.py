@@ -55,14 +55,14 @@ def train(
 
 def test_five_seeds_learn_what_only_a_caption_says(text_only: Backbones, tmp_path: Path) -> None:
     """One command, five seeds: the label shows in the image caption alone."""
-    data = draw_memes(400, sign="image_caption")
+    data = draw_memes(240, sign="image_caption")
     training = replace(
         QUICK, seeds=(0, 1, 2, 3, 4), epochs=8, patience=8, rate=5e-3, hold_out="random"
     )
     trained = train(data, text_only, tmp_path, training, parts=None)
     scores = [facts.valid.f1 for facts in trained.seeds]
     assert len(scores) == 5
-    assert sorted(scores)[2] > 0.75, scores
+    assert sorted(scores)[2] > 0.65, scores
     assert len({facts.checksums[WEIGHTS] for facts in trained.seeds}) == 5, "seeds differ"
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["chosen"] == trained.chosen
