@@ -225,8 +225,8 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_disguised_word_is_heard() -> None:
-    assert hear("") == ""
-    assert isinstance(hear("压力山大"), str)
+    assert hear("年年有鱼") == "年年有余"
+    assert hear("今天天气不错") == hear("") == ""
 
 
 def test_every_preset_is_found_by_its_name() -> None:
