@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,7 +26,7 @@ from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.detector.card import make_card, write_card
 from memantics.detector.comparison import compare as compare_predictions
-from memantics.detector.evaluation import evaluate
+from memantics.detector.evaluation import Evaluation, evaluate
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.explanation import explain as explain_example
 from memantics.detector.fast import Prediction, fit
@@ -41,7 +41,7 @@ from memantics.detector.robustness import (
     measure_leakage,
 )
 from memantics.detector.storage import load, save
-from memantics.detector.study import Study, cross_validate, make_trainer
+from memantics.detector.study import cross_validate, make_trainer
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
@@ -182,43 +182,65 @@ def evaluate_detector(
         settings = replace(find_preset(preset), inner=folds)
         encoder = _open_encoder(settings, embedder)
         loaded = load_examples(data, split or "train", labels)
-        study = cross_validate(
-            loaded.examples, make_trainer(settings, encoder), folds, count, detector_show.show_fold
-        )
-        said = list(study.predictions)
-        found = evaluate(study.examples, said)
-        title = f"Preset {preset}, {study.count} {folds} folds of {loaded.name}"
-        report = _count_twins(study) if robustness else None
-        notes: tuple[str, ...] = ()
+        done = _measure_preset(loaded, settings, encoder, count, robustness)
     else:
         judge = open_judge(model, embedder)
         loaded = load_examples(data, split or "test", labels)
-        need_labels(loaded.examples, loaded.name)
-        said = judge.predict(loaded.examples)
-        found = evaluate(loaded.examples, said)
-        title = f"{model.name} on {loaded.name}"
-        seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
-        notes = (detector_show.SEEN,) if seen else ()
-        seen_data = load_examples(trained_on, "train", labels) if trained_on else None
-        report = _test_file(judge, loaded, said, seen_data) if robustness else None
+        done = _measure_file(judge, model.name, loaded)
+        if robustness:
+            known = load_examples(trained_on, "train", labels) if trained_on else None
+            done = replace(done, report=_test_file(judge, loaded, done.said, known))
     if page is not None:
-        detector_page.write_evaluation(page, title, loaded, said, found, report)
+        detector_page.write_evaluation(page, done.title, loaded, done.said, done.found, done.report)
     if as_json:
-        print_json({"title": title, "notes": notes, "figures": found, "robustness": report})
+        figures = {"figures": done.found, "robustness": done.report}
+        print_json({"title": done.title, "notes": done.notes, **figures})
         return
     detector_show.show_loaded(loaded)
-    for note in notes:
+    for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
-    detector_show.show_evaluation(found, title)
-    if report is not None:
-        detector_show.show_robustness(report)
+    detector_show.show_evaluation(done.found, done.title)
+    if done.report is not None:
+        detector_show.show_robustness(done.report)
     if page is not None:
         console().print(plain(f"page: {page}"))
 
 
-def _count_twins(study: Study) -> Robustness:
-    leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
-    return Robustness((), leakage, ("disguises are tried on a detector file",))
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    title: str
+    said: Sequence[Prediction]
+    found: Evaluation
+    report: Robustness | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _measure_preset(
+    loaded: Loaded,
+    settings: FastSettings,
+    encoder: Embedder | None,
+    count: int | None,
+    robustness: bool,
+) -> _Measured:
+    """Cross-validation; near-duplicates are counted between its folds."""
+    trainer = make_trainer(settings, encoder)
+    study = cross_validate(loaded.examples, trainer, settings.inner, count, detector_show.show_fold)
+    report = None
+    if robustness:
+        leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
+        report = Robustness((), leakage, ("disguises are tried on a detector file",))
+    title = f"Preset {settings.preset}, {study.count} {study.split} folds of {loaded.name}"
+    found = evaluate(study.examples, study.predictions)
+    return _Measured(title, study.predictions, found, report)
+
+
+def _measure_file(judge: Judge, name: str, loaded: Loaded) -> _Measured:
+    need_labels(loaded.examples, loaded.name)
+    said = judge.predict(loaded.examples)
+    seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
+    notes = (detector_show.SEEN,) if seen else ()
+    title = f"{name} on {loaded.name}"
+    return _Measured(title, said, evaluate(loaded.examples, said), notes=notes)
 
 
 def _test_file(

@@ -18,7 +18,7 @@ from memantics.core.errors import InputError
 from memantics.core.memes import read_memes
 from memantics.core.registry import read_registry
 from memantics.detector import lora, neural
-from memantics.detector.examples import keep_typed
+from memantics.detector.examples import Loaded, keep_typed
 from memantics.detector.lora.card import write_card as write_tuned_card
 from memantics.detector.neural.card import write_card
 from memantics.detector.neural.parts import fold_text
@@ -100,21 +100,24 @@ def train(
         share=share,
         save_every=save_every,
     )
-    loaded = load_examples(data, split, labels)
-    if target == "type":
-        loaded = keep_typed(loaded)
-    say = _listen(as_json)
-    trained = neural.train_neural(loaded, neural.Plan(backbones, shape, training), out, say)
+    loaded = _load(data, split, labels, target)
+    plan = neural.Plan(backbones, shape, training)
+    trained = neural.train_neural(loaded, plan, out, _listen(as_json))
     if not trained.first:
         return
     card = write_card(trained, loaded)
-    found = summarise(trained.seeds)
     if as_json:
+        found = summarise(trained.seeds)
         print_json({"detector": str(out), "chosen": trained.chosen, "figures": found})
         return
-    _show_figures(found)
+    _show_figures(summarise(trained.seeds))
     _show_skips((*loaded.skips, *trained.skips))
     console().print(plain(f"detector: {out} (seed {trained.chosen}), card: {card.name}"))
+
+
+def _load(data: str | None, split: str, labels: str, target: Target) -> Loaded:
+    loaded = load_examples(data, split, labels)
+    return keep_typed(loaded) if target == "type" else loaded
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:
