@@ -77,7 +77,10 @@ def test_types_are_trained_without_the_memes_that_have_none(encoder: Make, tmp_p
         (("tune", "nowhere", "--data", "starter", "--rate", "-1"), "rate -1 is not possible"),
     ],
 )
-def test_what_cannot_be_says_what_to_do(words: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_says_what_to_do(
+    words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     if importlib.util.find_spec("peft") is None:
         pytest.skip("peft is not installed (extra detector)")
     with pytest.raises(InputError, match=message):
