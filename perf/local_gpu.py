@@ -25,6 +25,7 @@ from typing import Any
 from PIL import Image as Pillow
 from tests.local import tiny
 
+from memantics.core.chat import move
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
 from memantics.models.local import LocalModel, LocalSettings
 from memantics.models.local.batching import Batcher
@@ -112,7 +113,7 @@ def compare_with_cpu(folder: Path, requests: Sequence[Request], device: str) -> 
         turns = [runtime.prepare(request) for request in requests]
         inputs = runtime.dialogue.encode([turn.prompt for turn in turns])
         with torch.inference_mode():
-            found = runtime._model(**runtime._move(inputs, runtime._model.device))
+            found = runtime._model(**move(inputs, runtime._model))
         logits[place] = found.logits[:, -1].float().cpu()
         replies[place] = runtime.generate(turns, lambda: False)
         if place == device:
@@ -274,7 +275,7 @@ def compare_with_plain(runtime: Runtime, requests: Sequence[Request]) -> dict[st
     turns = [runtime.prepare(request) for request in requests]
     inputs = runtime.dialogue.encode([turn.prompt for turn in turns])
     model = runtime._model
-    moved = runtime._move(inputs, model.device)
+    moved = move(inputs, runtime._model)
     limit = turns[0].limit
 
     def plain() -> None:

@@ -18,13 +18,12 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.detector.lora import Case, Tools, Tuning, Wording, tune
+from memantics.core.chat import move
+from memantics.detector.lora import Case, Tuning, Wording, tune
 from memantics.detector.lora.conversation import Conversation, open_model
-from memantics.detector.lora.judging import move
 from memantics.detector.lora.tuning import _Fitting, add_adapter
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.packages import find_versions, get_torch
-from memantics.models.local.dialogue import open_processor
 from perf.local_gpu import Plan, make_model
 
 WORDING = Wording("pun", "caption", "zh")
@@ -44,9 +43,7 @@ def draw_cases(folder: Path, groups: int) -> tuple[Case, ...]:
 def open_parts(folder: Path, device: Any, tuning: Tuning) -> tuple[Any, Conversation]:
     torch = get_torch()
     kind = "bfloat16" if device.type == "cuda" else "float32"
-    model, processor, sees = open_model(
-        folder, device, kind, lambda place, config: open_processor(place, config, trust=False)
-    )
+    model, processor, sees = open_model(folder, device, kind)
     torch.manual_seed(0)
     return add_adapter(model, tuning), Conversation(processor, sees, WORDING)
 
@@ -108,9 +105,8 @@ def main() -> None:
         found["throughput"] = measure(folder, cases, chosen.device, 9)
         print(json.dumps(found), flush=True)
         tuning = Tuning(epochs=3, batch=8, portion=8, rate=1e-4, device=chosen.device)
-        tools = Tools((), lambda f, c: open_processor(f, c, trust=False), print)
         begin = time.perf_counter()
-        tuned = tune(folder, cases, WORDING, tuning, Path(made) / "out", tools)
+        tuned = tune(folder, cases, WORDING, tuning, Path(made) / "out")
         found["seconds"] = round(time.perf_counter() - begin, 1)
         found["tuned"] = asdict(replace(tuned, folder=Path()))
     print(json.dumps(found, default=str))

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.commands import Shell
 
+# Before numpy is loaded, here and in every process of a test: on small matrices more threads
+# only wait for each other, on a busy machine a hundred times longer than they compute.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+# No test may fail because a machine is busy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 # Tests are collected before any fixture runs: what somebody published here is none of theirs.
 os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
 

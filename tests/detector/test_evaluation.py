@@ -58,6 +58,13 @@ def test_types_are_five_classes_on_all_memes_under_their_own_names() -> None:
     assert found.find("macro_f1", "types") == pytest.approx(by_class.mean())
 
 
+def test_types_are_not_measured_where_nobody_named_them() -> None:
+    """Readers call harmless memes none: these alone would give a perfect score."""
+    examples = [replace(e, type="none" if e.label == 0 else None) for e in make_examples(60)]
+    said = [Prediction(e.id, int(e.label or 0), 0.5, "none", {}) for e in examples]
+    assert evaluate(examples, said).types == ()
+
+
 def test_every_figure_has_an_interval_that_holds_it() -> None:
     examples = make_examples(200)
     found = evaluate(examples, guess(examples))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def test_disguises_lower_recall_where_only_the_text_speaks(trained: FastDetector
 def test_augmentation_gives_recall_back() -> None:
     bare = [replace(e, text_caption="", image_caption="") for e in make_examples(200)]
     plain = train(bare, find_preset("ridge"))
-    taught = train(augment(bare, 1.0), find_preset("ridge"))
+    taught = train(augment(bare, 1.0).examples, find_preset("ridge"))
     unseen = [replace(e, text_caption="") for e in make_examples(120, seed=8)]
     before, after = (
         {own.attack: own.recall for own in measure_evasion(model, unseen, most=40)}
@@ -71,12 +72,29 @@ def test_augmentation_gives_recall_back() -> None:
 def test_augmented_copies_keep_their_labels() -> None:
     examples = make_examples(40)
     grown = augment(examples, 0.5)
-    assert grown[:40] == examples
-    assert len(grown) == 60
-    by_id = {e.id: e for e in examples}
-    for copy in grown[40:]:
-        assert copy.label == by_id[copy.id.split("~")[0]].label
+    assert list(grown.examples[:40]) == examples
+    assert grown.origins[:40] == tuple(range(40))
+    assert len(grown.examples) == len(grown.origins) == 60
+    for copy, place in zip(grown.examples[40:], grown.origins[40:], strict=True):
+        origin = examples[place]
+        assert (copy.label, copy.type) == (origin.label, origin.type)
+        assert copy.id.split("~")[0] == origin.id
     assert augment(examples, 0.5) == grown
+
+
+def test_a_copy_is_held_out_with_its_original() -> None:
+    """Labels by lot: whoever knows them at a held-out meme has learnt them from its copy."""
+    pick = random.Random(3)
+    examples = [
+        replace(e, label=pick.randrange(2), type=None, text=f"{e.text}{chr(0x5000 + i)}")
+        for i, e in enumerate(make_examples(120))
+    ]
+    grown = augment(examples, 1.0)
+    said = fit(grown.examples, find_preset("ridge"), origins=grown.origins).held_out[:120]
+    right = sum(p.label == e.label for p, e in zip(said, examples, strict=True)) / 120
+    leaked = fit(grown.examples, find_preset("ridge")).held_out[:120]
+    known = sum(p.label == e.label for p, e in zip(leaked, examples, strict=True)) / 120
+    assert right < 0.7 < known
 
 
 def test_near_duplicates_are_counted_between_folds_and_against_training() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, InputError
-from memantics.detector.examples import need_labels, need_two_classes
+from memantics.detector.examples import natural_key, need_labels, need_two_classes
 from memantics.detector.sources import read_examples
 from memantics.starter import image_path
 
@@ -35,6 +35,25 @@ def test_json_lines_and_a_type_alone_give_the_label(tmp_path: Path) -> None:
     lines = [{"text": "a", "type": "offence"}, {"text": "b", "label": False}]
     path = write(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
     assert [e.label for e in read_examples(path).examples] == [1, 0]
+
+
+def test_the_ending_of_a_file_may_be_in_capitals(tmp_path: Path) -> None:
+    path = write(tmp_path / "MEMES.CSV", "text,label\nhi,1\n")
+    assert read_examples(path).examples[0].text == "hi"
+
+
+def test_folders_may_hold_images_of_the_same_name(tmp_path: Path) -> None:
+    body = "file_name,text,label\nbad/1.png,hi,1\ngood/1.png,ho,0\n.,he,0\n"
+    loaded = read_examples(write(tmp_path / "m.csv", body))
+    assert [e.id for e in loaded.examples] == ["bad/1", "good/1", "."]
+
+
+def test_numbers_of_any_length_are_names(tmp_path: Path) -> None:
+    """Python refuses to make a number of so many digits."""
+    long = "9" * 5000
+    with pytest.raises(DataError, match="unknown type"):
+        read_examples(write(tmp_path / "m.csv", f"text,type\nhi,{long}\n"))
+    assert sorted([long, "10", "007", "9", "a"], key=natural_key) == ["007", "9", "10", long, "a"]
 
 
 def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:

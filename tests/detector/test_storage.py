@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import pickle
@@ -13,7 +14,7 @@ import pytest
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.fast import train
 from memantics.detector.presets import find_preset
-from memantics.detector.storage import is_fast, load, load_card, save
+from memantics.detector.storage import load, load_with_card, save
 from tests.detector.samples import make_examples
 
 
@@ -37,9 +38,7 @@ def test_the_same_digits_after_save_and_load(preset: str, tmp_path: Path) -> Non
 
 
 def test_the_card_travels_along(stored: Path) -> None:
-    assert load_card(stored) == {"checksum": "abc"}
-    assert is_fast(stored)
-    assert not is_fast(stored.parent)
+    assert load_with_card(stored)[1] == {"checksum": "abc"}
 
 
 def rewrite(source: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
@@ -97,21 +96,53 @@ class Trap:
         return setattr, (Trap, "sprung", True)
 
 
-def test_nothing_is_ever_unpickled(stored: Path, tmp_path: Path) -> None:
-    """Not even where the checksums were made to fit."""
-    import hashlib
-
-    file = io.BytesIO()
-    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
+def forge(stored: Path, folder: Path, part: str, body: bytes) -> Path:
+    """A copy with one part replaced and the checksums made to fit."""
     with zipfile.ZipFile(stored) as archive:
         parts = json.loads(archive.read("model.json"))["parts"]
-    parts["biases.npy"] = hashlib.sha256(file.getvalue()).hexdigest()
-    path = change_manifest(stored, tmp_path / "t.zip", parts=parts)
-    path = rewrite(
-        path, tmp_path / "u.zip", lambda n, b: file.getvalue() if n == "biases.npy" else b
-    )
+    parts[part] = hashlib.sha256(body).hexdigest()
+    path = change_manifest(stored, folder / "checksums.zip", parts=parts)
+    return rewrite(path, folder / "forged.zip", lambda n, b: body if n == part else b)
+
+
+def dump(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+HUGE = dump(np.zeros(3, np.float32)).replace(b"(3,)", b"(9" + b"9" * 17 + b",)")
+
+
+@pytest.mark.parametrize(
+    ("part", "body"),
+    [
+        ("pieces.json", b"[1, 2, 3, 4, 5]"),
+        ("pieces.json", b'{"a": 1}'),
+        ("card.json", b"[]"),
+        ("card.json", b"{"),
+        ("duals.npy", dump(np.zeros((80, 2), np.float32))),
+        ("duals.npy", b""),
+        ("harm_mean.npy", dump(np.zeros(3, np.float32))),
+        ("kinds_weights.npy", dump(np.zeros((7, 2), np.float32))),
+        ("known_columns.npy", dump(np.full(5, 1e9, np.float32))),
+        ("biases.npy", HUGE),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_at_once(
+    stored: Path, tmp_path: Path, part: str, body: bytes
+) -> None:
+    """Even where the checksums were made to fit: an error, no traceback, and before any verdict."""
+    with pytest.raises(InputError, match=r"forged\.zip: its .*train it again"):
+        load(forge(stored, tmp_path, part, body))
+
+
+def test_nothing_is_ever_unpickled(stored: Path, tmp_path: Path) -> None:
+    """Not even where the checksums were made to fit."""
+    file = io.BytesIO()
+    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match="do not fit together"):
-        load(path)
+        load(forge(stored, tmp_path, "biases.npy", file.getvalue()))
     assert not Trap.sprung
     plain = tmp_path / "p.zip"
     plain.write_bytes(pickle.dumps({"model": 1}))

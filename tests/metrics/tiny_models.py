@@ -23,12 +23,12 @@ def make_tokenizer() -> Any:
     return transformers.BertTokenizer(vocab={word: place for place, word in enumerate(known)})
 
 
-def make_encoder(folder: Path) -> Path:
+def make_encoder(folder: Path, seed: int = 1) -> Path:
     import torch
     import transformers
 
     tokenizer = make_tokenizer()
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.6, **SIZE)
     transformers.BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

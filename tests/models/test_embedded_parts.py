@@ -31,6 +31,11 @@ def eye() -> RapidReader:
     return RapidReader()
 
 
+@pytest.fixture(scope="module")
+def mind() -> SentenceEncoder:
+    return SentenceEncoder()
+
+
 class CountingOcr:
     def __init__(self, version: str = "1") -> None:
         self.version = version
@@ -145,12 +150,13 @@ def test_a_damaged_row_is_read_again(tmp_path: Path) -> None:
     assert ocr.calls == 1
 
 
-def test_meaning_crosses_languages_and_does_not_depend_on_neighbours() -> None:
-    encoder = SentenceEncoder()
-    cat, zh_cat, tax = encoder.encode(["a sleeping cat", "一只睡觉的猫", "the tax law of 1987"])
+def test_meaning_crosses_languages_and_does_not_depend_on_neighbours(
+    mind: SentenceEncoder,
+) -> None:
+    cat, zh_cat, tax = mind.encode(["a sleeping cat", "一只睡觉的猫", "the tax law of 1987"])
     assert cat @ zh_cat > cat @ tax + 0.2
-    alone = SentenceEncoder().encode(["a sleeping cat"])[0]
-    assert np.array_equal(cat, alone)
+    mind._recent.clear()
+    assert np.array_equal(cat, mind.encode(["a sleeping cat"])[0])
 
 
 @given(st.text(max_size=80))
@@ -159,8 +165,8 @@ def test_any_text_has_a_unit_vector(text: str) -> None:
     assert np.isclose(np.linalg.norm(row), 1.0)
 
 
-def test_odd_texts_are_encoded() -> None:
-    rows = SentenceEncoder().encode(["", "\ud800 half", "word " * 4000])
+def test_odd_texts_are_encoded(mind: SentenceEncoder) -> None:
+    rows = mind.encode(["", "\ud800 half", "word " * 4000])
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
 
 

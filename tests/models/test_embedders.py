@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,16 @@ def test_a_sentence_model_says_how_it_pools(text_folder: Path) -> None:
     (pooling / "config.json").write_text('{"pooling_mode_cls_token": true}')
     first = LocalTextEncoder(text_folder).encode(TEXTS[:1])
     assert not np.allclose(mean, first, atol=1e-3)
+
+
+def test_the_version_is_that_of_the_weights(text_folder: Path, tmp_path: Path) -> None:
+    """Two models may lie in folders of the same name."""
+    before = LocalTextEncoder(text_folder).version
+    moved = shutil.copytree(text_folder, tmp_path / text_folder.name)
+    assert LocalTextEncoder(moved).version == before
+    other = make_encoder(tmp_path / "other", seed=9)
+    shutil.copy(other / "model.safetensors", moved)
+    assert LocalTextEncoder(moved).version != before
 
 
 def test_images_become_unit_vectors(image_folder: Path) -> None:

@@ -15,7 +15,7 @@ from memantics.cli import flags
 from memantics.cli.analyze_card import dump, show
 from memantics.cli.analyze_page import write_page
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
-from memantics.cli.detector_data import read_starter_examples
+from memantics.cli.detector_data import open_embedder, read_starter_examples
 from memantics.cli.screen import console, plain, print_json
 from memantics.construct.analysis.asking import Emotion
 from memantics.construct.analysis.gather import Tools, ask_all, look
@@ -160,7 +160,7 @@ def listen(text: str, language: str) -> list[Sound]:
 
 
 def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
-    screener = open_screener(path, read_starter_examples)
+    screener = open_screener(path, read_starter_examples, open_embedder)
 
     def screen(meme: Meme) -> Harm | None:
         example = Example(meme.id, meme.text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,21 +19,22 @@ from memantics.cli.detector_data import (
     open_embedder,
     read_images,
 )
-from memantics.cli.detector_judges import FastJudge, open_fast, open_judge
+from memantics.cli.detector_judges import FastJudge, Judge, open_fast, open_judge
 from memantics.cli.flags import AsJson
 from memantics.cli.screen import console, plain, print_json
-from memantics.core.errors import InputError, StoreError
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
 from memantics.detector.card import make_card, write_card
 from memantics.detector.comparison import compare as compare_predictions
 from memantics.detector.evaluation import Evaluation, evaluate
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.explanation import explain as explain_example
 from memantics.detector.fast import Prediction, fit
-from memantics.detector.features import Block, Dense
-from memantics.detector.folds import Split
+from memantics.detector.features import Block, Dense, Embedder
 from memantics.detector.neural import PRESETS
 from memantics.detector.presets import FastSettings, find_preset
 from memantics.detector.robustness import (
+    Evasion,
     Robustness,
     augment,
     measure_evasion,
@@ -68,6 +70,10 @@ Heads = Annotated[
 Ocr = Annotated[bool, typer.Option("--ocr", help="Read the images and use what they say.")]
 Pixels = Annotated[bool, typer.Option("--image-statistics", help="Add light, colour and edges.")]
 Augment = Annotated[float, typer.Option(min=0, max=1, help="Share of examples to add in disguise.")]
+Encoder = Annotated[
+    Path | None,
+    typer.Option("--embedder", help="Folder of a text encoder, for meanings by another one."),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A detector file.")]
 Page = Annotated[Path | None, typer.Option(help="Write a page with curve and error browser.")]
 
@@ -84,6 +90,7 @@ def train(
     ocr: Ocr = False,
     image_statistics: Pixels = False,
     disguised: Augment = 0.0,
+    embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a detector, and write it with its model card."""
@@ -94,12 +101,15 @@ def train(
         )
     settings = replace(find_preset(preset), inner=inner, type_head=types)
     settings = _add_blocks(settings, ocr, image_statistics)
+    encoder = _open_encoder(settings, embedder)
     loaded = load_examples(data, split, labels)
     need_labels(loaded.examples, loaded.name)
     if ocr:
-        loaded = read_images(loaded)
-    examples = augment(loaded.examples, disguised) if disguised else list(loaded.examples)
-    trained = fit(examples, settings, open_embedder(settings))
+        examples, missed = read_images(loaded.examples)
+        notes = (*loaded.notes, f"{missed} images could not be read") if missed else loaded.notes
+        loaded = replace(loaded, examples=examples, notes=notes)
+    grown = augment(loaded.examples, disguised)
+    trained = fit(grown.examples, settings, encoder, grown.origins)
     # Disguised copies of a meme are no further memes: figures are on those that are real.
     real = len(loaded.examples)
     found = evaluate(loaded.examples, trained.held_out[:real])
@@ -121,6 +131,16 @@ def train(
         console().print(plain(card.limits[0], "dim"))
 
 
+def _open_encoder(settings: FastSettings, folder: Path | None) -> Embedder | None:
+    found = open_embedder(settings, folder)
+    if folder is not None and found is None:
+        raise InputError(
+            f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
+            hint="use --preset full",
+        )
+    return found
+
+
 def _add_blocks(settings: FastSettings, ocr: bool, pixels: bool) -> FastSettings:
     blocks = (*settings.blocks, Block("ocr", "chars", 0.7)) if ocr else settings.blocks
     dense = (*settings.dense, Dense("image", 0.3)) if pixels else settings.dense
@@ -133,7 +153,12 @@ def evaluate_detector(
         Path | None, typer.Argument(help="A detector file. None: cross-validate a preset.")
     ] = None,
     data: Data = None,
-    split: Part = "test",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Part of a release: train, test or all. Default: test; without a file, train."
+        ),
+    ] = None,
     labels: Labels = "v1",
     folds: Annotated[
         Literal["blocks", "random"],
@@ -144,65 +169,98 @@ def evaluate_detector(
     robustness: Annotated[
         bool, typer.Option("--robustness", help="Add disguises and near-duplicates.")
     ] = False,
+    trained_on: Annotated[
+        str | None,
+        typer.Option(help="With --robustness and a file: its training data, for near-duplicates."),
+    ] = None,
+    embedder: Encoder = None,
     page: Page = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     if model is None:
-        loaded = load_examples(data, "train" if split == "test" else split, labels)
-        found, said, report, title = _cross(loaded, preset, folds, count, robustness)
-        notes: tuple[str, ...] = ()
+        settings = replace(find_preset(preset), inner=folds)
+        encoder = _open_encoder(settings, embedder)
+        loaded = load_examples(data, split or "train", labels)
+        done = _measure_preset(loaded, settings, encoder, count, robustness)
     else:
-        judge = open_judge(model)
-        loaded = load_examples(data, split, labels)
-        need_labels(loaded.examples, loaded.name)
-        said = judge.predict(loaded.examples)
-        found = evaluate(loaded.examples, said)
-        title = f"{model.name} on {loaded.name}"
-        seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
-        notes = (detector_show.SEEN,) if seen else ()
-        report = _test_disguises(judge, loaded) if robustness else None
+        judge = open_judge(model, embedder)
+        loaded = load_examples(data, split or "test", labels)
+        done = _measure_file(judge, model.name, loaded)
+        if robustness:
+            known = load_examples(trained_on, "train", labels) if trained_on else None
+            done = replace(done, report=_test_file(judge, loaded, done.said, known))
     if page is not None:
-        detector_page.write_evaluation(page, title, loaded, said, found, report)
+        detector_page.write_evaluation(page, done.title, loaded, done.said, done.found, done.report)
     if as_json:
-        print_json({"title": title, "notes": notes, "figures": found, "robustness": report})
+        figures = {"figures": done.found, "robustness": done.report}
+        print_json({"title": done.title, "notes": done.notes, **figures})
         return
     detector_show.show_loaded(loaded)
-    for note in notes:
+    for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
-    detector_show.show_evaluation(found, title)
-    if report is not None:
-        detector_show.show_robustness(report)
+    detector_show.show_evaluation(done.found, done.title)
+    if done.report is not None:
+        detector_show.show_robustness(done.report)
     if page is not None:
         console().print(plain(f"page: {page}"))
 
 
-def _cross(
-    loaded: Loaded, preset: str, split: Split, count: int | None, robustness: bool
-) -> tuple[Evaluation, list[Prediction], Robustness | None, str]:
-    settings = replace(find_preset(preset), inner=split)
-    embedder = open_embedder(settings)
-    study = cross_validate(
-        loaded.examples,
-        make_trainer(settings, embedder),
-        split,
-        count,
-        detector_show.show_fold,
-    )
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    title: str
+    said: Sequence[Prediction]
+    found: Evaluation
+    report: Robustness | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _measure_preset(
+    loaded: Loaded,
+    settings: FastSettings,
+    encoder: Embedder | None,
+    count: int | None,
+    robustness: bool,
+) -> _Measured:
+    """Cross-validation; near-duplicates are counted between its folds."""
+    trainer = make_trainer(settings, encoder)
+    study = cross_validate(loaded.examples, trainer, settings.inner, count, detector_show.show_fold)
     report = None
     if robustness:
         leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
         report = Robustness((), leakage, ("disguises are tried on a detector file",))
-    title = f"Preset {preset}, {study.count} {split} folds of {loaded.name}"
-    return evaluate(study.examples, study.predictions), list(study.predictions), report, title
+    title = f"Preset {settings.preset}, {study.count} {study.split} folds of {loaded.name}"
+    found = evaluate(study.examples, study.predictions)
+    return _Measured(title, study.predictions, found, report)
 
 
-def _test_disguises(judge: object, loaded: Loaded) -> Robustness:
-    if not isinstance(judge, FastJudge):
-        raise InputError("--robustness works on fast detectors", hint="leave it out")
-    evasions = measure_evasion(judge.detector, loaded.examples, judge.embedder)
-    note = "near-duplicates are counted between folds: eval without a file"
-    return Robustness(evasions, None, (note,))
+def _measure_file(judge: Judge, name: str, loaded: Loaded) -> _Measured:
+    need_labels(loaded.examples, loaded.name)
+    said = judge.predict(loaded.examples)
+    seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
+    notes = (detector_show.SEEN,) if seen else ()
+    title = f"{name} on {loaded.name}"
+    return _Measured(title, said, evaluate(loaded.examples, said), notes=notes)
+
+
+def _test_file(
+    judge: Judge, loaded: Loaded, said: Sequence[Prediction], seen: Loaded | None
+) -> Robustness:
+    """Disguises, which need a fast detector, and near-duplicates in the training data."""
+    evasions: tuple[Evasion, ...] = ()
+    notes: list[str] = []
+    if isinstance(judge, FastJudge):
+        examples = judge.look(loaded.examples)
+        evasions = measure_evasion(judge.detector, examples, judge.embedder)
+    else:
+        notes.append("disguises are tried on fast detectors only")
+    leakage = None
+    if seen is None:
+        notes.append("near-duplicates are counted with --trained-on DATA, or without a file")
+    else:
+        texts = [example.text for example in seen.examples]
+        leakage = measure_leakage(loaded.examples, said, seen=texts)
+    return Robustness(evasions, leakage, tuple(notes))
 
 
 @app.command("predict")
@@ -213,29 +271,34 @@ def predict(
     split: Part = "test",
     labels: Labels = "v1",
     out: Annotated[Path | None, typer.Option(help="Write JSON lines there.")] = None,
+    embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge texts, or memes from a file, with a trained detector."""
-    judge = open_judge(model)
+    judge = open_judge(model, embedder)
     if texts and data:
         raise InputError("texts and --data do not go together", hint="give one of them")
-    examples: tuple[Example, ...] = (
-        tuple(Example(str(number), text) for number, text in enumerate(texts, 1))
+    loaded = (
+        Loaded("texts", tuple(Example(str(n), text) for n, text in enumerate(texts, 1)))
         if texts
-        else load_examples(data, split, labels).examples
+        else load_examples(data, split, labels)
     )
-    said = judge.predict(examples)
+    said = judge.predict(loaded.examples)
     if out is not None:
-        try:
-            out.write_bytes(b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said))
-        except OSError as error:
-            raise StoreError(f"{out} cannot be written: {error.strerror}") from error
-        console().print(plain(f"{len(said):,} predictions: {out}"))
-    elif as_json:
+        lines = b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said)
+        replace_file(out, lines, "predictions")
+    if as_json:
         print_json(said)
+        return
+    detector_show.show_skips(loaded)
+    blank = sum(example.empty for example in loaded.examples)
+    if blank and isinstance(judge, FastJudge) and not judge.reads_images:
+        console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
+    if out is not None:
+        console().print(plain(f"{len(said):,} predictions: {out}"))
     else:
-        detector_show.show_predictions(examples, said)
-    if isinstance(judge, FastJudge) and judge.sample and not as_json:
+        detector_show.show_predictions(loaded.examples, said)
+    if isinstance(judge, FastJudge) and judge.sample:
         console().print(plain(detector_show.SAMPLE, "dim"))
 
 
@@ -246,11 +309,13 @@ def compare(
     data: Data = None,
     split: Part = "test",
     labels: Labels = "v1",
+    embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two detectors on the same labelled memes, pair by pair."""
+    judges = [open_judge(path, embedder) for path in (first, second)]
     loaded = load_examples(data, split, labels)
-    judges = [open_judge(path) for path in (first, second)]
+    need_labels(loaded.examples, loaded.name)
     one, two = (judge.predict(loaded.examples) for judge in judges)
     found = compare_predictions(loaded.examples, one, two)
     if as_json:
@@ -268,7 +333,7 @@ def export(
     out: Annotated[Path, typer.Option(help="The file to write.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write the single file that predict and serve load without PyTorch."""
+    """Write the single file that the other commands load without PyTorch."""
     from memantics.detector import neural
 
     if neural.is_neural(model) and model.is_dir():
@@ -297,10 +362,11 @@ def explain(
     split: Part = "all",
     labels: Labels = "v1",
     page: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which characters, words and captions moved a decision."""
-    judge = open_fast(model)
+    judge = open_fast(model, embedder)
     if (text is None) == (name is None):
         raise InputError("give a text, or --id of a meme of the data", hint="one of them")
     if text is not None:
@@ -309,7 +375,7 @@ def explain(
         known = {own.id: own for own in load_examples(data, split, labels).examples}
         if name not in known:
             raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
-        example = known[name]
+        (example,) = judge.look([known[name]])
     found = explain_example(judge.detector, example, judge.embedder)
     if page is not None:
         detector_page.write_explanation(page, example, found, sample=judge.sample)

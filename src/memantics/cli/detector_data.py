@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.data import checksum
-from memantics.core.errors import ImageError, InputError, MissingExtra
+from memantics.core.errors import ImageError, InputError
+from memantics.core.home import home
 from memantics.core.images import read_bytes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type
-from memantics.detector.features import Embedder
+from memantics.detector.features import Embedder, Singles
 from memantics.detector.presets import FastSettings
 from memantics.detector.sources import read_examples
+from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.ocr import RapidReader
+from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedders import LocalTextEncoder
 from memantics.starter import MEMES_FILE, image_path, read_starter
 from memantics.wiring import find_benchmark, find_source
 
@@ -57,7 +65,6 @@ def read_starter_examples() -> Loaded:
         examples=examples,
         licence="CC0-1.0",
         checksum=checksum([MEMES_FILE], MEMES_FILE.parent),
-        files=(MEMES_FILE.name,),
         sample=True,
     )
 
@@ -94,35 +101,42 @@ def read_release(split: str, labels: str) -> Loaded:
         notes=tuple(f"{what}: {count}" for what, count in release.repairs.items()),
         licence=card.licence if card is not None else "not said",
         checksum=f"{checksum(release.files, release.folder)}/{labels}/{split}",
-        files=tuple(path.name for path in release.files),
     )
 
 
-def open_embedder(settings: FastSettings) -> Embedder | None:
-    """The sentence encoder, where the settings ask for meanings."""
+class _OneByOne:
+    """A local encoder asked text by text: in a batch the last digits depend on the neighbours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._encoder = LocalTextEncoder(folder)
+        self.version = self._encoder.version
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """One row of length 1 per text."""
+        known = {text: self._encoder.encode([text])[0] for text in dict.fromkeys(texts)}
+        return np.stack([known[text] for text in texts])
+
+
+def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:
+    """The encoder of a folder, or the one that ships, where the settings ask for meanings."""
     if not any(block.source != "image" for block in settings.dense):
         return None
-    from memantics.models.embedded.encoder import SentenceEncoder
+    return SentenceEncoder() if folder is None else _OneByOne(folder)
 
+
+def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
+    """Examples with what OCR reads in their images, and how many images it could not read."""
+    reader = RememberingOcr(RapidReader(), home() / "ocr")
+    found, missed = [], 0
     try:
-        return SentenceEncoder()
-    except ImportError as error:
-        raise MissingExtra("blocks of meaning", "text") from error
-
-
-def read_images(loaded: Loaded) -> Loaded:
-    """The same examples with what OCR reads in their images; unreadable ones keep none."""
-    from memantics.models.embedded.ocr import RapidReader
-
-    reader = RapidReader()
-    examples, missed = [], 0
-    for example in loaded.examples:
-        text = ""
-        if example.image is not None:
-            try:
-                text = reader.read(read_bytes(example.image), example.image.name).text
-            except ImageError:
-                missed += 1
-        examples.append(replace(example, ocr=text))
-    notes = (*loaded.notes, f"{missed} images could not be read") if missed else loaded.notes
-    return replace(loaded, examples=tuple(examples), notes=notes)
+        for example in examples:
+            text = ""
+            if example.image is not None:
+                try:
+                    text = reader.read(read_bytes(example.image), example.image.name).text
+                except ImageError:
+                    missed += 1
+            found.append(replace(example, ocr=text))
+    finally:
+        reader.close()
+    return tuple(found), missed

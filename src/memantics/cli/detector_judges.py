@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from memantics.cli.detector_data import open_embedder
+from memantics.cli.detector_data import open_embedder, read_images
 from memantics.core.errors import InputError
 from memantics.detector import neural
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, Prediction
 from memantics.detector.features import Embedder
-from memantics.detector.storage import load, load_card
+from memantics.detector.storage import load_with_card
+from memantics.models.embedders import LOCAL
 
 
 class Judge(Protocol):
@@ -47,9 +48,18 @@ class FastJudge:
         """Whether it was trained on the starter pack."""
         return bool(self.card.get("sample", False))
 
+    @property
+    def reads_images(self) -> bool:
+        """Whether it has learnt from what images say."""
+        return any(block.field == "ocr" for block in self.detector.settings.blocks)
+
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order."""
-        return self.detector.predict(examples, self.embedder)
+        return self.detector.predict(self.look(examples), self.embedder)
+
+    def look(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+        """Examples with their images read, where the detector has learnt from such texts."""
+        return read_images(examples)[0] if self.reads_images else tuple(examples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +95,21 @@ class NeuralJudge:
         ]
 
 
-def open_judge(path: Path) -> FastJudge | NeuralJudge:
-    """Open a detector of any kind."""
+def open_judge(path: Path, encoder: Path | None = None) -> FastJudge | NeuralJudge:
+    """Open a detector of any kind; ``encoder`` is the folder of the one it was trained with."""
     if neural.is_neural(path):
         return NeuralJudge(neural.open_neural(path))
-    return open_fast(path)
+    return open_fast(path, encoder)
 
 
-def open_fast(path: Path) -> FastJudge:
+def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
     """Open a fast detector; a network is refused with what to do."""
     if neural.is_neural(path):
-        raise InputError(f"{path} is a network, and this works on fast detectors only")
-    detector = load(path)
-    return FastJudge(detector, open_embedder(detector.settings), load_card(path))
+        raise InputError(
+            f"{path} is a network, and this works on fast detectors only",
+            hint="give a file that 'memantics detector train' wrote",
+        )
+    detector, card = load_with_card(path)
+    # Of two detectors that are compared only one may need the folder.
+    folder = encoder if detector.embedder.startswith(LOCAL) else None
+    return FastJudge(detector, open_embedder(detector.settings, folder), card)

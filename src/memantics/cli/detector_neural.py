@@ -18,7 +18,10 @@ from memantics.core.errors import InputError
 from memantics.core.memes import read_memes
 from memantics.core.registry import read_registry
 from memantics.detector import lora, neural
+from memantics.detector.examples import Loaded, keep_typed
+from memantics.detector.lora.card import write_card as write_tuned_card
 from memantics.detector.neural.card import write_card
+from memantics.detector.neural.parts import fold_text
 from memantics.detector.neural.seeds import summarise
 from memantics.detector.neural.settings import HoldOut, Precision, Target, Weighting
 from memantics.wiring import find_benchmark, find_source
@@ -97,19 +100,24 @@ def train(
         share=share,
         save_every=save_every,
     )
-    loaded = load_examples(data, split, labels)
-    say = _listen(as_json)
-    trained = neural.train_neural(loaded, neural.Plan(backbones, shape, training), out, say)
+    loaded = _load(data, split, labels, target)
+    plan = neural.Plan(backbones, shape, training)
+    trained = neural.train_neural(loaded, plan, out, _listen(as_json))
     if not trained.first:
         return
     card = write_card(trained, loaded)
-    found = summarise(trained.seeds)
     if as_json:
+        found = summarise(trained.seeds)
         print_json({"detector": str(out), "chosen": trained.chosen, "figures": found})
         return
-    _show_figures(found)
-    _show_skips(trained.skips)
+    _show_figures(summarise(trained.seeds))
+    _show_skips((*loaded.skips, *trained.skips))
     console().print(plain(f"detector: {out} (seed {trained.chosen}), card: {card.name}"))
+
+
+def _load(data: str | None, split: str, labels: str, target: Target) -> Loaded:
+    loaded = load_examples(data, split, labels)
+    return keep_typed(loaded) if target == "type" else loaded
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:
@@ -168,7 +176,7 @@ def tune(
     batch: Annotated[int, typer.Option(min=1, help="Memes in a step.")] = 8,
     portion: Annotated[int, typer.Option(min=1, help="Memes that pass at once.")] = 1,
     rank: Annotated[int, typer.Option(min=1, help="Rank of the added matrices.")] = 16,
-    seed: Annotated[int, typer.Option(help="Of the split, the order and the start.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split, the order and the start.")] = 0,
     train_groups: Groups = None,
     max_pixels: Annotated[int, typer.Option(min=0, help="Shrink larger images.")] = 0,
     merge: Merge = False,
@@ -176,7 +184,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Tune a local model by LoRA to tell puns or harm; held-out groups judge it."""
-    cases = _pun_cases(data) if question == "pun" else _harm_cases(data)
+    cases, origin = _pun_cases(data) if question == "pun" else _harm_cases(data)
     usable = tuple(case for case in cases if case.image is not None)
     if not usable:
         raise InputError("no meme of the data has an image", hint="add the images to the data")
@@ -194,18 +202,13 @@ def tune(
         merge=merge,
     )
     outside = () if external is None else _external_cases(external)
-    tools = lora.Tools(outside, _open_processor, _listen(as_json))
-    tuned = lora.tune(model, usable, lora.Wording(question, style, language), tuning, out, tools)
+    wording = lora.Wording(question, style, language)
+    tuned = lora.tune(model, usable, wording, tuning, out, lora.Tools(outside, _listen(as_json)))
+    write_tuned_card(tuned, model, (wording, tuning), origin)
     if as_json:
         print_json(asdict(tuned))
         return
     _show_rates(tuned, len(cases) - len(usable))
-
-
-def _open_processor(folder: Path, config: Any) -> Any:
-    from memantics.models.local.dialogue import open_processor
-
-    return open_processor(folder, config, trust=False)
 
 
 def _show_rates(tuned: lora.Tuned, left: int) -> None:
@@ -220,8 +223,12 @@ def _show_rates(tuned: lora.Tuned, left: int) -> None:
     console().print(made)
     if left:
         console().print(plain(f"left out: {left} memes without an image"))
-    adapter = tuned.folder / "adapter"
-    console().print(plain(f"adapter: {adapter}, trained on {tuned.trained_on:,} memes"))
+    console().print(
+        plain(
+            f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes;"
+            " card: CARD.md"
+        )
+    )
 
 
 _RATES: tuple[tuple[str, Literal["left", "right"]], ...] = (
@@ -232,8 +239,11 @@ _RATES: tuple[tuple[str, Literal["left", "right"]], ...] = (
 )
 
 
-def _pun_cases(data: str | None) -> tuple[lora.Case, ...]:
-    """PunMemeCN's groups: a pun and the two memes that were made from it."""
+Origin = tuple[str, str]
+
+
+def _pun_cases(data: str | None) -> tuple[tuple[lora.Case, ...], Origin]:
+    """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
     if data not in (None, STARTER, "release", "punmemecn"):
         raise InputError(f"puns cannot be read from {data}", hint="use starter or release")
     benchmark = find_benchmark("punmemecn")
@@ -242,26 +252,32 @@ def _pun_cases(data: str | None) -> tuple[lora.Case, ...]:
         "starter" if data == STARTER or (data is None and not known) else "release"
     )
     memes = punmemecn.open_release(find_source(benchmark, kind)).memes
-    return tuple(
+    card = benchmark.card.release
+    licence = card.licence if card is not None and kind == "release" else ""
+    cases = tuple(
         lora.Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
         for meme in memes
     )
+    named = ("PunMemeCN", licence or "not said") if kind == "release" else (STARTER, "CC0-1.0")
+    return cases, named
 
 
-def _harm_cases(data: str | None) -> tuple[lora.Case, ...]:
-    """Memes with a label, each a group of its own; equal texts stay together."""
-    return tuple(
+def _harm_cases(data: str | None) -> tuple[tuple[lora.Case, ...], Origin]:
+    """Memes with a label, each a group of its own, equal texts together; and whose they are."""
+    loaded = load_examples(data)
+    cases = tuple(
         lora.Case(
             example.id,
-            "".join(example.text.split()).casefold() or example.id,
+            fold_text(example.text) or example.id,
             bool(example.label),
             example.text,
             " ".join((example.image_caption, example.text_caption)).strip(),
             example.image,
         )
-        for example in load_examples(data).examples
+        for example in loaded.examples
         if example.label is not None
     )
+    return cases, (loaded.name, loaded.licence)
 
 
 def _external_cases(folder: Path) -> tuple[lora.Case, ...]:

@@ -30,6 +30,12 @@ def show_loaded(loaded: Loaded) -> None:
     out.print(plain(f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"))
     for note in loaded.notes:
         out.print(plain(f"note: {note}", "dim"))
+    show_skips(loaded)
+
+
+def show_skips(loaded: Loaded) -> None:
+    """Which rows were left out, and why."""
+    out = console()
     for skip in loaded.skips[:5]:
         out.print(plain(f"left out: {skip.file}: row {skip.row}: {skip.reason}", "yellow"))
     if len(loaded.skips) > 5:
@@ -80,8 +86,9 @@ def show_robustness(found: Robustness) -> None:
         leak = found.leakage
         out.print(
             plain(
-                f"{leak.duplicates:,} of {leak.count:,} memes have a near-duplicate in another"
-                f" fold; macro-F1 {_share(leak.everything)} with them, {_share(leak.clean)} without"
+                f"{leak.duplicates:,} of {leak.count:,} memes have a near-duplicate in"
+                f" {leak.where}; macro-F1 {_share(leak.everything)} with them,"
+                f" {_share(leak.clean)} without"
             )
         )
     for note in found.notes:

@@ -172,6 +172,20 @@ def load(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
     return decode(read_bytes(path, bounds), path.name, bounds)
 
 
+def shrink(image: Pillow.Image, pixels: int) -> Pillow.Image:
+    """An image of at most so many pixels, in its own proportions; 0 leaves it as it is.
+
+    >>> shrink(Pillow.new("RGB", (400, 100)), 10_000).size
+    (200, 50)
+    """
+    width, height = image.size
+    if not pixels or width * height <= pixels:
+        return image
+    factor = (pixels / (width * height)) ** 0.5
+    size = max(1, int(width * factor)), max(1, int(height * factor))
+    return image.resize(size, Pillow.Resampling.LANCZOS)
+
+
 def _open(data: bytes, name: str) -> Pillow.Image:
     try:
         return Pillow.open(io.BytesIO(data), formats=FORMATS)

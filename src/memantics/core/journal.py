@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
@@ -95,12 +96,15 @@ def write_whole(file: IO[bytes], line: bytes) -> None:
 
 def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out") -> None:
     """Write a file in one step, its folder included: nobody ever sees half of it."""
-    partial = path.with_name(path.name + ".partial")
+    # Two processes may write the same file at once: each has its own half.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(data)
         partial.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise StoreError(
             f"{what} {path} cannot be written: {error.strerror}", hint=f"choose another {flag}"
         ) from error

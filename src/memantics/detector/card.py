@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memantics import __version__
 from memantics.core.data import dump_json
-from memantics.core.errors import StoreError
+from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Loaded
@@ -81,15 +81,15 @@ def make_card(
 def format_card(card: ModelCard) -> str:
     """The card as Markdown."""
     lines = [
-        f"# Model card: {_plain(card.name)}",
+        f"# Model card: {clean_markdown(card.name)}",
         "",
         f"- Made by: {card.made_by}",
-        f"- Data: {_plain(card.data)}",
+        f"- Data: {clean_markdown(card.data)}",
         f"- Memes: {card.examples:,}, {card.harmful:,} of them harmful; left out: {card.skipped:,}",
-        f"- Licence of the data: {_plain(card.licence)}",
+        f"- Licence of the data: {clean_markdown(card.licence)}",
         f"- Checksum of the data: `{card.checksum or 'none'}`",
         f"- Selection: {card.selection}",
-        *(f"- Note: {_plain(note)}" for note in card.notes),
+        *(f"- Note: {clean_markdown(note)}" for note in card.notes),
         "",
         "## Figures",
         "",
@@ -106,17 +106,20 @@ def format_card(card: ModelCard) -> str:
 
 def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
     """Write the card beside a model, as Markdown and as JSON; return both places."""
-    pages = model.with_suffix(".card.md"), model.with_suffix(".card.json")
-    try:
-        pages[0].write_text(format_card(card), encoding="utf-8")
-        pages[1].write_text(dump_json(card.dump()), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"model card {pages[0]} cannot be written: {error.strerror}") from error
+    # Only .zip goes: the cards of model.v1 and model.v2 must not take each other's place.
+    stem = model.name.removesuffix(".zip")
+    pages = model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
+    for page, text in zip(pages, (format_card(card), dump_json(card.dump())), strict=True):
+        replace_file(page, text.encode("utf-8", "replace"), "model card")
     return pages
 
 
-def _plain(text: str) -> str:
-    """Text from outside, in one line and without the signs that Markdown reads."""
+def clean_markdown(text: str) -> str:
+    r"""Text from outside, in one line and without the signs that Markdown reads.
+
+    >>> clean_markdown("a|b\n# c")
+    'a b   c'
+    """
     return "".join(" " if c in "|`<>[]*_#\n\r" else c for c in text)
 
 

@@ -12,8 +12,6 @@ from memantics.detector.fast import Prediction
 from memantics.metrics import multiclass
 from memantics.metrics.interval import wilson
 
-BASELINES = ("always harmless", "always harmful", "random by shares")
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -89,7 +87,8 @@ def _score_types(
         for e, p in zip(examples, predictions, strict=True)
         if e.type is not None and p.type is not None
     ]
-    if not pairs:
+    # Harmless memes are of type none without anybody saying so: alone they measure nothing.
+    if all(gold == "none" for gold, _ in pairs):
         return ()
     return _score([str(gold) for gold, _ in pairs], [str(said) for _, said in pairs], TYPES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -62,7 +62,6 @@ class Loaded:
     notes: tuple[str, ...] = ()
     licence: str = "not said"
     checksum: str = ""
-    files: tuple[str, ...] = field(default=())
     sample: bool = False
 
 
@@ -72,8 +71,15 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["10", "9", "a2", "a10"], key=natural_key)
     ['9', '10', 'a2', 'a10']
     """
-    parts = [part for part in _DIGITS.split(name) if part]
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+    return tuple(_rank(part) for part in _DIGITS.split(name) if part)
+
+
+def _rank(part: str) -> tuple[int, int, str]:
+    if not part.isdecimal():
+        return 1, 0, part
+    # By length, then digit by digit: Python makes no number of more than 4,300 digits.
+    digits = part.lstrip("0")
+    return 0, len(digits), digits
 
 
 def need_labels(examples: Iterable[Example], where: str) -> None:
@@ -88,6 +94,21 @@ def need_labels(examples: Iterable[Example], where: str) -> None:
             raise InputError(
                 f"{where}: example {example.id} has no label", hint="add a label column"
             )
+
+
+def keep_typed(loaded: Loaded) -> Loaded:
+    """The examples whose type is known; others are left out and listed.
+
+    One meme of ToxiCN MM 2.0 is harmful without a type.
+    """
+    if all(e.type in (None, "none") for e in loaded.examples):
+        raise InputError(
+            f"{loaded.name}: no harmful meme has a type",
+            hint="add a type column, or use --target harmful",
+        )
+    kept = tuple(e for e in loaded.examples if e.type is not None)
+    skips = (Skip(loaded.name, e.id, "no type") for e in loaded.examples if e.type is None)
+    return replace(loaded, examples=kept, skips=(*loaded.skips, *skips))
 
 
 def need_two_classes(labels: Sequence[int], where: str) -> None:

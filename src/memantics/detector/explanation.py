@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, Prediction, make_rows
-from memantics.detector.features import Block, Embedder, Field, hear, read_field
+from memantics.detector.features import FIELDS, Block, Embedder, Field, hear, read_field
 from memantics.detector.heads import add_margin, margin_places
 from memantics.detector.kernel import Singles
 from memantics.detector.pieces import Kind, cut
@@ -175,8 +175,7 @@ def _place(block: Block, name: str, value: float, start: int, end: int) -> Part:
 
 
 def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
-    fields: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
-    for field in fields:
+    for field in FIELDS:
         text = read_field(example, field)
         own = [part for part in parts if part.field == field]
         if not text or not own:
@@ -187,19 +186,3 @@ def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
                 characters[part.start : part.end] += part.contribution / (part.end - part.start)
         total = sum(part.contribution for part in own)
         yield FieldShare(field, text, tuple(characters.tolist()), total)
-
-
-def merge_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Pieces with the same text of the same field added up, strongest first.
-
-    >>> merged = merge_texts([Part("text", "chars", "a", 1.0), Part("text", "chars", "a", 0.5)])
-    >>> merged[0].contribution
-    1.5
-    """
-    sums: dict[tuple[str, str, str], Part] = {}
-    for part in parts:
-        key = (part.field, part.kind, part.text)
-        old = sums.get(key)
-        value = part.contribution + (old.contribution if old else 0.0)
-        sums[key] = replace(old or part, contribution=value)
-    return tuple(sorted(sums.values(), key=lambda part: -abs(part.contribution)))

@@ -108,7 +108,7 @@ class FastDetector:
         if self.embedder and given != self.embedder:
             raise InputError(
                 f"this detector needs the embedder {self.embedder}, not {given or 'none'}",
-                hint="install that version, or train again",
+                hint="open the same one (--embedder), install that version, or train again",
             )
 
     def predict(
@@ -188,9 +188,16 @@ def train(
 
 
 def fit(
-    examples: Sequence[Example], settings: FastSettings, embedder: Embedder | None = None
+    examples: Sequence[Example],
+    settings: FastSettings,
+    embedder: Embedder | None = None,
+    origins: Sequence[int] | None = None,
 ) -> Trained:
-    """Train, and keep the predictions for held-out examples."""
+    """Train, and keep the predictions for held-out examples.
+
+    ``origins`` says which example each one was made from (its own place: from none). They are
+    held out together: whoever has learnt a disguised copy has seen the meme.
+    """
     need_labels(examples, "training data")
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
     need_two_classes(labels.tolist(), "the training data")
@@ -200,8 +207,7 @@ def fit(
     extractor = fit_extractor(settings.blocks, settings.dense, texts)
     rows = to_rows(extractor.transform(texts), make_dense(extractor, examples, embedder))
     targets = make_targets(examples)
-    folds = min(settings.inner_folds, len(examples) // 2)
-    groups = split_examples(examples, settings.inner, folds, settings.seed)
+    groups = _split(examples, settings, range(len(examples)) if origins is None else origins)
     fitted = _fit(rows, targets, settings, groups, labels)
     table = add_margin(targets.heads, fitted.held_out)
     detector = FastDetector(
@@ -215,6 +221,14 @@ def fit(
         embedder=embedder.version if embedder is not None and _embeds(settings) else "",
     )
     return Trained(detector, tuple(detector.name_predictions(examples, table)))
+
+
+def _split(examples: Sequence[Example], settings: FastSettings, origins: Sequence[int]) -> Ints:
+    first, places = np.unique(np.asarray(origins, np.int64), return_inverse=True)
+    kept = [examples[place] for place in first.tolist()]
+    folds = min(settings.inner_folds, len(kept) // 2)
+    groups: Ints = split_examples(kept, settings.inner, folds, settings.seed)[places]
+    return groups
 
 
 def _embeds(settings: FastSettings) -> bool:

@@ -97,6 +97,10 @@ def _load_cutter() -> Callable[[str], list[str]]:
     # A cutter of our own: users' words added to jieba's global one must not change features.
     jieba.setLogLevel(logging.WARNING)
     cutter = jieba.Tokenizer()
+    # Its own way keeps a cache in the shared temporary folder, where anybody may put another one;
+    # reading the list afresh takes no longer.
+    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
+    cutter.initialized = True
     return lambda text: list(cutter.cut(text))
 
 

@@ -104,12 +104,16 @@ class Evasion:
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """Macro-F1 on all memes, and on those without a near-duplicate where it was learnt from."""
+    """Macro-F1 on all memes, and on those without a near-duplicate where it was learnt from.
+
+    ``where`` says in words what that was.
+    """
 
     duplicates: int
     count: int
     everything: float
     clean: float | None
+    where: str = "another fold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +201,27 @@ def measure_leakage(
         count=len(examples),
         everything=macro_f1(truth, said, 2),
         clean=macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
+        where="the training data" if folds is None else "another fold",
     )
 
 
-def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> list[Example]:
+@dataclass(frozen=True, slots=True)
+class Augmented:
+    """Examples with copies behind them; ``origins`` has the place of each one's original."""
+
+    examples: tuple[Example, ...]
+    origins: tuple[int, ...]
+
+
+def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
     """The examples, and disguised copies of a share of them, with their labels.
 
     Homophones come from the characters of the data itself: quick, and no other package. Copies
     get ids of their own; random characters are disguised, since no detector exists yet.
     """
     pick = random.Random(seed)
-    alike = _group_sounds(examples)
     chosen = pick.sample(range(len(examples)), int(share * len(examples)))
+    alike = _group_sounds(examples) if chosen else {}
     copies = []
     for number, place in enumerate(chosen):
         example = examples[place]
@@ -217,7 +230,7 @@ def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> l
         targets = pick.sample(letters, min(len(letters), _TARGETS))
         disguised = _AUGMENTERS[number % len(_AUGMENTERS)](text, targets, pick, alike)
         copies.append(replace(example, id=f"{example.id}~{number}", text=disguised))
-    return [*examples, *copies]
+    return Augmented((*examples, *copies), (*range(len(examples)), *chosen))
 
 
 def _group_sounds(examples: Sequence[Example]) -> dict[str, list[str]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.detector.kernel import Kernel, Rows, Singles, Solved, score
+from memantics.detector.kernel import Kernel, Rows, Singles, score
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -127,11 +126,6 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
         np.ascontiguousarray(table[width:]),
         np.array(intercepts, np.float32),
     )
-
-
-def pick_best(solved: Sequence[tuple[float, Solved]]) -> Solved:
-    """The solution with the highest figure; the first of equals."""
-    return max(solved, key=lambda pair: pair[0])[1]
 
 
 def to_rows(matrix: csr_matrix, dense: Singles | None) -> Rows:

@@ -14,8 +14,8 @@ from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import Part, explain
 from memantics.detector.fast import FastDetector, train
 from memantics.detector.features import Embedder
-from memantics.detector.presets import find_preset
-from memantics.detector.storage import load, load_card, save
+from memantics.detector.presets import FastSettings, find_preset
+from memantics.detector.storage import load, load_with_card, save
 
 SAMPLE_NOTE = (
     "judged by a detector trained on the starter pack's few dozen memes: an example of how it"
@@ -75,13 +75,26 @@ class Screener:
         return verdicts
 
 
+OpenEmbedder = Callable[[FastSettings], Embedder | None]
+
+
+def _open_none(settings: FastSettings) -> None:
+    del settings
+
+
 def open_screener(
-    path: Path | None, read_sample: Callable[[], Loaded], embedder: Embedder | None = None
+    path: Path | None,
+    read_sample: Callable[[], Loaded],
+    open_embedder: OpenEmbedder = _open_none,
 ) -> Screener:
-    """The detector of a file; without one, a tiny one on sample data, trained once in seconds."""
+    """The detector of a file; without one, a tiny one on sample data, trained once in seconds.
+
+    ``open_embedder`` gives the embedder that a detector's settings ask for.
+    """
     if path is not None:
-        sample = bool(load_card(path).get("sample", False))
-        return Screener(load(path), path.name, sample, embedder)
+        detector, card = load_with_card(path)
+        sample = bool(card.get("sample", False))
+        return Screener(detector, path.name, sample, open_embedder(detector.settings))
     loaded = read_sample()
     facts = f"{__version__}:{loaded.checksum}:{len(loaded.examples)}"
     place = home() / "detectors" / f"starter-{hashlib.sha256(facts.encode()).hexdigest()[:16]}.zip"
@@ -91,8 +104,11 @@ def open_screener(
 
 
 def screen(
-    texts: Sequence[str], path: Path | None, read_sample: Callable[[], Loaded]
+    texts: Sequence[str],
+    path: Path | None,
+    read_sample: Callable[[], Loaded],
+    open_embedder: OpenEmbedder = _open_none,
 ) -> list[Verdict]:
     """Judge plain texts."""
     examples = [Example(str(place), text) for place, text in enumerate(texts, 1)]
-    return open_screener(path, read_sample).screen(examples)
+    return open_screener(path, read_sample, open_embedder).screen(examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -50,7 +50,7 @@ def read_examples(path: Path) -> Loaded:
     error that names it.
     """
     table = _find_table(path)
-    rows = _read_csv(table) if table.suffix == ".csv" else read_jsonl(table)
+    rows = _read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table)
     examples: dict[str, Example] = {}
     skips: list[Skip] = []
     lost = 0
@@ -76,7 +76,6 @@ def read_examples(path: Path) -> Loaded:
         skips=tuple(skips),
         notes=notes,
         checksum=checksum([table], table.parent),
-        files=(table.name,),
     )
 
 
@@ -120,7 +119,7 @@ def _make(row: _Row, table: Path, number: int) -> Example:
     if label == 0 and kind is None:
         kind = "none"
     return Example(
-        id=str(row.id) if row.id is not None else (Path(named).stem if named else str(number)),
+        id=str(row.id) if row.id is not None else _name(named) or str(number),
         text=row.text,
         text_caption=row.text_caption,
         image_caption=row.image_caption,
@@ -129,6 +128,16 @@ def _make(row: _Row, table: Path, number: int) -> Example:
         type=kind,
         modality=_read_modality(row.modality, table, number),
     )
+
+
+def _name(image: str) -> str:
+    """An image's name as an id, its folder included: two folders may hold the same name.
+
+    >>> _name("a/7.png"), _name("7.png"), _name("")
+    ('a/7', '7', '')
+    """
+    path = PurePosixPath(image)
+    return (path.parent / path.stem).as_posix() if image else ""
 
 
 def _read_label(value: str | int | bool | None, table: Path, number: int) -> int | None:
@@ -145,10 +154,8 @@ def _read_type(value: str | int | None, table: Path, number: int) -> Type | None
     if value is None or value == "":
         return None
     word = str(value).strip().lower()
-    if word.isdecimal() and int(word) < len(TYPE_IDS):
-        return TYPE_IDS[int(word)]
-    for known in TYPES:
-        if word == known:
+    for place, known in enumerate(TYPE_IDS):
+        if word in (known, str(place)):
             return known
     hint = f"known: {', '.join(TYPES)}, or the ids 0 to {len(TYPE_IDS) - 1} of ToxiCN MM"
     raise DataError(table.name, f"unknown type {value!r}", row=number, hint=hint)

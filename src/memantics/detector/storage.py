@@ -21,10 +21,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from memantics import __version__
-from memantics.core.errors import InputError, StoreError
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
 from memantics.detector.calibration import Softmax
+from memantics.detector.examples import Example
 from memantics.detector.fast import Decision, FastDetector
 from memantics.detector.features import GRID, Extractor, Vocabulary
+from memantics.detector.heads import add_margin
 from memantics.detector.kernel import Rows
 from memantics.detector.presets import FastSettings
 from memantics.detector.scorers import KernelScorer, LinearScorer, Scorer
@@ -35,6 +38,10 @@ _MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
 _MOST_BYTES = 2_000_000_000
 # What the zip module raises on broken, encrypted or exotic archives.
 _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+# What parts raise that were made to pass the checksums but are no detector.
+_MISFITS = (
+    ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 Array = NDArray[Any]
 _SETTINGS = TypeAdapter(FastSettings)
 
@@ -76,41 +83,50 @@ def save(detector: FastDetector, path: Path, card: Mapping[str, object] | None =
         embedder=detector.embedder,
         parts={name: hashlib.sha256(body).hexdigest() for name, body in parts.items()},
     )
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            _write(archive, _MANIFEST, orjson.dumps(manifest.model_dump()))
-            for name, body in parts.items():
-                _write(archive, name, body)
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"detector {path} cannot be written: {error.strerror}") from error
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        _write(archive, _MANIFEST, orjson.dumps(manifest.model_dump()))
+        for name, body in parts.items():
+            _write(archive, name, body)
+    replace_file(path, packed.getvalue(), "detector")
 
 
 def load(path: Path) -> FastDetector:
     """Read a detector; a file that is damaged, tampered with or of another kind is refused."""
+    return load_with_card(path)[0]
+
+
+def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
+    """Read a detector, and the model card that travels with it."""
     manifest, parts = _read(path)
     try:
-        return _rebuild(manifest, parts)
-    except (KeyError, ValueError, IndexError, ValidationError, orjson.JSONDecodeError) as error:
+        detector = _rebuild(manifest, parts)
+        _try_out(detector)
+        card: dict[str, Any] = orjson.loads(parts[_CARD])
+    except _MISFITS as error:
         raise _refuse(path, f"its parts do not fit together: {error}") from error
+    if not isinstance(card, dict):
+        raise _refuse(path, "its card is no card")
+    return detector, card
 
 
-def load_card(path: Path) -> dict[str, Any]:
-    """The model card that travels with a detector."""
-    _, parts = _read(path)
-    card: dict[str, Any] = orjson.loads(parts[_CARD])
-    return card
+def _try_out(detector: FastDetector) -> None:
+    """Judge an empty meme: arrays of other shapes than the rest must fail here, not later."""
+    from scipy.sparse import csr_matrix
 
-
-def is_fast(path: Path) -> bool:
-    """Whether a file looks like a fast detector, by its first part."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _MANIFEST in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
+    scorer, width = detector.scorer, 0
+    if isinstance(scorer, KernelScorer):
+        width = scorer.known.dense.shape[1]
+    elif isinstance(scorer, LinearScorer):
+        width = scorer.dense.shape[0]
+    blank = Rows(
+        csr_matrix((1, detector.extractor.width), dtype=np.float32),
+        np.zeros((1, width), np.float32),
+    )
+    scores = add_margin(detector.heads, scorer.score(blank))
+    if scores.shape[1] != len(detector.decision.harm.mean):
+        raise ValueError("scores and decision differ in number")
+    detector.name_predictions([Example("", "")], scores)
 
 
 def _write(archive: zipfile.ZipFile, name: str, body: bytes) -> None:

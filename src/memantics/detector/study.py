@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memantics.core.errors import InputError
 from memantics.detector.examples import Example, need_labels, need_two_classes
 from memantics.detector.fast import Prediction, train
 from memantics.detector.features import Embedder, Singles
@@ -101,5 +100,3 @@ def _check(examples: Sequence[Example], folds: Folds) -> None:
     for fold in range(int(folds.max()) + 1):
         kept = [int(examples[place].label or 0) for place in np.flatnonzero(folds != fold).tolist()]
         need_two_classes(kept, f"all but fold {fold + 1}")
-    if len(examples) != len(folds):
-        raise InputError("folds and examples differ in number", hint="make the folds again")

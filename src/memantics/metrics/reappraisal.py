@@ -18,6 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from memantics.metrics.agreement import cohen_kappa
 from memantics.metrics.interval import Floats, sum_by_cluster
 
 METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
@@ -220,6 +221,4 @@ def agree(one: Sequence[bool], other: Sequence[bool]) -> Agreement | None:
     if n == 0:
         return None
     share = sum(a == b for a, b in zip(one, other, strict=True)) / n
-    first, second = sum(one) / n, sum(other) / n
-    chance = first * second + (1 - first) * (1 - second)
-    return Agreement(share, (share - chance) / (1 - chance) if chance < 1 else None)
+    return Agreement(share, cohen_kappa(one, other))

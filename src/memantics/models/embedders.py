@@ -17,22 +17,27 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.images import load
+from memantics.models.local.checkpoint import digest
 
 Vectors = NDArray[np.float32]
 _BATCH = 16
 _LONGEST = 512
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
+LOCAL = "local/"
 
 
 class LocalTextEncoder:
-    """A text encoder such as BGE-M3, loaded at once so that faults show early."""
+    """A text encoder such as BGE-M3, loaded at once so that faults show early.
+
+    ``version`` pins the weights and how they are used, not only the folder's name.
+    """
 
     def __init__(self, folder: Path) -> None:
         transformers = _check(folder)
-        self.version = f"local/{folder.resolve().name}"
         self._tokenizer = _open(folder, transformers.AutoTokenizer.from_pretrained)
         self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
         self._first = _pools_first(folder)
+        self.version = _name(folder) + ("-first" if self._first else "")
         places = int(getattr(self._model.config, "max_position_embeddings", 0) or _LONGEST)
         self._room = min(_LONGEST, max(4, places - 2))
 
@@ -65,7 +70,7 @@ class LocalImageEncoder:
 
     def __init__(self, folder: Path) -> None:
         transformers = _check(folder)
-        self.version = f"local/{folder.resolve().name}"
+        self.version = _name(folder)
         self._processor = _open(folder, transformers.AutoImageProcessor.from_pretrained)
         self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
 
@@ -109,6 +114,10 @@ def _check(folder: Path) -> Any:
     import transformers
 
     return transformers
+
+
+def _name(folder: Path) -> str:
+    return f"{LOCAL}{folder.resolve().name}-{digest(folder)}"
 
 
 def _open(folder: Path, maker: Callable[..., Any]) -> Any:

@@ -26,7 +26,7 @@ from memantics.core.errors import (
     Unreachable,
 )
 from memantics.core.records import Reply, Request
-from memantics.models.status import judge_status
+from memantics.models.status import hide_key, judge_status
 from memantics.models.wire import WireSettings, decode_reply, encode_request
 
 __all__ = ["OpenAIModel", "OpenAISettings"]
@@ -101,11 +101,11 @@ class OpenAIModel:
             async with response:
                 data = await self._read(response)
         if response.status != 200:
-            raise self._hide(judge_status(response.status, response.headers, data))
+            raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
             return decode_reply(data)
         except Transient as error:
-            raise self._hide(_judge_body(response, data) or error) from error
+            raise hide_key(_judge_body(response, data) or error, self._key) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -174,14 +174,8 @@ class OpenAIModel:
             ) from error
         except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
             detail = str(error) or type(error).__name__
-            raise self._hide(Transient(f"{server}: the connection broke: {detail}")) from error
-
-    def _hide(self, error: ModelError) -> ModelError:
-        """Cut the key out of what a server echoed."""
-        if self._key and self._key in str(error):
-            error.what = error.what.replace(self._key, "[key]")
-            error.args = (error.what,)
-        return error
+            broken = Transient(f"{server}: the connection broke: {detail}")
+            raise hide_key(broken, self._key) from error
 
 
 def _judge_body(response: aiohttp.ClientResponse, data: bytes) -> ModelError | None:

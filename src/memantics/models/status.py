@@ -95,15 +95,20 @@ def _texts(value: JsonValue, depth: int) -> list[str]:
     if isinstance(value, list):
         return [text for part in value for text in _texts(part, depth - 1)]
     # Nested objects first: {"object": "error", "error": {"message": …}}
-    order = sorted(
-        value,
-        key=lambda key: (
-            ("error", "message", "detail", "msg").index(key)
-            if key in ("error", "message", "detail", "msg")
-            else 9
-        ),
-    )
+    order = sorted(value, key=lambda key: _ORDER.get(key, len(_ORDER)))
     return [text for key in order for text in _texts(value[key], depth - 1)]
+
+
+def hide_key(error: ModelError, key: str) -> ModelError:
+    """The same error with the key cut out of what a server echoed.
+
+    >>> hide_key(Rejected("no such key: sk-1"), "sk-1")
+    Rejected('no such key: [key]')
+    """
+    if key and key in str(error):
+        error.what = error.what.replace(key, "[key]")
+        error.args = (error.what,)
+    return error
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:

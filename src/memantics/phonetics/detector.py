@@ -11,6 +11,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memantics.core.errors import DataError, InputError
+from memantics.core.journal import replace_file
 from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
 from memantics.phonetics.reading import Readings
 from memantics.phonetics.tuning import Matrix, fit_logistic
@@ -93,7 +94,8 @@ class PunDetector:
             bias=self.linear.bias,
             weights=dict(self.linear.weights),
         )
-        path.write_bytes(orjson.dumps(body.model_dump(), option=orjson.OPT_INDENT_2))
+        text = orjson.dumps(body.model_dump(), option=orjson.OPT_INDENT_2)
+        replace_file(path, text, "pun detector")
 
     @classmethod
     def load(cls, path: Path) -> PunDetector:

@@ -21,7 +21,6 @@ from memantics.detector.lora.judging import Judge
 from memantics.detector.lora.tuning import add_adapter, answer_loss
 from memantics.detector.neural import packages as neural_packages
 from memantics.models.local import LocalModel, LocalSettings
-from memantics.models.local.dialogue import open_processor
 from tests.local import tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
@@ -36,7 +35,6 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         for name in ("torch", "transformers", "peft"):
             if importlib.util.find_spec(name) is None:
                 pytest.skip(f"{name} is not installed (extra detector)")
-        importlib.import_module("torch").set_num_threads(1)
         if kind not in made:
             made[kind] = tiny.MAKERS[kind](tmp_path_factory.mktemp(kind))
         return made[kind]
@@ -48,13 +46,9 @@ def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def open_without_videos(folder: Path, config: Any) -> Any:
-    return open_processor(folder, config, trust=False)
-
-
 def tools(said: list[str] | None = None, external: tuple[Case, ...] = ()) -> Tools:
     listen = (lambda _: None) if said is None else said.append
-    return Tools(external, open_without_videos, listen)
+    return Tools(external, listen)
 
 
 def draw_cases(folder: Path, groups: int = 13) -> tuple[Case, ...]:
@@ -104,7 +98,7 @@ def test_a_model_learns_to_answer(
     merged = tmp_path / "out" / "merged"
     assert LocalModel(f"local/{merged}", LocalSettings(device="cpu")).identity
     torch = importlib.import_module("torch")
-    model, processor, sees = open_model(merged, torch.device("cpu"), "float32", open_without_videos)
+    model, processor, sees = open_model(merged, torch.device("cpu"), "float32")
     wording = Wording("pun", "caption", "en")
     judge = Judge(model, Conversation(processor, sees, wording), wording)
     kept = read_lines(tmp_path / "out" / "verdicts.jsonl")
@@ -118,7 +112,7 @@ def test_questions_teach_nothing(make: Callable[[str], Path], tmp_path: Path) ->
     """Labels stand on the answers' tokens alone, whatever the batch."""
     torch = importlib.import_module("torch")
     device = torch.device("cpu")
-    model, processor, sees = open_model(make("llava"), device, "float32", open_without_videos)
+    model, processor, sees = open_model(make("llava"), device, "float32")
     wording = Wording("pun", "reasons", "zh")
     talk = Conversation(processor, sees, wording)
     cases = draw_cases(tmp_path)[:3]
@@ -137,7 +131,7 @@ def test_questions_teach_nothing(make: Callable[[str], Path], tmp_path: Path) ->
 
 def test_only_the_adapter_is_trained(make: Callable[[str], Path]) -> None:
     torch = importlib.import_module("torch")
-    model, _, _ = open_model(make("qwen2_vl"), torch.device("cpu"), "float32", open_without_videos)
+    model, _, _ = open_model(make("qwen2_vl"), torch.device("cpu"), "float32")
     network = add_adapter(model, QUICK)
     trained = [name for name, p in network.named_parameters() if p.requires_grad]
     assert trained

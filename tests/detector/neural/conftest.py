@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,19 +19,12 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.fixture(autouse=True, scope="session")
-def few_threads() -> None:
-    """Tiny matrices gain nothing from more threads, and wait long for them on a busy machine."""
-    if importlib.util.find_spec("torch") is not None:
-        importlib.import_module("torch").set_num_threads(1)
-
-
 @pytest.fixture(autouse=True)
 def plain_arithmetic() -> Iterator[None]:
     """Trainings ask for fixed sums; other tests of the process must not inherit that."""
     yield
-    if importlib.util.find_spec("torch") is not None:
-        importlib.import_module("torch").use_deterministic_algorithms(False)
+    if "torch" in sys.modules:
+        sys.modules["torch"].use_deterministic_algorithms(False)
 
 
 @pytest.fixture(scope="session")

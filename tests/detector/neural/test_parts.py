@@ -12,8 +12,8 @@ import pytest
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.neural import Backbones, Shape, Training, check_backbones, choose_shape
+from memantics.detector.neural.feeding import rate_at
 from memantics.detector.neural.parts import hold_out, split_rows
-from memantics.detector.neural.training import rate_at
 from tests.detector.neural.tiny import draw_memes
 
 MEMES = draw_memes(300).examples
@@ -69,7 +69,7 @@ def test_defaults_are_the_paper_s() -> None:
 
 
 def test_the_rate_warms_up_and_fades() -> None:
-    rates = [rate_at(step, 100, Training(rate=1.0, warmup=0.1)) for step in range(100)]
+    rates = [rate_at(step, 100, 1.0, 0.1) for step in range(100)]
     assert rates[:10] == pytest.approx([0.1 * n for n in range(1, 11)])
     assert all(a > b for a, b in pairwise(rates[10:]))
     assert rates[-1] == pytest.approx(1 / 90)

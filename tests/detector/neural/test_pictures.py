@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import random
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,16 @@ def test_older_files_give_one_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [{"size": {"longest_edge": 9}}, {"rescale_factor": 2.0}, {"size": "big"}, []]
+    "facts",
+    [
+        {"size": {"longest_edge": 9}},
+        {"rescale_factor": 2.0},
+        {"size": "big"},
+        {"size": {"height": 10**9, "width": 10**9}},
+        {"size": -1},
+        {"resample": 9},
+        [],
+    ],
 )
 def test_what_cannot_be_followed_is_refused(facts: object) -> None:
     with pytest.raises(DataError):
@@ -87,6 +97,21 @@ def test_broken_and_missing_images_are_counted_and_listed(tmp_path: Path) -> Non
     assert encoded.pixels[0, 0, 0].tolist() == [255, 0, 0]
     with pytest.raises(InputError, match="no example is left"):
         encode(examples[1:], reader, Shape(integration="none"))
+
+
+@pytest.mark.parametrize("size", [(20_000, 2), (2, 20_000), (20_000, 1)])
+def test_a_strip_does_not_grow_into_gigabytes(size: tuple[int, int]) -> None:
+    """Its shorter side brought to 224, the longer one would have millions of pixels."""
+    strip = Pillow.new("RGB", size, "red")
+    middle = Pillow.new("RGB", (min(400, size[0]), min(400, size[1])), "blue")
+    strip.paste(middle, ((size[0] - middle.width) // 2, (size[1] - middle.height) // 2))
+    tracemalloc.start()
+    found = Preparation(224, 224, edge=224).prepare(strip)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.shape == (224, 224, 3)
+    assert (found == (0, 0, 255)).all(), "the middle is kept"
+    assert peak < 100_000_000
 
 
 def test_pixels_on_disk_are_the_same(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from memantics.detector.neural.checkpoint import read_latest, read_progress, rea
 from memantics.detector.neural.packages import get_torch
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
+from tests.detector.neural.worker import train
 from tests.places import ROOT
 
 WORKER = "tests.detector.neural.worker"
@@ -30,7 +31,7 @@ def start(encoder: Path, out: Path, launcher: tuple[str, ...] = (), **more: str)
     return subprocess.Popen(
         [sys.executable, *launcher, "-m", WORKER, str(encoder), str(out)],
         cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | more,
+        env=os.environ | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -54,7 +55,7 @@ def read_ends(out: Path, seeds: int = 2) -> list[Any]:
 
 def test_a_killed_training_ends_as_an_unhurt_one(encoder: Make, tmp_path: Path) -> None:
     text = encoder("text")
-    whole = start(text, tmp_path / "whole")
+    train(text, tmp_path / "whole", lambda _: None)
     hurt = start(text, tmp_path / "hurt", SLOW="0.15")
     running = tmp_path / "hurt" / "seed-0" / "training"
     while hurt.poll() is None:
@@ -70,9 +71,9 @@ def test_a_killed_training_ends_as_an_unhurt_one(encoder: Make, tmp_path: Path) 
     assert latest is not None
     progress = read_progress(latest)
     assert 0 < progress.batch < 5, "the kill fell into an epoch"
-    said = finish(start(text, tmp_path / "hurt"))
-    assert f"seed 0: going on from step {progress.step}" in said
-    finish(whole)
+    said: list[str] = []
+    train(text, tmp_path / "hurt", said.append)
+    assert said[0] == f"seed 0: going on from step {progress.step}"
     assert read_ends(tmp_path / "hurt") == read_ends(tmp_path / "whole")
 
 
@@ -85,8 +86,7 @@ def test_two_processes_train_the_same_network(encoder: Make, tmp_path: Path) -> 
     (text / "config.json").write_text(json.dumps(config))
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
     both = start(text, tmp_path / "both", launcher, DROPOUT="0", SEEDS="1")
-    alone = start(text, tmp_path / "alone", DROPOUT="0", SEEDS="1")
-    finish(alone)
+    train(text, tmp_path / "alone", lambda _: None, seeds=1, dropout=0.0)
     said = finish(both)
     assert said.count("seed 0: epoch 1/3") == 1, "one process speaks"
     one, other = (read_ends(tmp_path / name, 1)[0] for name in ("alone", "both"))

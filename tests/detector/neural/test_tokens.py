@@ -75,6 +75,9 @@ def test_other_tokenizers_go_through_the_package() -> None:
     assert own.split("abab", 80) == [0, 1, 0, 1, 2]
     assert own.split("abab", 3) == [0, 1, 2]
     assert own.split("a<|end|>", 80).count(2) == 1, "a caption cannot spell a control mark"
+    plain.post_processor = None
+    bare = read_splitter(plain.to_str().encode(), 7)
+    assert bare.split("", 80) == [7], "nothing to attend to would be no number at all"
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"model": 3}', b"\x80"])

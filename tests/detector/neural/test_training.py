@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.examples import Example, Loaded
+from memantics.detector.examples import Example, Loaded, keep_typed
 from memantics.detector.neural import (
     Backbones,
     Plan,
@@ -35,6 +36,7 @@ from memantics.detector.neural.packages import get_torch
 from memantics.detector.neural.parts import split_rows
 from memantics.detector.neural.ranks import Ranks
 from memantics.detector.neural.saved import WEIGHTS
+from memantics.detector.neural.settings import check_training
 from memantics.detector.neural.training import Material, Trainer
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
@@ -53,14 +55,14 @@ def train(
 
 def test_five_seeds_learn_what_only_a_caption_says(text_only: Backbones, tmp_path: Path) -> None:
     """One command, five seeds: the label shows in the image caption alone."""
-    data = draw_memes(400, sign="image_caption")
+    data = draw_memes(240, sign="image_caption")
     training = replace(
         QUICK, seeds=(0, 1, 2, 3, 4), epochs=8, patience=8, rate=5e-3, hold_out="random"
     )
     trained = train(data, text_only, tmp_path, training, parts=None)
     scores = [facts.valid.f1 for facts in trained.seeds]
     assert len(scores) == 5
-    assert sorted(scores)[2] > 0.75, scores
+    assert sorted(scores)[2] > 0.65, scores
     assert len({facts.checksums[WEIGHTS] for facts in trained.seeds}) == 5, "seeds differ"
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["chosen"] == trained.chosen
@@ -287,19 +289,59 @@ def test_empty_texts_are_read_as_such(text_only: Backbones, tmp_path: Path) -> N
     assert np.isfinite(facts.history[0].loss)
 
 
+def test_half_a_gradient_is_not_kept(
+    text_only: Backbones, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that cannot be fixed shows in the middle of a backward pass."""
+    data, torch = draw_memes(40), get_torch()
+    plain = train(data, text_only, tmp_path / "plain").seeds[0]
+    step, calls = Trainer._step, []
+
+    def fail_once(self: Trainer, fed: Any, number: int) -> None:
+        calls.append(number)
+        if len(calls) == 1:
+            for parameter in self.network.parameters():
+                parameter.grad = torch.ones_like(parameter)
+            raise RuntimeError("x does not have a deterministic implementation")
+        step(self, fed, number)
+
+    monkeypatch.setattr(Trainer, "_step", fail_once)
+    with warnings.catch_warnings():
+        again = train(data, text_only, tmp_path / "again").seeds[0]
+    assert again.checksums == plain.checksums
+
+
+def test_memes_without_a_type_are_left_out_of_types_and_listed() -> None:
+    data = draw_memes(40)
+    first = next(e for e in data.examples if e.label)
+    gaps = tuple(replace(e, type=None) if e is first else e for e in data.examples)
+    kept = keep_typed(replace(data, examples=gaps))
+    assert [skip.row for skip in kept.skips] == [first.id]
+    assert len(kept.examples) == 39
+    bare = tuple(replace(e, type=None if e.label else "none") for e in data.examples)
+    with pytest.raises(InputError, match=r"no harmful meme has a type; .*--target harmful"):
+        keep_typed(replace(data, examples=bare))
+
+
 def test_a_hopeless_rate_is_named(text_only: Backbones, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a number; use a smaller rate"):
         train(draw_memes(40), text_only, tmp_path, replace(SHORT, rate=1e30, clip=1e30))
 
 
 @pytest.mark.parametrize(
-    "change", [{"seeds": ()}, {"seeds": (1, 1)}, {"batch": 10, "accumulate": 4}, {"share": 0.95}]
+    ("change", "message"),
+    [
+        ({"seeds": ()}, "seeds must be given"),
+        ({"seeds": (1, 1)}, "and differ"),
+        ({"seeds": (0, -1)}, "seed -1 is below 0"),
+        ({"batch": 10, "accumulate": 4}, "do not fall into 4 equal parts"),
+        ({"share": 0.95}, "share 0.95"),
+        ({"rate": 0.0}, "rate must be above 0"),
+    ],
 )
-def test_impossible_settings_are_refused(
-    change: dict[str, Any], text_only: Backbones, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError):
-        train(draw_memes(40), text_only, tmp_path, replace(SHORT, **change))
+def test_impossible_settings_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_training(replace(SHORT, **change))
 
 
 def test_every_file_is_checked_before_it_is_used(text_only: Backbones, tmp_path: Path) -> None:

@@ -8,19 +8,26 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memantics.detector.neural import Backbones, Plan, Shape, train_neural
-from memantics.detector.neural.packages import get_torch
 from memantics.detector.neural.training import Trainer
 from tests.detector.neural.tiny import QUICK, draw_memes
 
 
+def train(
+    encoder: Path, out: Path, say: Callable[[str], None], seeds: int = 2, dropout: float = 0.1
+) -> None:
+    """The training that tests compare, in whatever process."""
+    training = replace(QUICK, seeds=tuple(range(seeds)), epochs=3, save_every=2, accumulate=2)
+    plan = Plan(Backbones(text=str(encoder)), Shape(length=24, dropout=dropout), training)
+    train_neural(draw_memes(90), plan, out, say)
+
+
 def main(encoder: str, out: str) -> None:
-    get_torch().set_num_threads(1)
     pause = float(os.environ.get("SLOW", "0"))
     step: Any = Trainer._step
 
@@ -29,11 +36,8 @@ def main(encoder: str, out: str) -> None:
         step(self, fed, number)
 
     setattr(Trainer, "_step", slow_step)  # noqa: B010 - mypy forbids the plain way
-    seeds = tuple(range(int(os.environ.get("SEEDS", "2"))))
-    training = replace(QUICK, seeds=seeds, epochs=3, save_every=2, accumulate=2)
-    shape = Shape(length=24, dropout=float(os.environ.get("DROPOUT", "0.1")))
-    plan = Plan(Backbones(text=encoder), shape, training)
-    train_neural(draw_memes(90), plan, Path(out), lambda line: print(line, flush=True))
+    seeds, dropout = int(os.environ.get("SEEDS", "2")), float(os.environ.get("DROPOUT", "0.1"))
+    train(Path(encoder), Path(out), lambda line: print(line, flush=True), seeds, dropout)
 
 
 if __name__ == "__main__":

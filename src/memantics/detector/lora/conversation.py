@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from PIL import Image as Pillow
 
+from memantics.core.chat import Chat, open_processor
 from memantics.core.errors import InputError
-from memantics.core.images import load
+from memantics.core.images import load, shrink
 from memantics.detector.lora.cases import Case
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.packages import check_packages, get_torch, get_transformers
@@ -33,41 +34,31 @@ class Conversation:
     """The processor of a model that sees, or the tokenizer of one that only reads."""
 
     def __init__(self, processor: Any, sees: bool, wording: Wording, max_pixels: int = 0) -> None:
-        self.sees, self._processor = sees, processor
+        self._chat = Chat(processor, sees)
         self._wording, self._max_pixels = wording, max_pixels
-        self.tokenizer: Any = processor.tokenizer if sees else processor
-        if self.tokenizer.pad_token_id is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
-        holder = processor if getattr(processor, "chat_template", None) else self.tokenizer
-        if not getattr(holder, "chat_template", None):
+        self.tokenizer = self._chat.tokenizer
+        if self._chat.template is None:
             raise InputError(
                 "this model has no chat template", hint="use its instruction-tuned version"
             )
-        self._holder = holder
-        self._marks = find_marks(processor, self.tokenizer)
 
     def render(self, case: Case) -> Rendered:
         """One meme as the chat template shows it; a missing or broken image is an error."""
-        question = self._defuse(self._wording.ask(case))
+        question = self._chat.defuse(self._wording.ask(case))
         content: Any = question
         image = None
-        if self.sees:
+        if self._chat.sees:
             content = [{"type": "text", "text": question}]
             if case.image is None:
                 raise InputError(f"meme {case.id} has no image", hint="leave it out")
             image = shrink(load(case.image), self._max_pixels)
             content.insert(0, {"type": "image"})
         turns = [{"role": "user", "content": content}]
-        prompt = self._holder.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        answer = self._defuse(self._wording.answer(case)) + (self.tokenizer.eos_token or "")
+        prompt = self._chat.template.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True
+        )
+        answer = self._chat.defuse(self._wording.answer(case)) + (self.tokenizer.eos_token or "")
         return Rendered(str(prompt), answer, image)
-
-    def _defuse(self, text: str) -> str:
-        """Break up control marks in a text: a caption must not end a turn or promise an image."""
-        for mark in self._marks:
-            if mark in text:
-                text = text.replace(mark, mark[0] + " " + mark[1:])
-        return text
 
     def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
         """Questions alone, padded on the left: what is generated follows each directly."""
@@ -94,65 +85,15 @@ class Conversation:
         shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)
         return shared or min(len(alone), len(tokens) - 1)
 
-    def _encode(self, texts: list[str], rows: Sequence[Rendered], side: str) -> dict[str, Any]:
-        self.tokenizer.padding_side = side
-        start = self.tokenizer.bos_token
-        # A template that writes the opening mark itself must not get a second one.
-        doubled = start is not None and texts[0].startswith(start)
-        arguments: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
-        if not self.sees:
-            found = self.tokenizer(texts, add_special_tokens=False, **arguments)
-            return {name: found[name] for name in ("input_ids", "attention_mask")}
-        if doubled:
-            arguments["add_special_tokens"] = False
-        images = [[row.image] for row in rows]
-        return dict(self._processor(text=texts, images=images, **arguments))
+    def _encode(
+        self, texts: list[str], rows: Sequence[Rendered], side: Literal["left", "right"]
+    ) -> dict[str, Any]:
+        images = [[] if row.image is None else [row.image] for row in rows]
+        return self._chat.encode(texts, images, side)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of generated tokens."""
-        return str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
-
-
-def find_marks(processor: Any, tokenizer: Any) -> tuple[str, ...]:
-    """The texts that steer a model instead of being read by it, the longest first."""
-    marks = {str(mark) for mark in tokenizer.all_special_tokens}
-    marks |= {
-        str(token)
-        for token in tokenizer.added_tokens_decoder.values()
-        if getattr(token, "special", False)
-    }
-    for name in ("image_token", "video_token"):
-        mark = getattr(processor, name, None)
-        if isinstance(mark, str):
-            marks.add(mark)
-    kept = (mark for mark in marks if len(mark.strip()) > 1)
-    return tuple(sorted(kept, key=lambda mark: (-len(mark), mark)))
-
-
-def shrink(image: Pillow.Image, pixels: int) -> Pillow.Image:
-    """An image of at most so many pixels, in its own proportions; 0 leaves it as it is.
-
-    >>> shrink(Pillow.new("RGB", (400, 100)), 10_000).size
-    (200, 50)
-    """
-    wide, high = image.size
-    if not pixels or wide * high <= pixels:
-        return image
-    scale = (pixels / (wide * high)) ** 0.5
-    return image.resize((max(1, round(wide * scale)), max(1, round(high * scale))))
-
-
-Opener = Callable[[Path, Any], Any]
-
-
-def open_processor(folder: Path, config: Any) -> Any:
-    """The processor of a model that sees, as transformers opens it.
-
-    Some families need torchvision for their videos; ``models.local`` knows a way around it, and
-    whoever may import both hands that in instead.
-    """
-    del config
-    return get_transformers().AutoProcessor.from_pretrained(str(folder), local_files_only=True)
+        return self._chat.decode(tokens)
 
 
 def check_model(folder: Path) -> None:
@@ -167,9 +108,7 @@ def check_model(folder: Path) -> None:
         raise InputError(f"{folder} holds no *.safetensors", hint="pickled weights are not loaded")
 
 
-def open_model(
-    folder: Path, device: Any, precision: str, opener: Opener = open_processor
-) -> tuple[Any, Any, bool]:
+def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, bool]:
     """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
     check_model(folder)
     transformers = get_transformers()
@@ -178,7 +117,7 @@ def open_model(
         config = transformers.AutoConfig.from_pretrained(str(folder), **plain)
         sees = type(config) in _seeing_kinds()
         processor = (
-            opener(folder, config)
+            open_processor(folder, config)
             if sees
             else transformers.AutoTokenizer.from_pretrained(str(folder), **plain)
         )
@@ -188,7 +127,7 @@ def open_model(
         )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         words = " ".join(str(error).split())[:200]
-        raise InputError(f"{folder} cannot be loaded: {words}") from error
+        raise InputError(f"{folder} cannot be loaded: {words}", hint="download it again") from error
     return model.to(device), processor, sees
 
 

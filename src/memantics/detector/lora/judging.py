@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memantics.core.chat import move
 from memantics.detector.lora.cases import Case
 from memantics.detector.lora.conversation import Conversation, Rendered
 from memantics.detector.lora.wording import Wording
@@ -116,16 +117,6 @@ def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
     logits = network(**inputs).logits[:, :-1][kept].float()
     losses = torch.nn.functional.cross_entropy(logits, wanted[kept], reduction="none")
     return losses, kept.nonzero()[:, 0]
-
-
-def move(inputs: Any, model: Any) -> dict[str, Any]:
-    """Onto the model's device; pixels in the model's number format, counts as they are."""
-    return {
-        name: value.to(model.device, model.dtype)
-        if value.is_floating_point()
-        else value.to(model.device)
-        for name, value in inputs.items()
-    }
 
 
 def rate(verdicts: Sequence[Verdict]) -> Rates:

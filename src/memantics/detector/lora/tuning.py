@@ -12,27 +12,23 @@ from typing import Any
 import numpy as np
 import orjson
 
+from memantics.core.chat import move
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.lora.cases import Case, split_groups
-from memantics.detector.lora.conversation import (
-    Conversation,
-    Opener,
-    check_model,
-    open_model,
-    open_processor,
-)
-from memantics.detector.lora.judging import Judge, Rates, Verdict, move, rate, token_losses
+from memantics.detector.lora.conversation import Conversation, check_model, open_model
+from memantics.detector.lora.judging import Judge, Rates, Verdict, rate, token_losses
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.checkpoint import (
     Epoch,
     Progress,
+    hold_folder,
     load_checkpoint,
     read_latest,
     read_progress,
     save_checkpoint,
     write_whole,
 )
-from memantics.detector.neural.feeding import draw_order, mix_seed
+from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
 from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
 from memantics.detector.neural.ranks import Ranks, resolve_device
 from memantics.detector.neural.seeds import hash_folder
@@ -88,12 +84,32 @@ def tune(
     kill, it goes on behind the last whole epoch.
     """
     tools = tools or Tools()
+    _check(tuning)
     check_model(model)
+    with hold_folder(out):
+        return _tune(model, cases, wording, tuning, out, tools)
+
+
+def _check(tuning: Tuning) -> None:
+    if not 0 < tuning.rate < 1:
+        raise InputError(f"rate {tuning.rate:g} is not possible", hint="such as --rate 1e-4")
+    if tuning.seed < 0:
+        raise InputError(f"seed {tuning.seed} is below 0", hint="give 0, 1, 2, …")
+
+
+def _tune(
+    model: Path,
+    cases: Sequence[Case],
+    wording: Wording,
+    tuning: Tuning,
+    out: Path,
+    tools: Tools,
+) -> Tuned:
     split = split_groups(cases, tuning.seed, tuning.train_groups)
     mark = _fingerprint(model, cases, wording, tuning)
     device = resolve_device(tuning.device, Ranks())
     fix_arithmetic(True, strict=False)
-    base, processor, sees = open_model(model, device, _precision(tuning, device), tools.opener)
+    base, processor, sees = open_model(model, device, _precision(tuning, device))
     conversation = Conversation(processor, sees, wording, tuning.max_pixels)
     get_torch().manual_seed(tuning.seed)
     network = add_adapter(base, tuning)
@@ -119,10 +135,9 @@ def tune(
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a caller may hand in: memes of an external test, who opens processors, who listens."""
+    """What a caller may hand in: memes of an external test, and who listens."""
 
     external: tuple[Case, ...] = ()
-    opener: Opener = open_processor
     say: Say = print
 
 
@@ -228,19 +243,13 @@ class _Fitting:
             loss = answer_loss(self._network, batch) / len(rows)
             loss.backward()
             total += float(loss.detach())
+        rate_now = rate_at(step, self._steps * tuning.epochs, tuning.rate, tuning.warmup)
         for group in self._optimiser.param_groups:
-            group["lr"] = self._rate(step)
+            group["lr"] = rate_now
         self._torch.nn.utils.clip_grad_norm_(list(self._adapter.state_dict().values()), 1.0)
         self._optimiser.step()
         self._optimiser.zero_grad(set_to_none=True)
         return total
-
-    def _rate(self, step: int) -> float:
-        steps = self._steps * self._tuning.epochs
-        warm = round(self._tuning.warmup * steps)
-        if step < warm:
-            return self._tuning.rate * (step + 1) / warm
-        return self._tuning.rate * (steps - step) / max(1, steps - warm)
 
 
 def answer_loss(network: Any, batch: dict[str, Any]) -> Any:

@@ -69,10 +69,11 @@ def is_neural(path: Path) -> bool:
     """Whether a path is a neural detector's folder, a folder of seeds, or an exported file."""
     if path.is_dir():
         return (path / FACTS).is_file() or (path / SUMMARY).is_file()
-    if not path.is_file() or not zipfile.is_zipfile(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return GRAPH in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
         return False
-    with zipfile.ZipFile(path) as archive:
-        return GRAPH in archive.namelist()
 
 
 def open_neural(path: Path, device: str = "auto") -> Detector:
@@ -80,7 +81,9 @@ def open_neural(path: Path, device: str = "auto") -> Detector:
     if path.is_file():
         return open_deployed(path)
     if not path.is_dir():
-        raise InputError(f"no such detector: {path}", hint="train one with 'memantics detector'")
+        raise InputError(
+            f"no such detector: {path}", hint="memantics detector train-neural makes one"
+        )
     return load_neural(path, device)
 
 

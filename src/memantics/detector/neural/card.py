@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memantics.detector.card import clean_markdown
 from memantics.detector.examples import Loaded
 from memantics.detector.neural.checkpoint import write_whole
 from memantics.detector.neural.seeds import Trained, summarise
@@ -41,10 +42,11 @@ def describe(trained: Trained, data: Loaded) -> str:
         "Decides between": ", ".join(facts.classes),
         "Encoders": ", ".join(encoders),
         "Captions": _JOINED[shape.integration],
-        "Data": f"{_plain(data.name)}; licence of the data: {_plain(data.licence)}",
+        "Data": f"{clean_markdown(data.name)}; licence of the data: {clean_markdown(data.licence)}",
         "Memes": f"{counts['train']:,} to train on, {counts['valid']:,} to choose the epoch "
         f"(held out: {training.hold_out}), {counts['test']:,} to test on, "
-        f"{counts['skipped']:,} left out; ids and file names serve the split alone",
+        f"{counts['skipped'] + len(data.skips):,} left out;"
+        " ids and file names serve the split alone",
         "Seeds": f"{len(trained.seeds)}; seed {trained.chosen} had the best validation score",
         "Training": f"AdamW, rate {training.rate:g}, batch {training.batch}, class weights "
         f"{training.weighting}, at most {training.epochs} epochs, {training.patience} idle end it",
@@ -65,8 +67,3 @@ def describe(trained: Trained, data: Loaded) -> str:
 
 def _first(trained: Trained) -> Path:
     return trained.folder / f"seed-{trained.seeds[0].seed}"
-
-
-def _plain(text: str) -> str:
-    """A name from outside, without what Markdown would read."""
-    return "".join(c if c.isalnum() or c in " ,.:/()-" else "_" for c in text)

@@ -13,6 +13,8 @@ import hashlib
 import importlib
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError
+from memantics.core.journal import lock_folder
 
 LATEST, PROGRESS = "latest", "progress.json"
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
@@ -61,6 +64,20 @@ class Progress:
 
 
 _PROGRESS = TypeAdapter(Progress)
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Be a folder's only writer; it is made where it is not there yet."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = lock_folder(folder)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+    with lock:
+        yield
 
 
 def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: Progress) -> None:
@@ -171,7 +188,9 @@ def check_digest(path: Path, expected: str) -> None:
     try:
         found = digest(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        raise StoreError(
+            f"{path} cannot be read: {error.strerror}", hint="train again, or fetch it again"
+        ) from error
     if found != expected:
         raise StoreError(
             f"{path} was changed after it was written", hint="train again, or fetch it again"

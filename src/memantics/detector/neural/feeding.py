@@ -55,6 +55,18 @@ def mix_seed(seed: int, step: int, rank: int) -> int:
     return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> 1)
 
 
+def rate_at(step: int, steps: int, highest: float, warmup: float) -> float:
+    """The learning rate of a step: up in a line, then down in a line to nothing.
+
+    >>> [round(rate_at(step, 10, 1.0, 0.2), 3) for step in (0, 1, 2, 9)]
+    [0.5, 1.0, 1.0, 0.125]
+    """
+    warm = round(warmup * steps)
+    if step < warm:
+        return highest * (step + 1) / warm
+    return highest * (steps - step) / max(1, steps - warm)
+
+
 def weigh_classes(gold: Places, classes: int, how: Weighting) -> NDArray[np.float64]:
     """A weight per class from the training part: the rarer, the heavier; 1 on average.
 

@@ -10,19 +10,22 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from PIL import Image as Pillow
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memantics.core.errors import DataError, ImageError
 from memantics.core.images import load
 
 Pixels = NDArray[np.uint8]
-# The numbers that Pillow and the files of transformers share for resampling filters.
-_FILTERS = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5}
+_LARGEST = 4096
+# A longer strip loses its ends before it is resized: nothing of them would be left in the middle,
+# and a line of pixels would grow into gigabytes.
+_LONGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +49,24 @@ class Preparation:
         >>> Preparation(2, 2, edge=2).prepare(Pillow.new("RGB", (9, 3), "white")).shape
         (2, 2, 3)
         """
-        how = Pillow.Resampling(_FILTERS[self.resample])
+        how = Pillow.Resampling(self.resample)
         if not self.edge:
             return np.asarray(image.resize((self.width, self.height), how), dtype=np.uint8)
+        image = self._cut_ends(image)
         wide, high = image.size
         short, long = min(wide, high), max(wide, high)
         other = int(self.edge * long / short)
         size = (self.edge, other) if wide <= high else (other, self.edge)
         pixels = np.asarray(image.resize(size, how), dtype=np.uint8)
         return _cut_middle(pixels, self.height, self.width)
+
+    def _cut_ends(self, image: Pillow.Image) -> Pillow.Image:
+        wide, high = image.size
+        most = min(wide, high) * max(_LONGEST, 2 * max(self.height, self.width) // self.edge)
+        if max(wide, high) <= most:
+            return image
+        left, top = max(0, wide - most) // 2, max(0, high - most) // 2
+        return image.crop((left, top, left + min(wide, most), top + min(high, most)))
 
 
 def _cut_middle(pixels: Pixels, height: int, width: int) -> Pixels:
@@ -69,21 +81,24 @@ def _cut_middle(pixels: Pixels, height: int, width: int) -> Pixels:
     return np.ascontiguousarray(pixels[top : top + height, left : left + width])
 
 
+Side = Annotated[int, Field(ge=1, le=_LARGEST)]
+
+
 class _Sides(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    height: int | None = None
-    width: int | None = None
-    shortest_edge: int | None = None
+    height: Side | None = None
+    width: Side | None = None
+    shortest_edge: Side | None = None
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    size: _Sides | int = _Sides(height=224, width=224)
-    crop_size: _Sides | int | None = None
+    size: _Sides | Side = _Sides(height=224, width=224)
+    crop_size: _Sides | Side | None = None
     do_center_crop: bool | None = None
-    resample: int = 3
+    resample: int = Field(3, ge=0, le=5)
     rescale_factor: float = 1 / 255
     image_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     image_std: tuple[float, float, float] = (0.5, 0.5, 0.5)
@@ -98,9 +113,13 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
     try:
         file = _File.model_validate(orjson.loads(data))
     except (orjson.JSONDecodeError, ValidationError) as error:
-        raise DataError(name, "does not say how images are prepared") from error
-    if abs(file.rescale_factor * 255 - 1) > 1e-3 or file.resample not in _FILTERS:
-        raise DataError(name, "asks for a scaling or filter that is not supported")
+        raise DataError(
+            name, "does not say how images are prepared", hint="download it beside the weights"
+        ) from error
+    if abs(file.rescale_factor * 255 - 1) > 1e-3:
+        raise DataError(
+            name, "asks for a scaling that is not supported", hint="use another encoder"
+        )
     size = file.size if isinstance(file.size, _Sides) else _square(file.size, file)
     crop = file.crop_size if isinstance(file.crop_size, _Sides) else _square(file.crop_size, None)
     if size.height and size.width and not size.shortest_edge:
@@ -110,7 +129,11 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
     edge = size.shortest_edge or 0
     height, width = crop.height or edge, crop.width or edge
     if not edge or not height or not width:
-        raise DataError(name, "does not say to which size images are brought")
+        raise DataError(
+            name,
+            "does not say to which size images are brought",
+            hint="use an encoder of images of one size",
+        )
     return Preparation(height, width, edge, file.resample, file.image_mean, file.image_std)
 
 

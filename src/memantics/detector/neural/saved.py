@@ -56,7 +56,7 @@ def read_facts(folder: Path) -> Facts:
     except OSError as error:
         raise StoreError(
             f"{folder} is no neural detector: no readable {FACTS}",
-            hint="give a folder that 'memantics detector train' wrote",
+            hint="give a folder that 'memantics detector train-neural' wrote",
         ) from error
     except ValidationError as error:
         raise StoreError(
@@ -103,7 +103,7 @@ def find_detector(folder: Path) -> Path:
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise StoreError(
             f"{folder} holds no neural detector",
-            hint="give a folder that 'memantics detector train' wrote",
+            hint="give a folder that 'memantics detector train-neural' wrote",
         ) from error
     if not isinstance(chosen, int):
         raise StoreError(f"{folder / SUMMARY} is damaged", hint="train again")

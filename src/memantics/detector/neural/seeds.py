@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import statistics
@@ -27,7 +26,7 @@ from memantics.detector.neural.backbone import (
     make_scratch,
     open_encoders,
 )
-from memantics.detector.neural.checkpoint import Progress, digest, write_whole
+from memantics.detector.neural.checkpoint import Progress, digest, hold_folder, write_whole
 from memantics.detector.neural.encoding import classes_of, encode, gold_places
 from memantics.detector.neural.evaluation import Chances, Figures, ask_network, measure
 from memantics.detector.neural.facts import FACTS, Facts
@@ -190,6 +189,8 @@ def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -
             raise
         say(f"this network cannot be trained twice the same on {place.device}: going on without")
         fix_arithmetic(material.training.deterministic, strict=False)
+        # The step that failed left half of its gradient behind.
+        network.zero_grad(set_to_none=True)
     warnings.filterwarnings("ignore", message=".*deterministic.*")
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
 
@@ -335,25 +336,12 @@ def hash_folder(folder: Path, more: bytes = b"") -> str:
 
 @contextmanager
 def _locked(out: Path, ranks: Ranks) -> Iterator[None]:
-    if not ranks.first:
+    """The first process holds the folder for all that train together."""
+    if ranks.first:
+        with hold_folder(out):
+            yield
+    else:
         out.mkdir(parents=True, exist_ok=True)  # whoever comes first
-        yield
-        return
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = (out / ".lock").open("ab")
-    except OSError as error:
-        raise StoreError(
-            f"{out} cannot be written: {error.strerror}", hint="choose --out"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                f"{out} is being written by another process",
-                hint="wait for it, or choose another --out",
-            ) from None
         yield
 
 

@@ -150,7 +150,9 @@ def check_backbones(preset: str, backbones: Backbones) -> None:
 def check_training(training: Training) -> None:
     """Refuse what cannot be trained with."""
     if not training.seeds or len(set(training.seeds)) < len(training.seeds):
-        raise InputError("seeds must be given and differ", hint="such as 0 1 2 3 4")
+        raise InputError("seeds must be given and differ", hint="such as --seeds 0,1,2")
+    if min(training.seeds) < 0:
+        raise InputError(f"seed {min(training.seeds)} is below 0", hint="such as --seeds 0,1,2")
     whole = {
         "epochs": training.epochs,
         "batch": training.batch,
@@ -159,11 +161,13 @@ def check_training(training: Training) -> None:
     }
     for name, value in whole.items():
         if value < 1:
-            raise InputError(f"{name} must be at least 1, not {value}")
+            raise InputError(f"{name} must be at least 1, not {value}", hint=f"give --{name} 1")
     if not 0 < training.share < 0.9:
         raise InputError(f"share {training.share:g} is not possible", hint="give 0.05 to 0.5")
     if training.rate <= 0 or not 0 <= training.warmup < 1:
-        raise InputError("the rate must be above 0 and warm-up in [0, 1)")
+        raise InputError(
+            "the rate must be above 0 and warm-up in [0, 1)", hint="such as --rate 1e-5"
+        )
     if training.batch % training.accumulate:
         raise InputError(
             f"{training.batch} examples do not fall into {training.accumulate} equal parts",

@@ -124,7 +124,8 @@ class Foreign:
 
     def split(self, text: str, length: int) -> list[int]:
         """Token ids of a text; the last of a cut one is its closing mark."""
-        ids = list(self.encode(text))
+        # A row without a single token could not be attended to.
+        ids = list(self.encode(text)) or [self.pad]
         return ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 

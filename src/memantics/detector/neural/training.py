@@ -29,6 +29,7 @@ from memantics.detector.neural.feeding import (
     cut_portions,
     draw_order,
     mix_seed,
+    rate_at,
     weigh_classes,
 )
 from memantics.detector.neural.packages import get_torch
@@ -158,7 +159,8 @@ class Trainer:
             # Several processes average their gradients, but their losses are parts of one sum.
             self._scaler.scale(loss * self._ranks.size).backward()
             self._running += loss.detach()
-        rate = rate_at(step, self._steps * training.epochs, training)
+        steps = self._steps * training.epochs
+        rate = rate_at(step, steps, training.rate, training.warmup)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
         self._scaler.unscale_(self._optimiser)
@@ -235,19 +237,6 @@ class Trainer:
         if self._ranks.size > 1 and quiet:
             return self._wrapped.no_sync()
         return contextlib.nullcontext()
-
-
-def rate_at(step: int, steps: int, training: Training) -> float:
-    """The learning rate of a step: up in a line, then down in a line to nothing.
-
-    >>> plan = Training(rate=1.0, warmup=0.2)
-    >>> [round(rate_at(step, 10, plan), 3) for step in (0, 1, 2, 9)]
-    [0.5, 1.0, 1.0, 0.125]
-    """
-    warm = round(training.warmup * steps)
-    if step < warm:
-        return training.rate * (step + 1) / warm
-    return training.rate * (steps - step) / max(1, steps - warm)
 
 
 def make_optimiser(network: Any, training: Training, device: Any) -> Any:

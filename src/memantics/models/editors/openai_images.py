@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from yarl import URL
 
 from memantics.core.editor import EditRequest
-from memantics.core.errors import InputError, ModelError, Rejected, Transient, Unavailable
+from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode, encode_png
-from memantics.models.status import judge_status
+from memantics.models.status import hide_key, judge_status
 
 _WAITS = (1.0, 4.0, 12.0)
 _PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next command asks again
@@ -110,13 +110,14 @@ class OpenAIImages:
         except TimeoutError as error:
             raise Transient(f"{server}: no picture within {self.settings.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Transient(f"{server}: the connection broke: {error}") from error
+            broken = Transient(f"{server}: the connection broke: {error}")
+            raise hide_key(broken, self._key) from error
         if response.status != 200:
-            raise self._hide(judge_status(response.status, response.headers, data))
+            raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
             return read_picture(data)
         except Rejected as error:
-            raise self._hide(error) from None
+            raise hide_key(error, self._key) from None
 
     def _fill(self, request: EditRequest) -> aiohttp.FormData:
         form = aiohttp.FormData()
@@ -150,13 +151,6 @@ class OpenAIImages:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
-
-    def _hide(self, error: ModelError) -> ModelError:
-        """Cut the key out of what a server echoed."""
-        if self._key and self._key in str(error):
-            error.what = error.what.replace(self._key, "[key]")
-            error.args = (error.what,)
-        return error
 
     async def close(self) -> None:
         """Close the connections."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memantics.core.chat import move, open_processor
 from memantics.core.errors import ModelError, Rejected, Unavailable
 from memantics.core.records import Reply, Request
 from memantics.models.local.decoding import Draw, RowLimits, RowSampler, cut_row
-from memantics.models.local.dialogue import Dialogue, Prompt, open_processor
+from memantics.models.local.dialogue import Dialogue, Prompt
 from memantics.models.local.settings import MAX_TOKENS, LocalSettings
 from memantics.models.wire import split_thought
 
@@ -166,7 +167,7 @@ class Runtime:
         draws = [turn.draw for turn in turns]
         with self._torch.inference_mode():
             found = self._model.generate(
-                **self._move(inputs, device),
+                **move(inputs, self._model),
                 generation_config=made,
                 logits_processor=[RowSampler(draws, device, settings.top_k, settings.top_p)],
                 stopping_criteria=[RowLimits(length, limits, stop, device)],
@@ -175,14 +176,6 @@ class Runtime:
             self._reply(row, limit, count)
             for row, limit, count in zip(found[:, length:].tolist(), limits, counts, strict=True)
         ]
-
-    def _move(self, inputs: Any, device: Any) -> dict[str, Any]:
-        """Onto the model's device; pixels in the model's number format, counts as they are."""
-        dtype = self._model.dtype
-        return {
-            name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
-            for name, value in inputs.items()
-        }
 
     def _reply(self, row: list[int], limit: int, count: int) -> Reply:
         tokens, finish, taken = cut_row(row, limit, self._ends)
