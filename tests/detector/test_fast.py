@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memantics.core import words
 from memantics.core.errors import InputError, UnknownName
-from memantics.detector import pieces
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
 from memantics.detector.fast import FastDetector, fit, train
@@ -219,7 +219,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     """Jieba believes any cache that lies in the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"去公园": 10**9}, 10**9)))
-    pieces._load_cutter.cache_clear()
+    words._load_cutter.cache_clear()
     assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 

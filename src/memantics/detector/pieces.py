@@ -9,6 +9,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
+from memantics.core.words import cut_chinese
+
 Kind = Literal["chars", "sounds", "fuzzy", "words", "readings"]
 _SPACE = re.compile(r"\s+")
 _LONGEST = 4000
@@ -53,7 +55,7 @@ def name_pieces(kind: Kind, text: str) -> list[str]:
         size = len(text)
         return [text[i : i + n] for n in (1, 2, 3) for i in range(size - n + 1)]
     if kind == "words":
-        return [word for word, _ in _cut_words(text)]
+        return [word for word, _ in _place_words(text)]
     said = [_SOUNDERS[kind](c) for c in text if not c.isspace()]
     return [" ".join(said[i : i + n]) for n in (1, 2, 3) for i in range(len(said) - n + 1)]
 
@@ -69,7 +71,7 @@ def cut(kind: Kind, text: str) -> Iterator[Piece]:
             for i in range(len(text) - n + 1):
                 yield Piece(text[i : i + n], i, i + n)
     elif kind == "words":
-        for word, start in _cut_words(text):
+        for word, start in _place_words(text):
             yield Piece(word, start, start + len(word))
     else:
         places = [i for i, c in enumerate(text) if not c.isspace()]
@@ -79,29 +81,13 @@ def cut(kind: Kind, text: str) -> Iterator[Piece]:
                 yield Piece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
 
 
-def _cut_words(text: str) -> Sequence[tuple[str, int]]:
+def _place_words(text: str) -> Sequence[tuple[str, int]]:
     found, place = [], 0
-    for word in _load_cutter()(text):
+    for word in cut_chinese(text):
         if not word.isspace():
             found.append((word, place))
         place += len(word)
     return found
-
-
-@lru_cache(maxsize=1)
-def _load_cutter() -> Callable[[str], list[str]]:
-    import logging
-
-    import jieba
-
-    # A cutter of our own: users' words added to jieba's global one must not change features.
-    jieba.setLogLevel(logging.WARNING)
-    cutter = jieba.Tokenizer()
-    # Its own way keeps a cache in the shared temporary folder, where anybody may put another one;
-    # reading the list afresh takes no longer.
-    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
-    cutter.initialized = True
-    return lambda text: list(cutter.cut(text))
 
 
 @lru_cache(maxsize=65536)

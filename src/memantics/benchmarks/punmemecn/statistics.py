@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 
 from pydantic import JsonValue
 
@@ -26,6 +23,8 @@ from memantics.benchmarks.punmemecn.load import (
     Release,
 )
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
+from memantics.core.words import cut_chinese
+from memantics.metrics.diversity import measure_distinct
 
 NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")
 
@@ -169,21 +168,11 @@ def _conversations(release: Release, puns: Sequence[Meme]) -> dict[str, JsonValu
 
 def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
     """Distinct-1 and -2: different n-grams over all n-grams, within lines as released."""
-    with warnings.catch_warnings():
-        # Its own source warns when it is compiled; that is not the user's concern.
-        warnings.simplefilter("ignore")
-        import jieba  # loaded at first use
-
-    jieba.setLogLevel(logging.WARNING)
-    words: Counter[str] = Counter()
-    pairs: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        cut: list[str] = jieba.lcut(line.removeprefix("甲：").removeprefix("乙："))
-        words.update(cut)
-        pairs.update(pairwise(cut))
+    plain = (line.removeprefix("甲：").removeprefix("乙：") for line in lines)
+    found = measure_distinct(plain, cut_chinese)
     return {
-        "chats.distinct_1": round(len(words) / words.total(), 4) if words else None,
-        "chats.distinct_2": round(len(pairs) / pairs.total(), 4) if pairs else None,
+        f"chats.distinct_{n}": None if value is None else round(value, 4)
+        for n, value in found.items()
     }
 
 

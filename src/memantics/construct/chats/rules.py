@@ -15,6 +15,7 @@ from pathlib import Path
 from memantics.construct.chats.records import Said, Subject, Turn
 from memantics.construct.collect.language import UNKNOWN, count_scripts, guess_language
 from memantics.construct.collect.rules import has_dense_script
+from memantics.core.words import cut_chinese
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
@@ -188,11 +189,7 @@ def cut_words(text: str) -> Iterable[str]:
     """
     if not has_dense_script(text):
         return re.findall(r"[^\W\d_]+", text)
-    import jieba
-
-    jieba.setLogLevel(60)
-    found: Iterable[str] = jieba.cut(text)
-    return found
+    return cut_chinese(text)
 
 
 def _check_language(said: Said, subject: Subject) -> Broken | None:
