@@ -25,7 +25,7 @@ from memantics.annotate.tasks import read_shown
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
 from memantics.core.data import conform, inside
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_fault
 from memantics.core.queue import QueueItem, Shown
 
 _FILE = "tasks"
@@ -51,9 +51,7 @@ def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> li
     except orjson.JSONDecodeError as error:
         raise DataError(_FILE, f"not valid JSON: {error}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(_FILE, f"{place}: {first['msg']}", hint="export as JSON") from error
+        raise DataError(_FILE, first_fault(error), hint="export as JSON") from error
     found = [_read_task(task, row, images, workflow) for row, task in enumerate(tasks, 1)]
     seen: set[str] = set()
     for row, one in enumerate(found, 1):

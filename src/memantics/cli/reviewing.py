@@ -17,6 +17,7 @@ from memantics.cli.screen import console, plain
 from memantics.construct.reappraisal.chain import Stage
 from memantics.construct.reappraisal.folder import Shape
 from memantics.core.data import dump_json
+from memantics.core.errors import first_fault
 
 _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "picture": ""}
 
@@ -55,9 +56,7 @@ def _edit(value: Shape) -> Shape:
     except orjson.JSONDecodeError as error:
         _complain(f"not valid JSON: {error}; the edit is dropped")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        _complain(f"{place}: {first['msg']}; the edit is dropped")
+        _complain(f"{first_fault(error)}; the edit is dropped")
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         _complain(f"the editor did not work: {error}; set EDITOR to one that does")
     return value

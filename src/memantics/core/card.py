@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.task import InvalidPolicy
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -98,11 +98,7 @@ def read_card(path: Path) -> Card:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(
-            path, f"{place}: {first['msg']}", hint="see docs/add-a-benchmark.md"
-        ) from error
+        raise DataError(path, first_fault(error), hint="see docs/add-a-benchmark.md") from error
 
 
 def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+
+def first_fault(error: ValidationError) -> str:
+    """Where data first differs from what it should be, and how, without its content.
+
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(dict[str, list[int]]).validate_python({"a": [1, "x"]})
+    ... except ValidationError as error:
+    ...     print(first_fault(error))
+    a.1: Input should be a valid integer, unable to parse string as an integer
+    """
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 class MemanticsError(Exception):

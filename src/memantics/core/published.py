@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_fault
 from memantics.core.records import Score
 
 _KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
@@ -87,6 +87,4 @@ def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[Publi
     except OSError as error:
         raise DataError(path.name, f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = "".join(f"{part}: " for part in first["loc"])
-        raise DataError(path, f"{place}{first['msg']}", hint=hint) from error
+        raise DataError(path, first_fault(error), hint=hint) from error

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from memantics.core.errors import StoreError
+from memantics.core.errors import StoreError, first_fault
 from memantics.core.journal import Journal, lock_folder, read_whole_lines, replace_file
 from memantics.core.records import Answer, Item, Message, Score
 
@@ -124,7 +124,7 @@ def read_facts(folder: Path) -> RunFacts:
         ) from error
     except ValidationError as error:
         raise StoreError(
-            f"{folder / RUN} is damaged: {error.errors()[0]['msg']}",
+            f"{folder / RUN} is damaged: {first_fault(error)}",
             hint="run again with another --out",
         ) from error
 
@@ -156,7 +156,7 @@ def read_scores(folder: Path) -> Scores:
         ) from error
     except ValidationError as error:
         raise StoreError(
-            f"{folder / SCORES} is damaged: {error.errors()[0]['msg']}",
+            f"{folder / SCORES} is damaged: {first_fault(error)}",
             hint=f"memantics score {folder}",
         ) from error
 
@@ -231,6 +231,6 @@ def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T
         return adapter.validate_json(line)
     except ValidationError as error:
         raise StoreError(
-            f"{path}: line {number} is damaged: {error.errors()[0]['msg']}",
+            f"{path}: line {number} is damaged: {first_fault(error)}",
             hint="remove that line; its item is asked again",
         ) from error

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from memantics import __version__
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.detector.calibration import Softmax
 from memantics.detector.examples import Example
@@ -168,7 +168,7 @@ def _read(path: Path) -> tuple[_Manifest, dict[str, bytes]]:
 
 
 def _name_version(error: ValidationError) -> str:
-    return f"of another version of this program ({error.errors()[0]['loc']})"
+    return f"of another version of this program ({first_fault(error)})"
 
 
 def _dump(array: Array) -> bytes:

@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from memantics.core.cache import request_digest
-from memantics.core.errors import DataError, Rejected
+from memantics.core.errors import DataError, Rejected, first_fault
 from memantics.core.images import read_bytes
 from memantics.core.records import Image, Reply, Request
 from memantics.core.rundir import ANSWERS
@@ -88,9 +88,7 @@ class RecordedModel:
         except orjson.JSONDecodeError as error:
             raise DataError(self._path, f"not valid JSON: {error}", row=number) from error
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise DataError(self._path, f"{place}: {first['msg']}", row=number) from error
+            raise DataError(self._path, first_fault(error), row=number) from error
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:

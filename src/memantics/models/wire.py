@@ -17,7 +17,7 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from memantics.core.errors import InputError, Transient
+from memantics.core.errors import InputError, Transient, first_fault
 from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes
 from memantics.core.records import Image, Message, Part, Reply, Request
 
@@ -229,9 +229,7 @@ def _decode_slowly(data: bytes) -> _Completion:
     try:
         return _COMPLETION.validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise Transient(f"the answer is not a chat completion: {place}: {first['msg']}") from error
+        raise Transient(f"the answer is not a chat completion: {first_fault(error)}") from error
 
 
 def mend(value: JsonValue) -> JsonValue:

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
 from memantics.phonetics.reading import Readings
@@ -106,7 +106,7 @@ class PunDetector:
             raise DataError(path.name, f"cannot be read: {error.strerror}") from error
         except ValidationError as error:
             raise DataError(
-                path.name, f"not a pun detector: {error.errors()[0]['msg']}", hint="train it again"
+                path.name, f"not a pun detector: {first_fault(error)}", hint="train it again"
             ) from error
         return cls(Linear(stored.weights, stored.bias), stored.language_model, stored.threshold)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from memantics.core.errors import ImageError, MissingExtra, StoreError
+from memantics.core.errors import ImageError, MissingExtra, StoreError, first_fault
 from memantics.core.images import probe, read_bytes
 from memantics.core.records import Answer, Image, Item, Message, Part, Score
 from memantics.core.rundir import ItemLine, dump_line, read_answers, read_items
@@ -129,7 +129,7 @@ def write_log(run: Run, out: Path, marks: Marks, *, images: bool = True) -> Path
         log = build_log(run, marks, images=images)
     except ValidationError as error:
         raise StoreError(
-            f"{run.folder} cannot be written as a log: {error.errors()[0]['msg']}",
+            f"{run.folder} cannot be written as a log: {first_fault(error)}",
             hint="run it again with another --out",
         ) from error
     # The form that Inspect's own logs have; nothing from a run may lead out of the folder.

@@ -18,7 +18,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.cache import Cache, cache_key
-from memantics.core.errors import ImageError, StoreError
+from memantics.core.errors import ImageError, StoreError, first_fault
 from memantics.core.journal import Journal, lock_folder, read_whole_lines
 from memantics.core.model import Model
 from memantics.core.records import Answer, Reply, Request, Status
@@ -287,7 +287,7 @@ def _read_journal(path: Path) -> dict[str, int]:
             call = _CALL.validate_json(line)
         except ValidationError as error:
             raise StoreError(
-                f"{path}: line {number} is damaged: {error.errors()[0]['msg']}",
+                f"{path}: line {number} is damaged: {first_fault(error)}",
                 hint="remove that line; its step is asked again",
             ) from error
         if call.status != "failed":

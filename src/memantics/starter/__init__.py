@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from memantics.core.data import inside
-from memantics.core.errors import DataError, UnknownName
+from memantics.core.errors import DataError, UnknownName, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
 
 __all__ = [
@@ -196,10 +196,8 @@ def parse_memes(data: bytes, name: str) -> tuple[StarterMeme, ...]:
         try:
             memes.append(_MEME.validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
             raise DataError(
-                name, f"{place}: {first['msg']}", row=number, hint="run python -m starter"
+                name, first_fault(error), row=number, hint="run python -m starter"
             ) from error
     return tuple(memes)
 

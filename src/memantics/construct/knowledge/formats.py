@@ -62,6 +62,9 @@ _TERMS: dict[str, tuple[str, str]] = {
 }
 
 
+_REPAIR = "repair the file, or export it again"
+
+
 def guess_format(path: Path) -> Format:
     """The format that a file's name stands for."""
     found = SUFFIXES.get(path.suffix.lower())
@@ -81,9 +84,9 @@ def parse(data: bytes, form: Format, name: str) -> Iterator[Quad]:
         yield from pyoxigraph.parse(data, format=_official(form))
     except SyntaxError as error:
         line = f"line {error.lineno}: " if error.lineno else ""
-        raise DataError(name, f"not valid {form}: {line}{error.msg}"[:300]) from error
+        raise DataError(name, f"not valid {form}: {line}{error.msg}"[:300], hint=_REPAIR) from error
     except (ValueError, OSError) as error:
-        raise DataError(name, f"not valid {form}: {error}"[:300]) from error
+        raise DataError(name, f"not valid {form}: {error}"[:300], hint=_REPAIR) from error
 
 
 def _official(form: Format) -> RdfFormat:

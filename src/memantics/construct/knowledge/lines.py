@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.construct.knowledge.records import Knowledge
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_fault
 
 KNOWLEDGE = "knowledge.jsonl"
 _KNOWLEDGE = TypeAdapter(Knowledge)
@@ -42,6 +42,4 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
     try:
         return _KNOWLEDGE.validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(path, f"{place or 'line'}: {first['msg']}", row=row) from error
+        raise DataError(path, first_fault(error), row=row) from error

@@ -14,7 +14,7 @@ from memantics.construct.questions.asking import LETTERS, Subject
 from memantics.construct.questions.records import Question, SetAside
 from memantics.construct.questions.slots import find_toxic_element
 from memantics.core.data import inside
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, first_fault
 from memantics.core.images import read_bytes
 from memantics.core.journal import whole_file
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
@@ -45,9 +45,7 @@ def read_questions(folder: Path) -> Iterator[Question]:
         try:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise DataError(path, f"{place or 'line'}: {first['msg']}", row=row) from error
+            raise DataError(path, first_fault(error), row=row) from error
 
 
 def write_review(

@@ -61,7 +61,9 @@ def export_onnx(folder: Path, target: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
     except OSError as error:
-        raise InputError(f"{target} cannot be written: {error.strerror}") from error
+        raise InputError(
+            f"{target} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
     return target
 
 

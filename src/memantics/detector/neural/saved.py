@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.errors import StoreError
+from memantics.core.errors import StoreError, first_fault
 from memantics.detector.examples import Example
 from memantics.detector.neural.backbone import kept_encoders, open_encoders
 from memantics.detector.neural.checkpoint import (
@@ -60,7 +60,7 @@ def read_facts(folder: Path) -> Facts:
         ) from error
     except ValidationError as error:
         raise StoreError(
-            f"{path} is damaged or of another version: {error.errors()[0]['msg']}",
+            f"{path} is damaged or of another version: {first_fault(error)}",
             hint="train again",
         ) from error
     if found.format != FORMAT or found.kind != "neural":
