@@ -91,7 +91,7 @@ def _record_migrations(url: str) -> list[str]:
     said: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.lstrip().startswith(("CREATE", "ALTER", "INSERT")):
+        if statement.lstrip().startswith(("CREATE", "ALTER", "INSERT", "UPDATE")):
             said.append(statement)
 
     database = Database(url)

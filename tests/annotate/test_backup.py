@@ -13,11 +13,13 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from memantics.annotate import leasing
 from memantics.annotate.backup import backup, restore
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.records import Actor
 from memantics.annotate.schema import metadata
 from memantics.annotate.service import Service, open_service
+from memantics.annotate.statement import Statement
 from memantics.core.errors import DataError, InputError, StoreError
 from tests.annotate.team import add_people, open_project, plain_items, quick_hasher, work_through
 
@@ -137,6 +139,34 @@ def test_migrations_and_tables_say_the_same(empty_url: str) -> None:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     assert database.schema_version() == newest_schema()
     database.close()
+
+
+def test_a_database_of_the_first_schema_is_brought_up_to_date(
+    service: Service, tmp_path: Path
+) -> None:
+    lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(3))
+    (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
+    work_through(service, ann, project.id, lambda _: NO)
+    before = service.exchange.export(lead, project.id, "raw").data
+    database = service.ground.db
+    with database.write() as connection:
+        connection.execute(sa.text("DROP INDEX ix_seats_held"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+    database.migrate()
+    with database.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    assert service.exchange.export(lead, project.id, "raw").data == before
+
+
+def test_what_one_holds_is_found_without_going_through_what_one_did(
+    sqlite_service: Service,
+) -> None:
+    with sqlite_service.ground.db.read() as connection:
+        asked = leasing._MINE.all(connection, {"user": 1, "project": 1})
+        plan = Statement(f"EXPLAIN QUERY PLAN {leasing._MINE._sqlite}")
+        rows = plan.all(connection, {"user": 1, "project": 1})
+    assert asked == []
+    assert any("ix_seats_held" in row.detail for row in rows), rows
 
 
 def test_a_newer_schema_is_refused(database_url: str) -> None:
