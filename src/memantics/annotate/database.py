@@ -132,7 +132,8 @@ def _make_engine(url: str) -> Engine:
         path.touch(mode=0o600)
     except OSError as error:
         raise StoreError(f"database {path} cannot be made: {error.strerror}") from error
-    engine = sa.create_engine(url, pool_size=10, max_overflow=40)
+    # Enough for all threads that answer requests: opening one costs more than what it is asked.
+    engine = sa.create_engine(url, pool_size=50)
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
