@@ -57,7 +57,7 @@ def unpack_tasks(file: IO[bytes], folder: Path) -> bytes:
             with archive.open(TASKS) as tasks:
                 return read_bounded(tasks)
     except DAMAGE as error:
-        raise DataError("the ZIP file", f"cannot be read: {error}") from error
+        raise DataError("the ZIP file", f"cannot be read: {error}", hint="pack it again") from error
 
 
 def read_bounded(file: IO[bytes]) -> bytes:

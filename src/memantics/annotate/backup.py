@@ -147,7 +147,9 @@ def restore(archive: Path, url: str, media: Path) -> Manifest:
                 if not database.sqlite:
                     _set_sequences(connection)
     except (sa.exc.DBAPIError, OverflowError) as error:
-        raise DataError(archive.name, "holds rows that do not fit together") from error
+        raise DataError(
+            archive.name, "holds rows that do not fit together", hint="use another backup"
+        ) from error
     finally:
         database.close()
     return manifest

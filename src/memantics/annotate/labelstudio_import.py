@@ -56,7 +56,9 @@ def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> li
     seen: set[str] = set()
     for row, one in enumerate(found, 1):
         if one.item.id in seen:
-            raise DataError(_FILE, f"id {one.item.id!r} comes twice", row=row)
+            raise DataError(
+                _FILE, f"id {one.item.id!r} comes twice", row=row, hint="name each task once"
+            )
         seen.add(one.item.id)
     return found
 

@@ -85,6 +85,6 @@ def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[Publi
     try:
         return _TABLE.validate_json(path.read_bytes())
     except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
+        raise DataError(path.name, f"cannot be read: {error.strerror}", hint=hint) from error
     except ValidationError as error:
         raise DataError(path, first_fault(error), hint=hint) from error

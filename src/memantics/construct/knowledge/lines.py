@@ -42,4 +42,4 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
     try:
         return _KNOWLEDGE.validate_json(line)
     except ValidationError as error:
-        raise DataError(path, first_fault(error), row=row) from error
+        raise DataError(path, first_fault(error), row=row, hint="mend that line") from error

@@ -45,7 +45,7 @@ def read_questions(folder: Path) -> Iterator[Question]:
         try:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
-            raise DataError(path, first_fault(error), row=row) from error
+            raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
 
 
 def write_review(
