@@ -14,7 +14,7 @@ import typer.main
 
 from memantics.cli.main import make_app
 from memantics.core.card import Card, OptionCard, TaskCard
-from memantics.wiring import PACKAGE, find_benchmarks
+from memantics.registry import PACKAGE, find_benchmarks
 
 REFERENCE = Path(__file__).parent / "reference"
 SHIPPED = PACKAGE / "benchmarks"

@@ -110,9 +110,9 @@ def run_rdflib(folder: Path) -> Figures:
 
 def run_import(folder: Path) -> Figures:
     """Our import: read, map, store, count; then the shapes, over all graphs."""
-    from memantics.construct.knowledge.sources import import_path
-    from memantics.construct.knowledge.store import KnowledgeStore
-    from memantics.construct.knowledge.validation import validate
+    from memantics.knowledge.sources import import_path
+    from memantics.knowledge.store import KnowledgeStore
+    from memantics.knowledge.validation import validate
 
     store = KnowledgeStore.in_memory()
     start = time.process_time()

@@ -25,8 +25,8 @@ from typing import Any
 from PIL import Image as Pillow
 from tests.local import tiny
 
-from memantics.core.chat import move
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
+from memantics.models.chat import move
 from memantics.models.local import LocalModel, LocalSettings
 from memantics.models.local.batching import Batcher
 from memantics.models.local.checkpoint import find_versions

@@ -18,12 +18,12 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.core.chat import move
 from memantics.detector.lora import Case, Tuning, Wording, tune
 from memantics.detector.lora.conversation import Conversation, open_model
 from memantics.detector.lora.tuning import _Fitting, add_adapter
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.packages import find_versions, get_torch
+from memantics.models.chat import move
 from perf.local_gpu import Plan, make_model
 
 WORDING = Wording("pun", "caption", "zh")

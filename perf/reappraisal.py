@@ -17,16 +17,16 @@ from statistics import mean, median
 
 from PIL import Image
 
-from memantics.construct.reappraisal.checking import check_result
-from memantics.construct.reappraisal.grading import EmbeddedEditor
-from memantics.construct.reappraisal.planner import EmbeddedPlanner
-from memantics.construct.reappraisal.records import Checks, Feeling, Plan
-from memantics.construct.reappraisal.rendering import draw_meme, show_both
-from memantics.construct.reappraisal.stages import Subject
 from memantics.core.home import home
 from memantics.core.images import decode, encode_png
 from memantics.models.embedded.ocr import Ocr, RapidReader
 from memantics.models.embedded.readings import RememberingOcr
+from memantics.reappraise.checking import check_result
+from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.planner import EmbeddedPlanner
+from memantics.reappraise.records import Checks, Feeling, Plan
+from memantics.reappraise.rendering import draw_meme, show_both
+from memantics.reappraise.stages import Subject
 from memantics.starter import IMAGES, read_starter
 from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption

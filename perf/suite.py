@@ -168,9 +168,9 @@ def enlarge(task: Task, size: int) -> Task:
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.cli.suite import conduct
+    from memantics.registry import ModelSettings, Wish, list_choices, open_baselines, open_model
     from memantics.run.evaluate import Question
     from memantics.run.plan import Choice, SuiteDesk, plan_suite
-    from memantics.wiring import ModelSettings, Wish, list_choices, open_baselines, open_model
 
     def grow(choice: Choice) -> Choice:
         def pose(options: Mapping[str, str], split: str | None) -> Question:

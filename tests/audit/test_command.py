@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memantics.registry import find_benchmarks
 from memantics.report import STARTER_NOTE
-from memantics.wiring import find_benchmarks
 from tests.commands import Shell
 
 TABLE = [

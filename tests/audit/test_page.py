@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from memantics.cli.audit_page import Sheet, render_page, write_page
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Score
+from memantics.report.pages.audit import Sheet, render_page, write_page
 from tests.audit.toys import BENCHMARK, DATA
 from tests.browser import launch, watch
 

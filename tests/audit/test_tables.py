@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.published import PublishedRow, read_published
+from memantics.registry import find_benchmarks
 from memantics.run.audit.tables import check_tables, is_checkable, violations
-from memantics.wiring import find_benchmarks
 
 ROWS = [
     (name, row)

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from memantics.core.data import Source
-from memantics.wiring import STARTER_IMAGES, find_benchmark, find_tasks
+from memantics.registry import STARTER_IMAGES, find_benchmark, find_tasks
 from tests.background import serve_in_background
 from tests.commands import Shell
 from tests.faults import FaultServer

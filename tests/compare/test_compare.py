@@ -16,9 +16,9 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Field, Form, Item, Outcome, Score
 from memantics.core.rundir import read_facts
 from memantics.core.task import InvalidPolicy, Task
+from memantics.registry import open_task_of_run
 from memantics.run import resample
 from memantics.run.compare import Comparison, Side, compare, open_side
-from memantics.wiring import open_task_of_run
 from tests.commands import Shell
 from tests.runs import pick, write_run
 

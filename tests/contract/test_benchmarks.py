@@ -20,7 +20,7 @@ from memantics.core.records import Form, Image, Item, Message, Outcome, Request,
 from memantics.core.statistic import compare, read_expected
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.interval import wilson
-from memantics.wiring import (
+from memantics.registry import (
     Benchmark,
     ModelSettings,
     TaskRef,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.wiring import find_benchmarks
+from memantics.registry import find_benchmarks
 from tests.commands import Shell
 from tests.places import ROOT
 

@@ -11,7 +11,7 @@ import os
 import pytest
 
 from memantics.core.records import Image
-from memantics.wiring import find_tasks
+from memantics.registry import find_tasks
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"

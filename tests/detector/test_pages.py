@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from memantics.cli.detector_page import find_mistakes, write_evaluation, write_explanation
 from memantics.core.records import Score
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Loaded
@@ -13,6 +12,7 @@ from memantics.detector.explanation import explain
 from memantics.detector.fast import fit
 from memantics.detector.presets import find_preset
 from memantics.detector.robustness import Evasion, Leakage, Robustness
+from memantics.report.pages.detector import find_mistakes, write_evaluation, write_explanation
 from memantics.starter import image_path
 from tests.browser import launch, watch
 from tests.detector.samples import make_examples

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.wiring import STARTER_IMAGES, find_benchmarks
+from memantics.registry import STARTER_IMAGES, find_benchmarks
 from tests.background import serve_in_background
 from tests.places import ROOT
 

@@ -15,8 +15,8 @@ import pytest
 from memantics.core.errors import InputError
 from memantics.core.records import Outcome
 from memantics.core.task import Unparsed
+from memantics.registry import find_tasks
 from memantics.report.inspection import name_figures, name_task
-from memantics.wiring import find_tasks
 from tests.inspect_tasks.server import serve
 from tests.places import ROOT
 

@@ -17,7 +17,7 @@ from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.records import Image, Request
 from memantics.core.task import Task, Unparsed
-from memantics.wiring import find_tasks
+from memantics.registry import find_tasks
 from tests.places import SHARED_DATA, needs_shared_data
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,9 +10,9 @@ from memantics.core.records import Image, Request
 from memantics.core.rundir import RunWriter, last_answers, read_items
 from memantics.core.task import Task
 from memantics.models.fake import FakeModel
+from memantics.registry import find_tasks
 from memantics.run.ask import ask
 from memantics.run.score import read_outcomes
-from memantics.wiring import find_tasks
 from tests.runs import make_facts
 
 

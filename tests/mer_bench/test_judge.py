@@ -20,9 +20,9 @@ from memantics.core.rundir import RunWriter, Scores, read_answers
 from memantics.core.task import InvalidPolicy, Task
 from memantics.models.baseline import open_baseline
 from memantics.models.fake import FakeModel
+from memantics.registry import find_tasks
 from memantics.run.ask import AskSettings, ask
 from memantics.run.score import score_run
-from memantics.wiring import find_tasks
 from tests.engine.toy import facts
 from tests.mer_bench.samples import bare, draw, reply, write_release
 

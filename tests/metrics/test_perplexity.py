@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memantics.metrics.perplexity import PerplexityScorer, PerplexitySettings
+from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
 from tests.metrics.tiny_models import SIZE, make_encoder, make_tokenizer
 
 TEXTS = ["the meme mocks updates", "a cat sleeps on a keyboard.", "the meme mocks updates"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memantics.metrics.semantic import (
+from memantics.models.semantic import (
     BertScorer,
     BertSettings,
     NliScorer,

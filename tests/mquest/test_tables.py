@@ -11,8 +11,8 @@ import pytest
 from memantics.core.cache import request_digest
 from memantics.core.images import read_bytes
 from memantics.core.records import Form, Image, Item, Outcome, Score
+from memantics.registry import find_tasks
 from memantics.tasks.choices import letter_field
-from memantics.wiring import find_tasks
 from tests.commands import Shell
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memantics.core.records import Image, Item
 from memantics.core.task import Task
-from memantics.wiring import find_tasks
+from memantics.registry import find_tasks
 
 
 def detection(**options: str) -> Task:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from memantics.core.model import Model
+from memantics.registry import Wish, find_tasks, list_choices, make_choice, open_baselines
 from memantics.run.evaluate import Job
 from memantics.run.grid import read_settings
 from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
 from memantics.run.progress import Progress
 from memantics.run.suite import Result
-from memantics.wiring import Wish, find_tasks, list_choices, make_choice, open_baselines
 from tests.suite.toys import write_toy
 
 _NUMBERS = count(1)

@@ -11,11 +11,11 @@ from memantics.core.cache import Cache
 from memantics.core.errors import Rejected
 from memantics.core.records import Field, Form, Message, Request, Sampling
 from memantics.models.fake import FakeModel, Said
+from memantics.registry import Wish
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import count_image, count_reply, count_request, estimate
 from memantics.run.plan import SuitePlan
 from memantics.run.suite import SuiteSettings, run_suite
-from memantics.wiring import Wish
 from tests.suite.conftest import Bench, Witness
 
 

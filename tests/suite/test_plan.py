@@ -9,10 +9,10 @@ import pytest
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.task import Need
 from memantics.models.fake import FakeModel
+from memantics.registry import Wish, find_tasks, make_choice
 from memantics.run.evaluate import Question
 from memantics.run.grid import read_settings
 from memantics.run.plan import Choice, SuiteDesk, plan_suite
-from memantics.wiring import Wish, find_tasks, make_choice
 from tests.suite.conftest import Bench
 
 

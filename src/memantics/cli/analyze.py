@@ -11,17 +11,16 @@ from typing import Annotated
 
 import typer
 
+from memantics.build.analysis.asking import Emotion
+from memantics.build.analysis.gather import Tools, ask_all, look
+from memantics.build.analysis.records import Analysis, Feeling, Harm, Sound
+from memantics.build.collect.language import UNKNOWN, guess_language
+from memantics.build.extract import ExtractSettings
 from memantics.cli import flags
 from memantics.cli.analyze_card import dump, show
-from memantics.cli.analyze_page import write_page
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.detector_data import open_embedder, read_starter_examples
-from memantics.cli.screen import console, plain, print_json
-from memantics.construct.analysis.asking import Emotion
-from memantics.construct.analysis.gather import Tools, ask_all, look
-from memantics.construct.analysis.records import Analysis, Feeling, Harm, Sound
-from memantics.construct.collect.language import UNKNOWN, guess_language
-from memantics.construct.extract import ExtractSettings
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import ImageError, InputError
 from memantics.core.home import home
 from memantics.core.memes import Meme, name_apart
@@ -29,6 +28,7 @@ from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.detector.examples import Example
 from memantics.detector.screening import open_screener
 from memantics.models.embedded.ocr import Line
+from memantics.report.pages.analysis import write_page
 
 _CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 

@@ -10,12 +10,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from memantics.cli.screen import console, plain
-from memantics.construct.analysis.records import Analysis, Harm
-from memantics.construct.collect.language import UNKNOWN
-from memantics.construct.drafts import name_language
-from memantics.construct.knowledge.records import Individual, Knowledge
-from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
+from memantics.build.analysis.describe import describe_form
+from memantics.build.analysis.records import Analysis, Harm
+from memantics.cli.terminal import console, plain
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
+from memantics.knowledge.records import Individual, Knowledge
 
 _KNOWLEDGE = TypeAdapter(Knowledge)
 _LISTED = 3
@@ -52,13 +51,6 @@ def _lines(own: Analysis) -> Iterator[tuple[str, Text]]:
     if own.statuses:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(own.statuses.items()))
         yield "asked", plain(f"{own.model}: {counts}", "dim")
-
-
-def describe_form(own: Analysis) -> str:
-    """Language and panels in words."""
-    unknown = own.language == UNKNOWN
-    language = "no language recognised" if unknown else name_language(own.language)
-    return f"{language}, {own.panels} panel{'s' if own.panels != 1 else ''}"
 
 
 def _list(title: str, lines: Iterable[str]) -> Iterator[tuple[str, Text]]:

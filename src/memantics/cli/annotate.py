@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.annotate import require_extra
-from memantics.cli.screen import console, plain
+from memantics.cli.terminal import console, plain
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.home import home
 from memantics.core.journal import replace_file

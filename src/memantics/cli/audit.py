@@ -12,10 +12,9 @@ import typer
 from rich.padding import Padding
 
 from memantics.cli import flags
-from memantics.cli.audit_page import Sheet, write_page
 from memantics.cli.evaluation import read_pairs
 from memantics.cli.progress import Watcher
-from memantics.cli.screen import console, plain, print_json, table
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.cache import Cache
 from memantics.core.card import TaskCard, resolve_options
 from memantics.core.data import Source
@@ -25,14 +24,7 @@ from memantics.core.home import home
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.task import Task
-from memantics.report.leaderboard import show_figure, show_span
-from memantics.run.ask import AskSettings
-from memantics.run.audit.asking import Asker
-from memantics.run.audit.audit import Audit, Inquiry, Trivial, audit, order_findings
-from memantics.run.audit.subject import Subject, read_hooks
-from memantics.run.audit.tables import check_tables
-from memantics.run.progress import Progress
-from memantics.wiring import (
+from memantics.registry import (
     Benchmark,
     ModelSettings,
     TaskRef,
@@ -41,6 +33,14 @@ from memantics.wiring import (
     find_source,
     open_model,
 )
+from memantics.report.leaderboard import show_figure, show_span
+from memantics.report.pages.audit import Sheet, write_page
+from memantics.run.ask import AskSettings
+from memantics.run.audit.asking import Asker
+from memantics.run.audit.audit import Audit, Inquiry, Trivial, audit, order_findings
+from memantics.run.audit.subject import Subject, read_hooks
+from memantics.run.audit.tables import check_tables
+from memantics.run.progress import Progress
 
 STRATEGIES = ("constant", "longest", "majority", "positive")
 COINS = 5

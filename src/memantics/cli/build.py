@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memantics.cli import flags
-from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
-from memantics.cli.screen import console, plain, print_json, table
-from memantics.construct.extract import (
+from memantics.build.extract import (
     Adopted,
     ExtractSettings,
     KnowledgeReport,
@@ -23,10 +20,13 @@ from memantics.construct.extract import (
     read_background,
     write_report,
 )
-from memantics.construct.knowledge.lines import KNOWLEDGE, dump_knowledge
+from memantics.cli import flags
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.errors import InputError
 from memantics.core.journal import whole_file
 from memantics.core.memes import Meme, read_memes
+from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
 from memantics.starter import image_path, read_starter
 
 STARTER = "starter"

@@ -9,6 +9,14 @@ from typing import Annotated, get_args
 
 import typer
 
+from memantics.build.captions import (
+    CaptionReport,
+    Origin,
+    mine_captions,
+    write_captions,
+)
+from memantics.build.drafts import count_statuses
+from memantics.build.extract import Adopted, adopt_memes
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder, ModelName
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
@@ -19,15 +27,7 @@ from memantics.cli.drafting import (
     show_end,
     stop_at_failures,
 )
-from memantics.cli.screen import Justify, console, print_json, table
-from memantics.construct.captions import (
-    CaptionReport,
-    Origin,
-    mine_captions,
-    write_captions,
-)
-from memantics.construct.drafts import count_statuses
-from memantics.construct.extract import Adopted, adopt_memes
+from memantics.cli.terminal import Justify, console, print_json, table
 from memantics.core.memes import Meme
 
 Again = Annotated[

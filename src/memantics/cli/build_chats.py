@@ -10,6 +10,26 @@ from typing import Annotated, Literal, cast
 
 import typer
 
+from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
+from memantics.build.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
+from memantics.build.chats.generate import ChatSettings
+from memantics.build.chats.records import (
+    TOPICS,
+    Flow,
+    Fluency,
+    TextEncoder,
+    Topic,
+    Vectors,
+)
+from memantics.build.chats.release import (
+    Chat,
+    write_chat_queue,
+    write_lines,
+    write_punmemecn,
+)
+from memantics.build.chats.rules import Limits
+from memantics.build.chats.selection import BertFlow, CosineFlow, Gauges
+from memantics.build.extract import Adopted, write_report
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
@@ -22,27 +42,7 @@ from memantics.cli.drafting import (
     show_end,
     stop_at_failures,
 )
-from memantics.cli.screen import console, plain, print_json, show_value, table
-from memantics.construct.chats.build import BuildSettings, ChatReport, build_chats
-from memantics.construct.chats.distractors import DistractorSettings, Embedders, LayoutEncoder
-from memantics.construct.chats.generate import ChatSettings
-from memantics.construct.chats.records import (
-    TOPICS,
-    Flow,
-    Fluency,
-    TextEncoder,
-    Topic,
-    Vectors,
-)
-from memantics.construct.chats.release import (
-    Chat,
-    write_chat_queue,
-    write_lines,
-    write_punmemecn,
-)
-from memantics.construct.chats.rules import Limits
-from memantics.construct.chats.selection import BertFlow, CosineFlow, Gauges
-from memantics.construct.extract import Adopted, write_report
+from memantics.cli.terminal import console, plain, print_json, show_value, table
 from memantics.core.errors import InputError, MissingExtra, UnknownName
 from memantics.core.memes import Meme
 from memantics.models.embedded.encoder import open_encoder
@@ -187,7 +187,7 @@ def open_fluency(name: str | None) -> Iterator[Fluency | None]:
 
 
 def _open_scorer(folder: Path) -> Fluency:
-    from memantics.metrics.perplexity import PerplexityScorer, PerplexitySettings
+    from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
 
     try:
         return PerplexityScorer(PerplexitySettings(folder))
@@ -201,7 +201,7 @@ def open_flow(folder: Path | None, encoder: TextEncoder) -> Flow:
     """BERTScore between messages where a model was named, else the cosine of their vectors."""
     if folder is None:
         return CosineFlow(encoder)
-    from memantics.metrics.semantic import BertScorer, BertSettings
+    from memantics.models.semantic import BertScorer, BertSettings
 
     try:
         return BertFlow(BertScorer(BertSettings(folder)))

@@ -7,6 +7,16 @@ from typing import Annotated
 
 import typer
 
+from memantics.build.drafts import count_statuses
+from memantics.build.extract import Adopted
+from memantics.build.intents import (
+    IntentReport,
+    IntentSettings,
+    draft_intents,
+    write_intent_queue,
+    write_intents,
+)
+from memantics.build.intents.form import MOST_INTENTS
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
@@ -19,17 +29,7 @@ from memantics.cli.drafting import (
     show_end,
     stop_at_failures,
 )
-from memantics.cli.screen import console, plain, print_json
-from memantics.construct.drafts import count_statuses
-from memantics.construct.extract import Adopted
-from memantics.construct.intents import (
-    IntentReport,
-    IntentSettings,
-    draft_intents,
-    write_intent_queue,
-    write_intents,
-)
-from memantics.construct.intents.form import MOST_INTENTS
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.memes import Meme
 
 QUEUE = "queue-intents"

@@ -8,14 +8,8 @@ from typing import Annotated
 
 import typer
 
-from memantics.cli import flags
-from memantics.cli.build import Attempts, ModelName
-from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
-from memantics.cli.screen import console, plain, print_json, table
-from memantics.construct.extract import write_report
-from memantics.construct.knowledge.lines import read_knowledge
-from memantics.construct.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
-from memantics.construct.questions import (
+from memantics.build.extract import write_report
+from memantics.build.questions import (
     QUESTIONS,
     QUEUE,
     Critic,
@@ -30,8 +24,14 @@ from memantics.construct.questions import (
     write_questions,
     write_review,
 )
+from memantics.cli import flags
+from memantics.cli.build import Attempts, ModelName
+from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.memes import read_memes
+from memantics.knowledge.lines import read_knowledge
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
 
 REPORT = "report-questions.json"
 Build = Annotated[Path, typer.Argument(help="A folder that 'memantics build knowledge' made.")]

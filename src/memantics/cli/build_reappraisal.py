@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from memantics.build.collect.language import guess_language
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder, find_memes
 from memantics.cli.desk import Calls, DeskWish, run_chain
@@ -23,21 +24,20 @@ from memantics.cli.reappraise import (
     open_planner,
     take_all,
 )
-from memantics.cli.screen import console, plain, print_json, table
-from memantics.construct.collect.language import guess_language
-from memantics.construct.reappraisal.chain import Result, Workshop
-from memantics.construct.reappraisal.dataset import (
+from memantics.cli.terminal import console, plain, print_json, table
+from memantics.core.errors import InputError
+from memantics.core.images import read_bytes
+from memantics.core.memes import Meme, name_apart
+from memantics.models.editors.kinds import EditorSettings
+from memantics.reappraise.chain import Result, Workshop
+from memantics.reappraise.dataset import (
     QUEUE,
     Draft,
     join_results,
     write_drafts,
     write_reappraisal_queue,
 )
-from memantics.construct.reappraisal.planner import NAME as EMBEDDED
-from memantics.core.errors import InputError
-from memantics.core.images import read_bytes
-from memantics.core.memes import Meme, name_apart
-from memantics.models.editors.kinds import EditorSettings
+from memantics.reappraise.planner import NAME as EMBEDDED
 
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="Who plans: KIND/NAME, or our lexicon, a baseline.")

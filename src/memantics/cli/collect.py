@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from memantics.cli.collect_page import write_page
+from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
+from memantics.build.collect.gather import PAGE, Collected, CollectSettings, collect
+from memantics.build.collect.listing import OWN
+from memantics.build.collect.looks import Reader
+from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
 from memantics.cli.progress import Watcher
-from memantics.cli.screen import console, plain, print_json, show_value, table
-from memantics.construct.collect.families import DUPLICATE_BITS, FAMILY_BITS
-from memantics.construct.collect.gather import PAGE, Collected, CollectSettings, collect
-from memantics.construct.collect.listing import OWN
-from memantics.construct.collect.looks import Reader
-from memantics.construct.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
+from memantics.cli.terminal import console, plain, print_json, show_value, table
 from memantics.core.home import home
 from memantics.core.memes import MEMES
+from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from pydantic import JsonValue
 
-from memantics.cli.screen import console, plain, print_json, table
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.rundir import RunFacts, read_facts
+from memantics.registry import open_task_of_run
 from memantics.run.compare import Comparison, Difference, Side, open_side
 from memantics.run.compare import compare as compare_runs
-from memantics.wiring import open_task_of_run
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -12,12 +12,12 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from memantics.cli import flags
-from memantics.cli.screen import console, plain, print_json, show_value, table
+from memantics.cli.terminal import console, plain, print_json, show_value, table
 from memantics.core.data import Found, Source, Statistic
 from memantics.core.errors import InputError
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.statistic import compare, read_expected
-from memantics.wiring import Benchmark, find_benchmark, find_benchmarks, find_source
+from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
 

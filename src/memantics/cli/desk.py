@@ -16,8 +16,8 @@ from memantics.cli.progress import Watcher
 from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.home import home
+from memantics.registry import ModelSettings, open_model
 from memantics.run.desk import Desk, DeskSettings
-from memantics.wiring import ModelSettings, open_model
 
 Result = TypeVar("Result")
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import orjson
 import typer
 
-from memantics.cli import detector_neural, detector_page, detector_show
+from memantics.cli import detector_neural, detector_show
 from memantics.cli.detector_data import (
     RELEASE,
     STARTER,
@@ -21,7 +21,7 @@ from memantics.cli.detector_data import (
 )
 from memantics.cli.detector_judges import FastJudge, Judge, open_fast, open_judge
 from memantics.cli.flags import AsJson
-from memantics.cli.screen import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.detector.card import make_card, write_card
@@ -42,6 +42,7 @@ from memantics.detector.robustness import (
 )
 from memantics.detector.storage import load, save
 from memantics.detector.study import cross_validate, make_trainer
+from memantics.report.pages import detector as pages
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
@@ -191,7 +192,7 @@ def evaluate_detector(
             known = load_examples(trained_on, "train", labels) if trained_on else None
             done = replace(done, report=_test_file(judge, loaded, done.said, known))
     if page is not None:
-        detector_page.write_evaluation(page, done.title, loaded, done.said, done.found, done.report)
+        pages.write_evaluation(page, done.title, loaded, done.said, done.found, done.report)
     if as_json:
         figures = {"figures": done.found, "robustness": done.report}
         print_json({"title": done.title, "notes": done.notes, **figures})
@@ -378,7 +379,7 @@ def explain(
         (example,) = judge.look([known[name]])
     found = explain_example(judge.detector, example, judge.embedder)
     if page is not None:
-        detector_page.write_explanation(page, example, found, sample=judge.sample)
+        pages.write_explanation(page, example, found, sample=judge.sample)
     if as_json:
         print_json(found)
         return

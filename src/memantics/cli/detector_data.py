@@ -23,8 +23,8 @@ from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.embedded.ocr import RapidReader
 from memantics.models.embedded.readings import RememberingOcr
 from memantics.models.embedders import LocalTextEncoder
+from memantics.registry import find_benchmark, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter
-from memantics.wiring import find_benchmark, find_source
 
 RELEASE = "toxicn_mm"
 STARTER = "starter"

@@ -12,7 +12,7 @@ import typer
 from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.cli.detector_data import RELEASE, STARTER, load_examples
 from memantics.cli.flags import AsJson
-from memantics.cli.screen import console, plain, print_json, table
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.memes import read_memes
@@ -24,7 +24,7 @@ from memantics.detector.neural.card import write_card
 from memantics.detector.neural.parts import fold_text
 from memantics.detector.neural.seeds import summarise
 from memantics.detector.neural.settings import HoldOut, Precision, Target, Weighting
-from memantics.wiring import find_benchmark, find_source
+from memantics.registry import find_benchmark, find_source
 
 Data = Annotated[
     str | None,

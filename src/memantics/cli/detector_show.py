@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from memantics.cli.screen import console, plain, table
+from memantics.cli.terminal import console, plain, table
 from memantics.core.records import Score
 from memantics.detector.comparison import Comparison
 from memantics.detector.evaluation import Evaluation

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from memantics.build.captions import CAPTIONS, read_captions, with_captions
+from memantics.build.drafts import Miss
+from memantics.build.extract import Adopted, adopt_memes
 from memantics.cli.build import STARTER
-from memantics.cli.screen import console, plain
-from memantics.construct.captions import CAPTIONS, read_captions, with_captions
-from memantics.construct.drafts import Miss
-from memantics.construct.extract import Adopted, adopt_memes
+from memantics.cli.terminal import console, plain
 from memantics.core.errors import InputError
 from memantics.core.memes import Meme, read_memes
 from memantics.core.records import Status

@@ -9,10 +9,21 @@ from pathlib import Path
 import typer
 
 from memantics.cli import flags, suite
-from memantics.cli.screen import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.rundir import Scores, read_facts
+from memantics.registry import (
+    ModelSettings,
+    Wish,
+    find_published,
+    find_tasks,
+    list_choices,
+    make_choice,
+    open_baselines,
+    open_model,
+    open_task_of_run,
+)
 from memantics.report import (
     ReportSettings,
     build_report,
@@ -25,17 +36,6 @@ from memantics.report import (
 from memantics.run.grid import Setting, check_settings, read_settings
 from memantics.run.plan import Choice, SuiteDesk, plan_suite
 from memantics.run.score import score_run
-from memantics.wiring import (
-    ModelSettings,
-    Wish,
-    find_published,
-    find_tasks,
-    list_choices,
-    make_choice,
-    open_baselines,
-    open_model,
-    open_task_of_run,
-)
 
 RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from memantics.cli.screen import console, plain
+from memantics.cli.terminal import console, plain
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
+from memantics.registry import open_task_of_run
 from memantics.report.gallery import make_gallery, render_gallery
-from memantics.wiring import open_task_of_run
 
 Run = Annotated[Path, typer.Argument(help="A run of MER-Bench's judge, or of one that is like it.")]
 Page = Annotated[Path, typer.Option(help="File to write.")]

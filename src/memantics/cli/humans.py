@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from memantics.cli.flags import Folders
-from memantics.cli.screen import console, plain
+from memantics.cli.terminal import console, plain
 from memantics.core.errors import InputError
 from memantics.core.rundir import read_facts
-from memantics.wiring import find_benchmark
+from memantics.registry import find_benchmark
 
 
 def export_humans(

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from memantics.cli import flags
-from memantics.cli.screen import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json
+from memantics.registry import open_task_of_run
 from memantics.report.inspection import check_inspect, write_log
 from memantics.report.runs import Run, load_runs
 from memantics.run.score import read_outcomes
-from memantics.wiring import open_task_of_run
 
 Logs = Annotated[Path, typer.Option(help="The folder for the logs.")]
 Images = Annotated[bool, typer.Option(help="Put the images into the logs.")]

@@ -11,24 +11,24 @@ from typing import Annotated, Literal
 import typer
 from rich.tree import Tree
 
-from memantics.cli.kb_page import find_image, write_page
-from memantics.cli.screen import console, plain, print_json, table
-from memantics.construct.knowledge.adoption import Account
-from memantics.construct.knowledge.figures import list_dangling, measure
-from memantics.construct.knowledge.formats import Format, guess_format, serialize
-from memantics.construct.knowledge.querying import ask_folder, shorten
-from memantics.construct.knowledge.records import (
+from memantics.cli.terminal import console, plain, print_json, table
+from memantics.core.journal import replace_file
+from memantics.knowledge.adoption import Account
+from memantics.knowledge.figures import list_dangling, measure
+from memantics.knowledge.formats import Format, guess_format, serialize
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
+from memantics.knowledge.querying import ask_folder, shorten
+from memantics.knowledge.records import (
     Individual,
     Knowledge,
     Provenance,
     Relation,
     tell_apart,
 )
-from memantics.construct.knowledge.sources import import_path
-from memantics.construct.knowledge.store import KnowledgeStore
-from memantics.construct.knowledge.validation import Breach, validate, validate_slowly
-from memantics.construct.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.core.journal import replace_file
+from memantics.knowledge.sources import import_path
+from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.validation import Breach, validate, validate_slowly
+from memantics.report.pages.knowledge import find_image, write_page
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from memantics.cli.screen import console, print_json, table
-from memantics.wiring import MODEL_KINDS
+from memantics.cli.terminal import console, print_json, table
+from memantics.registry import MODEL_KINDS
 
 app = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 

@@ -9,21 +9,21 @@ from typing import Annotated
 
 import typer
 
+from memantics.build.publish.bundle import Bundle, Facts, Section
+from memantics.build.publish.chats import add_chats
+from memantics.build.publish.families import find_writer
+from memantics.build.publish.family import Made
+from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
+from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.cli import flags
 from memantics.cli.audit import audit_data
-from memantics.cli.screen import console, plain, print_json
-from memantics.construct.publish.bundle import Bundle, Facts, Section
-from memantics.construct.publish.chats import add_chats
-from memantics.construct.publish.families import find_writer
-from memantics.construct.publish.family import Made
-from memantics.construct.publish.folder import DATA, rewrite_readme, write_folder
-from memantics.construct.publish.sections import describe_contents, describe_review
-from memantics.construct.review import read_review
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
-from memantics.wiring import Benchmark, find_benchmark, find_benchmarks
+from memantics.core.review import read_review
+from memantics.registry import Benchmark, find_benchmark, find_benchmarks
 
 Queue = Annotated[
     Path,

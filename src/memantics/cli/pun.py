@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.padding import Padding
 
-from memantics.cli.screen import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import InputError
 from memantics.phonetics import Readings, Settings, evaluate, explain, format_figures, read_many
 

@@ -18,17 +18,17 @@ from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.evaluation import read_pairs
 from memantics.cli.progress import Watcher
 from memantics.cli.reviewing import review_in_terminal
-from memantics.cli.screen import console, plain, print_json, table
-from memantics.construct.reappraisal.chain import Result, Workshop, reappraise_all
-from memantics.construct.reappraisal.grading import EmbeddedEditor
-from memantics.construct.reappraisal.planner import NAME as EMBEDDED
-from memantics.construct.reappraisal.planner import EmbeddedPlanner
-from memantics.construct.reappraisal.stages import ModelPlanner, Planner
+from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.home import home
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.reappraise.chain import Result, Workshop, reappraise_all
+from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.planner import NAME as EMBEDDED
+from memantics.reappraise.planner import EmbeddedPlanner
+from memantics.reappraise.stages import ModelPlanner, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import TextLine
 

@@ -20,9 +20,9 @@ from pydantic import TypeAdapter
 
 from memantics.core.errors import MemanticsError
 from memantics.core.rundir import Baseline, Scores, read_facts, read_scores, write_scores
+from memantics.registry import open_baselines, open_task_of_run
 from memantics.run.evaluate import Job, score_here
 from memantics.run.score import score_run
-from memantics.wiring import open_baselines, open_task_of_run
 
 # Up to so many items, a run is scored before another process has started.
 _SMALL = 200

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from memantics.cli.progress import SuiteView
 from memantics.cli.scoring import ScoringDesk
-from memantics.cli.screen import Justify, console, plain, print_json, table
+from memantics.cli.terminal import Justify, console, plain, print_json, table
 from memantics.core.cache import Cache
 from memantics.core.errors import InputError, Unavailable
 from memantics.core.home import home

@@ -13,8 +13,8 @@ from memantics.core.data import DataKind
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Item
 from memantics.core.task import Need, Task
+from memantics.registry import TaskRef, Wish, find_tasks, pose_task
 from memantics.run.evaluate import Question
-from memantics.wiring import TaskRef, Wish, find_tasks, pose_task
 
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")

@@ -13,8 +13,8 @@ from inspect_ai import Task, task
 
 from memantics.core.errors import InputError
 from memantics.inspect_tasks.build import explain, make_task
+from memantics.registry import find_tasks
 from memantics.report.inspection import name_task
-from memantics.wiring import find_tasks
 
 
 @task

@@ -16,7 +16,6 @@ from memantics.core.errors import InputError, MissingExtra
 from memantics.core.records import Outcome, Score
 from memantics.metrics.constant import Constant, find_best_constant
 from memantics.metrics.interval import bootstrap, sum_by_cluster
-from memantics.metrics.semantic import BertScorer, BertSettings, NliScorer, NliSettings
 from memantics.metrics.text import (
     RougeL,
     Stem,
@@ -26,6 +25,7 @@ from memantics.metrics.text import (
     strip_prefix,
     tokenize,
 )
+from memantics.models.semantic import BertScorer, BertSettings, NliScorer, NliSettings
 
 Pair = tuple[str, str]
 Marks = dict[str, list[float | None]]

@@ -10,8 +10,8 @@ from typing import Literal, cast
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.task import Need
-from memantics.metrics.semantic import BertSettings, Direction, NliSettings, check_folder
 from memantics.metrics.text import Smoothing, Tokenizer
+from memantics.models.semantic import BertSettings, Direction, NliSettings, check_folder
 
 _OFF = "off"
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from PIL import Image as Pillow
 
-from memantics.core.chat import Chat, open_processor
 from memantics.core.errors import InputError
 from memantics.core.images import load, shrink
 from memantics.detector.lora.cases import Case
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.packages import check_packages, get_torch, get_transformers
+from memantics.models.chat import Chat, open_processor
 
 _IGNORED = -100
 _NEEDED = ("torch", "transformers", "safetensors", "peft")

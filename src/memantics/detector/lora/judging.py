@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memantics.core.chat import move
 from memantics.detector.lora.cases import Case
 from memantics.detector.lora.conversation import Conversation, Rendered
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.packages import get_torch
 from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
+from memantics.models.chat import move
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from memantics.core.chat import move
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.lora.cases import Case, split_groups
 from memantics.detector.lora.conversation import Conversation, check_model, open_model
@@ -32,6 +31,7 @@ from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
 from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
 from memantics.detector.neural.ranks import Ranks, resolve_device
 from memantics.detector.neural.seeds import hash_folder
+from memantics.models.chat import move
 
 ADAPTER, MERGED, FACTS, RUNNING = "adapter", "merged", "tuning.json", "training"
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

@@ -9,10 +9,10 @@ from typing import Any
 from jinja2 import TemplateError
 from PIL import Image as Pillow
 
-from memantics.core.chat import Chat
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.images import load, shrink
 from memantics.core.records import Image, Message, Request
+from memantics.models.chat import Chat
 from memantics.models.local.settings import LocalSettings
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memantics.core.chat import move, open_processor
 from memantics.core.errors import ModelError, Rejected, Unavailable
 from memantics.core.records import Reply, Request
+from memantics.models.chat import move, open_processor
 from memantics.models.local.decoding import Draw, RowLimits, RowSampler, cut_row
 from memantics.models.local.dialogue import Dialogue, Prompt
 from memantics.models.local.settings import MAX_TOKENS, LocalSettings

@@ -1,0 +1,104 @@
+"""The two questions that no other chain asks: is it harmful, and what does it feel like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memantics.build.analysis.records import Feeling, Harm
+from memantics.build.drafts import (
+    array,
+    choice,
+    complain,
+    make_request,
+    name_language,
+    record,
+    show_material,
+    text,
+)
+from memantics.core.memes import Meme
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.reply import clean_line, read_object
+from memantics.core.step import Step
+from memantics.core.task import Unparsed
+
+HarmType = Literal["targeted", "offence", "sexual", "dispirited", "none"]
+Emotion = Literal[
+    "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
+]
+_MOST_ELEMENTS = 8
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _HarmReply(_Closed):
+    harmful: bool
+    type: HarmType
+    target: str
+    elements: list[str] = Field(max_length=_MOST_ELEMENTS)
+    reason: str
+
+
+class _FeelingReply(_Closed):
+    emotion: Emotion
+    reason: str
+
+
+@cache
+def find_prompts() -> Mapping[str, Prompt]:
+    """The prompts by name."""
+    return read_prompts(Path(__file__).parent / "prompts")
+
+
+def ask_harm(meme: Meme, language: str, model: str) -> Step[Harm]:
+    """Is it harmful, and through what?"""
+    body = find_prompts()["harm"].fill(material=_show(meme), language=name_language(language))
+    schema = record(
+        harmful={"type": "boolean"},
+        type=choice(*get_args(HarmType)),
+        target=text(),
+        elements=array(text(), 0, _MOST_ELEMENTS),
+        reason=text(),
+    )
+    request = make_request(body, schema, meme=meme, language=language)
+    return Step(f"{meme.id}/harm", partial(complain, request), partial(_read_harm, model))
+
+
+def ask_feeling(meme: Meme, language: str, model: str) -> Step[Feeling]:
+    """Which emotion does it carry?"""
+    emotions = get_args(Emotion)
+    body = find_prompts()["feeling"].fill(
+        material=_show(meme), language=name_language(language), emotions=", ".join(emotions)
+    )
+    schema = record(emotion=choice(*emotions), reason=text())
+    request = make_request(body, schema, meme=meme, language=language)
+    return Step(f"{meme.id}/feeling", partial(complain, request), partial(_read_feeling, model))
+
+
+def _read_harm(model: str, reply: str) -> Harm:
+    said = read_object(reply, _HarmReply)
+    if said.harmful != (said.type != "none"):
+        raise Unparsed(f"harmful is {said.harmful}, but type is {said.type}: make both agree")
+    return Harm(
+        said.harmful,
+        model,
+        type="" if said.type == "none" else said.type,
+        target=clean_line(said.target, 200),
+        elements=tuple(clean_line(own, 200) for own in said.elements if own.strip()),
+        reason=clean_line(said.reason, 1000),
+    )
+
+
+def _read_feeling(model: str, reply: str) -> Feeling:
+    said = read_object(reply, _FeelingReply)
+    return Feeling(said.emotion, model, clean_line(said.reason, 1000))
+
+
+def _show(meme: Meme) -> str:
+    return show_material({"printed text": meme.text, **meme.notes})

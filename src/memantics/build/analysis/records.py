@@ -1,0 +1,78 @@
+"""What is said about a meme, part by part; every part names who said it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memantics.core.memes import Meme
+from memantics.knowledge.records import Knowledge
+
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """Whether a meme is harmful, how, and what in it moves the verdict.
+
+    ``score`` is a probability where ``by`` is a detector. ``elements`` are the words or parts
+    behind the verdict, the strongest first.
+    """
+
+    harmful: bool
+    by: str
+    score: float | None = None
+    type: str = ""
+    target: str = ""
+    elements: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A caption that may be heard as something else."""
+
+    caption: str
+    reading: str
+    confidence: float
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feeling:
+    """The emotion that a meme carries, and who says so."""
+
+    emotion: str
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part that was left out, and what would bring it."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that was found out about one meme. Parts that are None or empty are in ``missing``."""
+
+    meme: Meme
+    lines: tuple[str, ...] = ()
+    language: str = ""
+    panels: int = 1
+    model: str = ""
+    knowledge: Knowledge | None = None
+    intents: tuple[str, ...] = ()
+    background: tuple[str, ...] = ()
+    harms: tuple[Harm, ...] = ()
+    sounds: tuple[Sound, ...] = ()
+    feelings: tuple[Feeling, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    statuses: Counts = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What is printed on it."""
+        return self.meme.text or " / ".join(self.lines)

@@ -1,0 +1,213 @@
+"""Mining captions: two steps for a meme, none for what is known already.
+
+The meaning of the text is asked without the image and the description without the text, so that
+each stays a view of its own part; a detector weighs them as separate blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from memantics.build.drafts import (
+    Source,
+    Tally,
+    check_wording,
+    complain,
+    language_of,
+    make_request,
+    name_language,
+    note_source,
+    record,
+    show_material,
+    text,
+)
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import DataError
+from memantics.core.journal import whole_file
+from memantics.core.memes import Meme
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Request
+from memantics.core.reply import read_object
+from memantics.core.step import Asker, Step
+
+CAPTIONS, SOURCES = "captions.jsonl", "captions-sources.jsonl"
+LONGEST = 600
+Origin = Literal["given", "mined", "no text", "unseen", "missing"]
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+# How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
+_NOTES = {"text_caption": "meaning", "image_caption": "description"}
+
+
+class _Said(BaseModel):
+    model_config = _CLOSED
+
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Captioned:
+    """A meme with both captions; ``origins`` and ``sources`` say where each is from."""
+
+    meme: Meme
+    language: str
+    captions: Mapping[str, str]
+    origins: Mapping[str, Origin]
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionReport:
+    """What mining amounts to."""
+
+    memes: tuple[Captioned, ...]
+    tally: Tally
+
+
+@cache
+def find_prompts() -> Mapping[str, Prompt]:
+    """The prompts by name."""
+    return read_prompts(Path(__file__).parent / "prompts")
+
+
+async def mine_captions(
+    asker: Asker,
+    memes: Sequence[Meme],
+    language: str = "",
+    expect: Callable[[int], None] = lambda _: None,
+) -> CaptionReport:
+    """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
+    plans = [(meme, language or language_of(meme)) for meme in memes]
+    blind = sees_nothing(asker.model)
+    expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
+    tally = Tally()
+    found = await asyncio.gather(*(_mine(asker, meme, own, tally) for meme, own in plans))
+    return CaptionReport(tuple(found), tally)
+
+
+def sees_nothing(model: str) -> bool:
+    """Whether a model reads text only; what it would say of a picture is made up.
+
+    >>> sees_nothing("llm/smollm2"), sees_nothing("openai/some-vlm")
+    (True, False)
+    """
+    return model.startswith("llm/")
+
+
+def list_missing(meme: Meme, *, blind: bool = False) -> list[str]:
+    """Which captions must be asked for; of a blind model, none about the picture.
+
+    >>> list_missing(Meme("a", Path("a.png"), "hello", notes={"meaning": "a greeting"}))
+    ['image_caption']
+    """
+    return [
+        name
+        for name, note in _NOTES.items()
+        if not meme.notes.get(note, "").strip()
+        and (not blind if note == "description" else bool(meme.text.strip()))
+    ]
+
+
+async def _mine(asker: Asker, meme: Meme, language: str, tally: Tally) -> Captioned:
+    wanted = list_missing(meme, blind=sees_nothing(asker.model))
+    taken = await asyncio.gather(*(asker.take(make_step(meme, n, language)) for n in wanted))
+    captions = {name: meme.notes.get(note, "").strip() for name, note in _NOTES.items()}
+    lacking: dict[str, Origin] = {"text_caption": "no text", "image_caption": "unseen"}
+    origins = {name: "given" if said else lacking[name] for name, said in captions.items()}
+    sources = {}
+    for name, own in zip(wanted, taken, strict=True):
+        tally.add(own)
+        origins[name] = "mined" if own.value is not None else "missing"
+        if own.value is not None:
+            captions[name] = own.value
+            sources[name] = note_source(own)
+    return Captioned(meme, language, captions, origins, sources)
+
+
+def make_step(meme: Meme, name: str, language: str) -> Step[str]:
+    """The step that brings one caption."""
+    note = _NOTES[name]
+    holes = {"language": name_language(language)}
+    if note == "meaning":
+        holes["material"] = show_material({"printed text": meme.text})
+    body = find_prompts()[note].fill(**holes)
+
+    def ask(complaint: str | None) -> Request:
+        seen = meme if note == "description" else None
+        request = make_request(body, record(caption=text()), meme=seen, language=language)
+        return complain(request, complaint)
+
+    return Step(f"{meme.id}/captions/{note}", ask, lambda reply: read_caption(reply, language))
+
+
+def read_caption(reply: str, language: str) -> str:
+    """The caption of a reply as one safe line in the language asked for."""
+    return check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
+
+
+def write_captions(folder: Path, report: CaptionReport) -> Path:
+    """Write ``captions.jsonl`` and, beside it, where each caption is from.
+
+    The first has the fields of a detector's data and no others: with labels added it can be
+    trained on as it is.
+    """
+    path = folder / CAPTIONS
+    with whole_file(path) as file, whole_file(folder / SOURCES) as beside:
+        for own in report.memes:
+            line = {
+                "id": own.meme.id,
+                "image": _relative(own.meme.image, folder),
+                "text": own.meme.text,
+                **own.captions,
+            }
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            origin = {
+                "id": own.meme.id,
+                "language": own.language,
+                "origins": own.origins,
+                "sources": own.sources,
+            }
+            beside.write(orjson.dumps(origin, option=orjson.OPT_APPEND_NEWLINE))
+    return path
+
+
+def _relative(image: Path, folder: Path) -> str:
+    place = image.resolve()
+    root = folder.resolve()
+    return place.relative_to(root).as_posix() if place.is_relative_to(root) else image.name
+
+
+class _Line(BaseModel):
+    """A line of captions, ours or another tool's: further fields are let through."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str
+    text_caption: str = ""
+    image_caption: str = ""
+
+
+def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
+    """Notes by meme, from ``captions.jsonl`` or any file with those two fields."""
+    found: dict[str, Mapping[str, str]] = {}
+    for row, value in read_jsonl(path):
+        line = conform(_Line, value, path, row)
+        if line.id in found:
+            raise DataError(path, f"id {line.id!r} comes twice", row=row)
+        said = {"meaning": line.text_caption, "description": line.image_caption}
+        found[line.id] = {name: own for name, own in said.items() if own.strip()}
+    return found
+
+
+def with_captions(
+    memes: Iterable[Meme], captions: Mapping[str, Mapping[str, str]]
+) -> tuple[Meme, ...]:
+    """Memes with captions among their notes; notes that a meme has already are kept."""
+    return tuple(replace(meme, notes={**captions.get(meme.id, {}), **meme.notes}) for meme in memes)

@@ -1,0 +1,228 @@
+"""Wrong answers to chats: random ones, and ones near in text, in image and in sentiment."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from memantics.build.chats.generate import find_prompts
+from memantics.build.chats.records import (
+    KINDS,
+    Draft,
+    ImageEncoder,
+    Kind,
+    Options,
+    Subject,
+    TextEncoder,
+    Vectors,
+)
+from memantics.build.drafts import Tally, complain, make_request, record, show_material
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.memes import Meme
+from memantics.core.reply import read_object
+from memantics.core.step import Asker, Step
+from memantics.vision.hashes import describe_image
+
+EASY = 3
+_SAME = 0.985  # cosine of two explanations from which no model need be asked
+
+
+class _Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    same: bool
+
+
+class LayoutEncoder:
+    """Coarse layout and colour of images: no network, so what it finds alike looks alike only."""
+
+    version = "layout-1"
+
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
+        """Embed the images of memes."""
+        return np.stack([describe_image(load(meme.image)) for meme in memes])
+
+
+@dataclass(frozen=True, slots=True)
+class DistractorSettings:
+    """``most`` candidates in each list; ``check``: ask whether two memes mean the same."""
+
+    most: int = 10
+    seed: int = 0
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Embedders:
+    """What finds near memes."""
+
+    text: TextEncoder
+    image: ImageEncoder
+
+
+class Pool:
+    """All memes that may be wrong answers, embedded once."""
+
+    def __init__(self, subjects: Sequence[Subject], embedders: Embedders) -> None:
+        if len(subjects) < EASY + 1:
+            raise InputError(
+                f"{len(subjects)} memes are too few for a choice of four",
+                hint="give at least four memes",
+            )
+        self.subjects = {own.meme.id: own for own in subjects}
+        self.ids = list(self.subjects)
+        self._places = {own: place for place, own in enumerate(self.ids)}
+        self._text = embedders.text
+        # Literal descriptions are compared with chats; whole explanations with each other.
+        self._described = embedders.text.encode([_first(own.picture, own) for own in subjects])
+        self._meant = embedders.text.encode([_first(own.meaning, own) for own in subjects])
+        self._seen = embedders.image.encode([own.meme for own in subjects])
+
+    def list_candidates(
+        self, draft: Draft, settings: DistractorSettings
+    ) -> dict[Kind, tuple[str, ...]]:
+        """The longer lists from which one of each kind is drawn; the right meme is in none."""
+        own = draft.subject.meme.id
+        chat = self._text.encode([draft.said.text])[0]
+        others = [other for other in self.ids if other != own]
+        kind = self.subjects[own].type
+        alike = [other for other in others if kind and self.subjects[other].type == kind]
+        draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
+        return {
+            "text_sim": self._nearest(self._described @ chat, own, settings.most),
+            "image_sim": self._nearest(
+                self._seen @ self._seen[self._places[own]], own, settings.most
+            ),
+            "sentiment_sim": tuple(draw.sample(alike, min(settings.most, len(alike)))),
+        }
+
+    def _nearest(self, likeness: Vectors, own: str, most: int) -> tuple[str, ...]:
+        order = np.argsort(-likeness, kind="stable")
+        return tuple(self.ids[i] for i in order if self.ids[i] != own)[:most]
+
+    def surely_same(self, one: str, other: str) -> bool:
+        """Whether two memes say or mean word for word the same."""
+        a, b = self.subjects[one], self.subjects[other]
+        if a.meme.text and a.meme.text.casefold() == b.meme.text.casefold():
+            return True
+        likeness = float(self._meant[self._places[one]] @ self._meant[self._places[other]])
+        return bool(a.meaning and b.meaning) and likeness >= _SAME
+
+
+def _first(wanted: str, own: Subject) -> str:
+    return wanted or own.about or own.meme.text
+
+
+def name_chat(draft: Draft) -> str:
+    """The id of a chat within a build."""
+    return f"{draft.subject.meme.id}/{draft.topic}/{draft.number}"
+
+
+async def choose_distractors(
+    asker: Asker | None,
+    drafts: Sequence[Draft],
+    pool: Pool,
+    settings: DistractorSettings,
+    expect: Callable[[int], None] = lambda _: None,
+) -> tuple[list[Options], Tally]:
+    """Wrong answers to every chat; with an asker, none that means the same as the right one."""
+    tally = Tally()
+    same = SameMeaning(asker if settings.check else None, pool, tally, expect)
+    found = await asyncio.gather(*(_choose(draft, pool, settings, same) for draft in drafts))
+    return list(found), tally
+
+
+class SameMeaning:
+    """Says whether two memes would be taken to mean the same; each pair is asked once."""
+
+    def __init__(
+        self, asker: Asker | None, pool: Pool, tally: Tally, expect: Callable[[int], None]
+    ) -> None:
+        self._asker, self._pool, self._tally, self._expect = asker, pool, tally, expect
+        self._known: dict[tuple[str, str], asyncio.Task[bool]] = {}
+
+    async def ask(self, one: str, other: str) -> bool:
+        """Whether two memes mean the same; a question without an answer counts as yes."""
+        if self._pool.surely_same(one, other):
+            return True
+        if self._asker is None:
+            return False
+        pair = (min(one, other), max(one, other))
+        if pair not in self._known:
+            self._expect(1)
+            self._known[pair] = asyncio.ensure_future(self._take(self._asker, pair))
+        return await self._known[pair]
+
+    async def _take(self, asker: Asker, pair: tuple[str, str]) -> bool:
+        taken = await asker.take(make_same_step(*(self._pool.subjects[own] for own in pair)))
+        self._tally.add(taken)
+        return True if taken.value is None else taken.value
+
+
+def make_same_step(one: Subject, other: Subject) -> Step[bool]:
+    """The step that compares the meaning of two memes."""
+    material = {
+        f"{which} meme: {name}": said
+        for which, own in (("first", one), ("second", other))
+        for name, said in (
+            ("printed text", own.meme.text),
+            ("picture", own.picture),
+            ("meaning", own.meaning),
+        )
+    }
+    body = find_prompts()["same"].fill(material=show_material(material))
+    schema = record(same={"type": "boolean"})
+    return Step(
+        f"{one.meme.id}/chats/same/{other.meme.id}",
+        lambda complaint: complain(make_request(body, schema), complaint),
+        lambda reply: read_object(reply, _Verdict).same,
+    )
+
+
+async def _choose(
+    draft: Draft, pool: Pool, settings: DistractorSettings, same: SameMeaning
+) -> Options:
+    own = draft.subject.meme.id
+    draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
+    others = [other for other in pool.ids if other != own]
+    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(own, o))
+    easy = tuple(islice(plain, EASY))
+    lists = pool.list_candidates(draft, settings)
+    hard: dict[Kind, str] = {}
+    rejected: dict[Kind, tuple[str, ...]] = {}
+    for kind in KINDS:
+        order = draw.sample(lists[kind], len(lists[kind]))
+        # A list that runs out is filled up at random: four options there must be.
+        rest = [o for o in draw.sample(others, len(others)) if o not in lists[kind]]
+        order += rest[: settings.most]
+        refused: list[str] = []
+        for other in order:
+            if other in hard.values():
+                continue
+            if await same.ask(own, other):
+                refused.append(other)
+                continue
+            hard[kind] = other
+            break
+        rejected[kind] = tuple(refused)
+    return Options(easy, hard, lists, rejected)
+
+
+def is_complete(options: Options) -> bool:
+    """Whether there are three wrong answers of each level, all different."""
+    return len(set(options.easy)) == EASY and len(set(options.hard.values())) == len(KINDS)
+
+
+def count_filled(options: Sequence[Options]) -> Mapping[str, int]:
+    """How many wrong answers are not from their own list, by kind."""
+    return {
+        kind: sum(own.hard.get(kind) not in own.candidates[kind] for own in options)
+        for kind in KINDS
+    }

@@ -1,0 +1,254 @@
+"""Writing chats: more than are needed, each by a step of its own, kept only within the rules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from memantics.build.chats.records import (
+    TARGETS,
+    TOPICS,
+    TYPES,
+    Draft,
+    Said,
+    Subject,
+    Topic,
+    Turn,
+)
+from memantics.build.chats.rules import DEFAULT_LIMITS, Limits, find_broken
+from memantics.build.drafts import (
+    Tally,
+    array,
+    choice,
+    complain,
+    language_of,
+    make_request,
+    name_language,
+    note_source,
+    record,
+    show_material,
+    text,
+)
+from memantics.core.memes import Meme
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Request, Sampling
+from memantics.core.reply import clean_line, read_object
+from memantics.core.step import Asker, Step
+from memantics.core.task import Unparsed
+
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+_ABOUT = {
+    "sports": "sport and exercise",
+    "entertainment": "films, music, shows and stars",
+    "technology": "computers, phones and other technology",
+    "games": "games that people play",
+    "work": "work or study",
+    "daily": "everyday life: home, food, family, errands, the weather",
+}
+_WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """``candidates`` chats are written for each meme and topic; ``temperature`` keeps them apart.
+
+    ``topics`` of a meme are drawn by ``seed`` from all, ``per_meme`` of them.
+    """
+
+    topics: tuple[Topic, ...] = TOPICS
+    per_meme: int = 3
+    candidates: int = 2
+    language: str = ""
+    temperature: float = 1.0
+    attempts: int = 3
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """All chats that keep the rules, and how the steps ended."""
+
+    drafts: tuple[Draft, ...]
+    tally: Tally
+
+
+class _Message(BaseModel):
+    model_config = _CLOSED
+
+    speaker: Literal["A", "B"]
+    text: str
+
+
+class _Chat(BaseModel):
+    model_config = _CLOSED
+
+    turns: list[_Message]
+    sender: Literal["A", "B"]
+
+
+class _Feeling(BaseModel):
+    model_config = _CLOSED
+
+    target: Literal["self", "both", "other"]
+    type: Literal["positive", "neutral", "negative"]
+
+
+@cache
+def find_prompts() -> Mapping[str, Prompt]:
+    """The prompts by name."""
+    return read_prompts(Path(__file__).parent / "prompts")
+
+
+def make_subject(meme: Meme, language: str = "") -> Subject:
+    """What is known about a meme, from its notes.
+
+    ``sentiment`` is ``TARGET-TYPE``, ``reading`` what the caption is meant to be heard as.
+
+    >>> make_subject(Meme("a", Path("a.png"), "hi", "en", {"sentiment": "self-neutral"})).target
+    'self'
+    """
+    notes = meme.notes
+    target, _, kind = notes.get("sentiment", "").partition("-")
+    known = target in TARGETS and kind in TYPES
+    return Subject(
+        meme,
+        language or language_of(meme),
+        notes.get("meaning", "").strip(),
+        notes.get("description", "").strip(),
+        tuple(own for own in (meme.text.strip(), notes.get("reading", "").strip()) if own),
+        target if known else "",
+        kind if known else "",
+    )
+
+
+async def find_feelings(
+    asker: Asker,
+    subjects: Sequence[Subject],
+    tally: Tally,
+    expect: Callable[[int], None] = lambda _: None,
+) -> list[Subject]:
+    """Subjects with whom and what they feel; those without an answer stay without."""
+    expect(sum(not own.type for own in subjects))
+
+    async def find(own: Subject) -> Subject:
+        if own.type:
+            return own
+        taken = await asker.take(make_feeling_step(own))
+        tally.add(taken)
+        if taken.value is None:
+            return own
+        return replace(own, target=taken.value.target, type=taken.value.type)
+
+    return list(await asyncio.gather(*(find(own) for own in subjects)))
+
+
+def make_feeling_step(own: Subject) -> Step[_Feeling]:
+    """The step that asks for a meme's sentiment."""
+    body = find_prompts()["sentiment"].fill(material=show_material(describe(own)))
+    schema = record(target=choice(*TARGETS), type=choice(*TYPES))
+    return Step(
+        f"{own.meme.id}/chats/sentiment",
+        lambda complaint: complain(make_request(body, schema, language=own.language), complaint),
+        lambda reply: read_object(reply, _Feeling),
+    )
+
+
+def describe(own: Subject) -> dict[str, str]:
+    """What a text-only model is told about a meme."""
+    return {
+        "printed text": own.meme.text,
+        "what the picture shows": own.picture,
+        "what it means": own.meaning,
+    }
+
+
+async def write_chats(
+    asker: Asker,
+    subjects: Sequence[Subject],
+    settings: ChatSettings,
+    expect: Callable[[int], None] = lambda _: None,
+) -> Written:
+    """Write more chats than are needed; those that keep breaking rules are counted misses."""
+    plans = [
+        (own, topic, number)
+        for place, own in enumerate(subjects)
+        for topic in draw_topics(place, settings)
+        for number in range(settings.candidates)
+    ]
+    expect(len(plans))
+    tally = Tally()
+
+    async def write(own: Subject, topic: Topic, number: int) -> Draft | None:
+        taken = await asker.take(make_chat_step(own, topic, number, settings))
+        tally.add(taken)
+        if taken.value is None:
+            return None
+        return Draft(own, topic, number, taken.value, note_source(taken))
+
+    found = await asyncio.gather(*(write(*plan) for plan in plans))
+    return Written(tuple(draft for draft in found if draft is not None), tally)
+
+
+def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
+    """The topics of the meme at a place: in turn, so that all come equally often.
+
+    >>> draw_topics(1, ChatSettings(per_meme=2))
+    ('technology', 'games')
+    """
+    count = len(settings.topics)
+    start = (place * settings.per_meme + settings.seed) % count
+    return tuple(settings.topics[(start + i) % count] for i in range(min(settings.per_meme, count)))
+
+
+def make_chat_step(own: Subject, topic: Topic, number: int, settings: ChatSettings) -> Step[Said]:
+    """The step that writes one chat. The meme's image is not shown: it could only leak."""
+    limits = settings.limits
+    feeling = f"{own.type} and {_WHOM[own.target]}" if own.type else "clear from its meaning"
+    body = find_prompts()["chat"].fill(
+        material=show_material(describe(own)),
+        language=name_language(own.language),
+        topic=_ABOUT[topic],
+        turns=str(limits.most),
+        sentiment=feeling,
+        seed="" if number == 0 else f"- This is version {number + 1}: take another occasion.",
+    )
+    message = record(speaker=choice("A", "B"), text=text())
+    schema = record(turns=array(message, limits.least, limits.most), sender=choice("A", "B"))
+    sampling = Sampling(settings.temperature, seed=settings.seed + 1000 * number)
+
+    def ask(complaint: str | None) -> Request:
+        request = make_request(body, schema, language=own.language, sampling=sampling)
+        return complain(request, complaint)
+
+    return Step(
+        f"{own.meme.id}/chats/{topic}/{number}",
+        ask,
+        lambda reply: read_chat(reply, own, limits),
+        settings.attempts,
+    )
+
+
+def read_chat(reply: str, own: Subject, limits: Limits = DEFAULT_LIMITS) -> Said:
+    """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
+
+    >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))
+    >>> a, b = '{"speaker": "A", "text": "Up?"}', '{"speaker": "B", "text": "No more Mondays!"}'
+    >>> read_chat(f'{{"turns": [{a}, {b}], "sender": "B"}}', subject)
+    Traceback (most recent call last):
+    memantics.core.task.Unparsed: caption: 'no more mondays' gives the printed words away
+    """
+    said = read_object(reply, _Chat)
+    chat = Said(
+        tuple(Turn(turn.speaker, clean_line(turn.text, 2000)) for turn in said.turns), said.sender
+    )
+    broken = find_broken(chat, own, limits)
+    if broken:
+        raise Unparsed("; ".join(map(str, broken)))
+    return chat

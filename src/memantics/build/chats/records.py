@@ -1,0 +1,136 @@
+"""The records of chat building."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.build.drafts import Source
+from memantics.core.memes import Meme
+
+Speaker = Literal["A", "B"]
+Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+Kind = Literal["text_sim", "image_sim", "sentiment_sim"]
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TARGETS = ("self", "both", "other")
+TYPES = ("positive", "neutral", "negative")
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A chat as it was written: messages, and who sends the meme after them."""
+
+    turns: tuple[Turn, ...]
+    sender: Speaker
+
+    @property
+    def text(self) -> str:
+        """All messages, one a line, without the names of who speaks."""
+        return "\n".join(turn.text for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A meme with what a chat about it must know and must not give away.
+
+    ``hidden`` are the texts that may not be told (what is printed, what it is meant to sound
+    like), ``meaning`` what the meme expresses, ``picture`` what is seen in it.
+    """
+
+    meme: Meme
+    language: str
+    meaning: str
+    picture: str
+    hidden: tuple[str, ...]
+    target: str = ""
+    type: str = ""
+
+    @property
+    def about(self) -> str:
+        """All that describes it, for comparing."""
+        return "\n".join(part for part in (self.picture, self.meaning) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Figures of one chat: None where nothing could measure them."""
+
+    perplexity: float | None = None
+    flow: float | None = None
+    fit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A chat that keeps every rule, with its figures."""
+
+    subject: Subject
+    topic: Topic
+    number: int
+    said: Said
+    source: Source
+    quality: Quality = field(default_factory=Quality)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Wrong answers to a chat by meme id: random ones, and near ones with their longer lists."""
+
+    easy: tuple[str, ...]
+    hard: Mapping[Kind, str]
+    candidates: Mapping[Kind, tuple[str, ...]]
+    rejected: Mapping[Kind, tuple[str, ...]] = field(default_factory=dict)
+
+
+class TextEncoder(Protocol):
+    """Any text embedder: unit vectors, one row a text."""
+
+    version: str
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts."""
+        ...
+
+
+class ImageEncoder(Protocol):
+    """Any image embedder: unit vectors, one row a meme."""
+
+    version: str
+
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
+        """Embed the images of memes."""
+        ...
+
+
+class Fluency(Protocol):
+    """Any language model that gives perplexities; None where it cannot."""
+
+    note: str
+
+    def measure(self, texts: Sequence[str]) -> list[float | None]:
+        """The perplexity of each text."""
+        ...
+
+
+class Flow(Protocol):
+    """Anything that says how well a message follows another, higher being better."""
+
+    note: str
+
+    def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The figure of each pair."""
+        ...

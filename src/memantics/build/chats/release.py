@@ -1,0 +1,163 @@
+"""Chats as files: our own lines, PunMemeCN's two chat files, and a queue for people.
+
+PunMemeCN's files name memes ``CN00001.png``; ``names.json`` says which meme of ours each is. Only
+the chat files are written: the metadata of a release holds labels that people must give first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+from PIL import Image as Pillow
+from PIL import ImageOps
+from pydantic import JsonValue
+
+from memantics.build.chats.distractors import name_chat
+from memantics.build.chats.records import KINDS, Draft, Options, Said
+from memantics.build.drafts import queue_images
+from memantics.core.data import dump_json
+from memantics.core.errors import InputError
+from memantics.core.images import load
+from memantics.core.journal import whole_file
+from memantics.core.memes import Meme
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+
+CHATS, NAMES = "chats.jsonl", "names.json"
+LEVELS = {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
+WORKFLOW = "validate"
+_SIDE = 448
+_TAGS = {"A": "甲：", "B": "乙："}
+_MOST = 99_999
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A finished draft: the chat and its wrong answers."""
+
+    draft: Draft
+    options: Options
+
+
+def write_lines(folder: Path, chats: Sequence[Chat]) -> Path:
+    """Write ``chats.jsonl`` with figures, sources and all candidate lists."""
+    path = folder / CHATS
+    with whole_file(path) as file:
+        for chat in chats:
+            draft = chat.draft
+            line: dict[str, object] = {
+                "id": name_chat(draft),
+                "meme": draft.subject.meme.id,
+                "language": draft.subject.language,
+                "topic": draft.topic,
+                "turns": [asdict(turn) for turn in draft.said.turns],
+                "sender": draft.said.sender,
+                "sentiment": f"{draft.subject.target}-{draft.subject.type}".strip("-"),
+                "quality": asdict(draft.quality),
+                "options": asdict(chat.options),
+                "source": asdict(draft.source),
+            }
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return path
+
+
+def write_punmemecn(folder: Path, chats: Sequence[Chat], memes: Sequence[Meme]) -> Path:
+    """Write both chat files with square PNG images, as PunMemeCN's reader takes them."""
+    if len(memes) > _MOST:
+        raise InputError(f"PunMemeCN's file names end at {_MOST:,} memes", hint="split the folder")
+    names = name_files(memes)
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for meme in memes:
+        # Always anew: with other memes around it, a number may have become another meme's.
+        make_square(load(meme.image)).save(folder / "images" / names[meme.id], "PNG")
+    for level, file in LEVELS.items():
+        rows: dict[str, JsonValue] = {
+            f"chat_{number:05}": make_row(chat, names, level)
+            for number, chat in enumerate(chats, 1)
+        }
+        (folder / file).write_text(dump_json(rows), encoding="utf-8")
+    known = {file: own for own, file in names.items()}
+    (folder / NAMES).write_text(dump_json(known), encoding="utf-8")
+    return folder
+
+
+def name_files(memes: Sequence[Meme]) -> dict[str, str]:
+    """The file name of each meme in PunMemeCN's manner, by id."""
+    return {meme.id: f"CN{number:05}.png" for number, meme in enumerate(memes, 1)}
+
+
+def make_row(chat: Chat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
+    """One entry of a chat file."""
+    draft = chat.draft
+    return make_entry(draft.subject.meme.id, draft.topic, draft.said, (chat.options, names), level)
+
+
+def make_entry(
+    meme: str, topic: str, said: Said, options: tuple[Options, Mapping[str, str]], level: str
+) -> dict[str, JsonValue]:
+    """The same from its parts: wrong answers come with the file names of memes."""
+    wrong, names = options
+    history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]
+    answers: dict[str, JsonValue] = {}
+    if level == "hard":
+        for kind in KINDS:
+            # The official files hold these lists as Python source; so do ours.
+            listed = [names[other] for other in wrong.candidates[kind] if other in names]
+            answers[f"wrong_candidates({kind})"] = repr(listed)
+    answers["correct"] = names[meme]
+    if level == "hard":
+        answers |= {f"wrong({kind})": names[wrong.hard[kind]] for kind in KINDS}
+    else:
+        numbered = enumerate(wrong.easy, 1)
+        answers |= {f"wrong(random{number})": names[other] for number, other in numbered}
+    return {
+        "topic": topic,
+        "chat_history": [*history, _TAGS[said.sender]],
+        "meme_response": answers,
+    }
+
+
+def make_square(image: Pillow.Image) -> Pillow.Image:
+    """An image on a white square of the benchmark's size."""
+    return ImageOps.pad(
+        image.convert("RGB"), (_SIDE, _SIDE), Pillow.Resampling.LANCZOS, color="white"
+    )
+
+
+def write_chat_queue(folder: Path, chats: Sequence[Chat], origin: str) -> int:
+    """Write the queue in which people check chats; return how many items it has."""
+    memes = {chat.draft.subject.meme.id: chat.draft.subject.meme for chat in chats}
+    names = queue_images(memes.values(), folder)
+    languages = {chat.draft.subject.language for chat in chats}
+    card = QueueCard(
+        title="Chats that end in a meme",
+        workflow=WORKFLOW,
+        language=languages.pop() if len(languages) == 1 else "en",
+        warning="Memes may be offensive.",
+        origin=origin,
+    )
+    return write_queue(folder, card, (_make_item(chat, names) for chat in chats))
+
+
+def _make_item(chat: Chat, names: Mapping[str, str]) -> QueueItem:
+    draft = chat.draft
+    meme = draft.subject.meme
+    lines = [f"{turn.speaker}: {turn.text}" for turn in draft.said.turns]
+    return QueueItem(
+        id=name_chat(draft),
+        group=meme.id,
+        images=[names[meme.id]],
+        shown=[
+            Shown(label="Question", value=lines, kind="list"),
+            Shown(label="Answer", value=f"{draft.said.sender} answers with this meme"),
+        ],
+        hidden={
+            "topic": draft.topic,
+            "language": draft.subject.language,
+            "easy": list(chat.options.easy),
+            "hard": {str(kind): own for kind, own in chat.options.hard.items()},
+            "source": {"model": draft.source.model, "prompt": draft.source.prompt},
+        },
+    )

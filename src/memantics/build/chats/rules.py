@@ -1,0 +1,211 @@
+"""The rules of a chat, checked in code; each says what it saw, so that a model can mend it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+
+from memantics.build.chats.records import Said, Subject, Turn
+from memantics.build.collect.language import UNKNOWN, count_scripts, guess_language
+from memantics.build.collect.rules import has_dense_script
+from memantics.core.words import cut_chinese
+
+RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
+_LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
+_LONG_RUN = 6
+_MARKUP = re.compile(
+    r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
+)
+_MENTION = re.compile(
+    r"\b(?:memes?|stickers?|gifs?|emojis?)\b|\b(?:this|the) (?:picture|image)\b"
+    r"|表情包|梗图|动图|这张图|这图",
+    re.I,
+)
+Words = Callable[[str], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``messages`` before the meme, at least and at most, and characters in each."""
+
+    least: int = 2
+    most: int = 5
+    longest: int = 160
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that a chat breaks, and where."""
+
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.detail}"
+
+
+def find_broken(
+    said: Said, subject: Subject, limits: Limits = DEFAULT_LIMITS, words: Words | None = None
+) -> list[Broken]:
+    """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
+
+    >>> from pathlib import Path
+    >>> from memantics.core.memes import Meme
+    >>> cat = Subject(Meme("a", Path("a.png")), "en", "I give up", "a cat", ("no more mondays",))
+    >>> chat = Said((Turn("A", "Up already?"), Turn("B", "Please, NO more Mondays!")), "B")
+    >>> [broken.rule for broken in find_broken(chat, cat)]
+    ['caption']
+    """
+    checks = (
+        _check_length(said.turns, limits),
+        _check_speakers(said),
+        _search(said.turns, _MARKUP, "markup", "write plain words, not {0!r}"),
+        _search(said.turns, _MENTION, "mention", "nobody speaks of pictures: {0!r}"),
+        _check_caption(said.turns, subject),
+        _check_picture(said.turns, subject, words or cut_words),
+        _check_language(said, subject),
+        _check_repeats(said.turns),
+    )
+    return [broken for broken in checks if broken is not None]
+
+
+def _check_length(turns: Sequence[Turn], limits: Limits) -> Broken | None:
+    if not limits.least <= len(turns) <= limits.most:
+        return Broken(
+            "length",
+            f"{len(turns)} messages; write {limits.least} to {limits.most} before the meme",
+        )
+    for number, turn in enumerate(turns, 1):
+        if not any(char.isalnum() for char in turn.text):
+            return Broken("length", f"message {number} says nothing")
+        if len(turn.text) > limits.longest:
+            return Broken("length", f"message {number} has more than {limits.longest} characters")
+    return None
+
+
+def _check_speakers(said: Said) -> Broken | None:
+    order = [turn.speaker for turn in said.turns]
+    if len(set(order)) < 2:
+        return Broken("speakers", "only one of the two speaks")
+    for one, other, third in zip(order, order[1:], [*order, said.sender][2:], strict=False):
+        if one == other == third:
+            return Broken("speakers", f"{one} sends three messages in a row")
+    return None
+
+
+def _search(
+    turns: Sequence[Turn], pattern: re.Pattern[str], rule: str, detail: str
+) -> Broken | None:
+    for turn in turns:
+        if match := pattern.search(turn.text):
+            return Broken(rule, detail.format(match.group()))
+    return None
+
+
+def _check_caption(turns: Sequence[Turn], subject: Subject) -> Broken | None:
+    for secret in subject.hidden:
+        for turn in turns:
+            piece = find_leak(secret, turn.text)
+            if piece:
+                return Broken("caption", f"{piece!r} gives the printed words away")
+    return None
+
+
+def find_leak(secret: str, text: str) -> str:
+    """The piece of a secret that a text tells in one run; "" where it tells too little.
+
+    >>> find_leak("one does not simply walk", "well, one does not simply go")
+    'one does not simply'
+    >>> find_leak("今晚又狮眠了", "我昨晚又没睡好")
+    ''
+    """
+    joint = "" if has_dense_script(secret) else " "
+    own = _pieces(secret, joint)
+    other = _pieces(text, joint)
+    if not own or not other:
+        return ""
+    match = difflib.SequenceMatcher(None, own, other, autojunk=False).find_longest_match()
+    # Of two or three pieces all must be there: a single common word is no secret. Of a long
+    # caption one run is enough, for it may stand in several places of the image.
+    needed = len(own) if len(own) <= 3 else max(3, ceil(_LEAK * len(own)))
+    needed = min(needed, _LONG_RUN)
+    if match.size < needed or (joint and len(own) == 1 and len(own[0]) < 4):
+        return ""
+    return joint.join(own[match.a : match.a + match.size])
+
+
+def _pieces(text: str, joint: str) -> list[str]:
+    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", unicodedata.normalize("NFKC", text).casefold())
+    return words if joint else list("".join(words))
+
+
+def _check_picture(turns: Sequence[Turn], subject: Subject, words: Words) -> Broken | None:
+    # What the meme means may be spoken of; what is only seen in it may not.
+    seen = find_seen(subject, words)
+    for turn in turns:
+        told = seen & _content(turn.text, words)
+        if told:
+            return Broken("picture", f"{sorted(told)[0]!r} gives the picture away")
+    return None
+
+
+def find_seen(subject: Subject, words: Words) -> frozenset[str]:
+    """The words that only the picture explains."""
+    known = _content(subject.meaning, words)
+    return frozenset(_content(subject.picture, words) - known)
+
+
+def _content(text: str, words: Words) -> set[str]:
+    found = set()
+    for word in words(unicodedata.normalize("NFKC", text).casefold()):
+        own = word.strip()
+        shortest = 2 if has_dense_script(own) else 4
+        if len(own) >= shortest and own.isalpha() and own not in _plain_words():
+            found.add(own if has_dense_script(own) else own.removesuffix("s"))
+    return found
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    lines = (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def cut_words(text: str) -> Iterable[str]:
+    """Words of a text; jieba's where the script has no spaces.
+
+    >>> list(cut_words("The grey cat"))
+    ['The', 'grey', 'cat']
+    """
+    if not has_dense_script(text):
+        return re.findall(r"[^\W\d_]+", text)
+    return cut_chinese(text)
+
+
+def _check_language(said: Said, subject: Subject) -> Broken | None:
+    found = guess_language(said.text)
+    if found.language in (UNKNOWN, subject.language) or found.confidence < 0.8:
+        return None
+    if sum(count_scripts(said.text).values()) < 12:
+        return None
+    return Broken("language", f"written in {found.language}, not {subject.language}")
+
+
+def _check_repeats(turns: Sequence[Turn]) -> Broken | None:
+    folded = ["".join(_pieces(turn.text, " ")) for turn in turns]
+    if len(set(folded)) < len(folded):
+        return Broken("repeats", "a message comes twice")
+    for one, other in pairwise(folded):
+        if len(one) > 12 and difflib.SequenceMatcher(None, one, other).ratio() > 0.9:
+            return Broken("repeats", "a message repeats the one before it")
+    return None

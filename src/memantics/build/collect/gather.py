@@ -1,0 +1,269 @@
+"""The whole way from a folder to ``memes.jsonl``: resumable, in bounded memory, nothing deleted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
+from memantics.build.collect.language import Guess, guess_language
+from memantics.build.collect.listing import OWN, Entry, fingerprint, list_entries
+from memantics.build.collect.looks import VERSION, Look, Reader, digest_file, look_at
+from memantics.build.collect.rules import Candidate, Dropped, RuleSet
+from memantics.core.data import dump_json
+from memantics.core.errors import StoreError
+from memantics.core.images import read_bytes
+from memantics.core.journal import (
+    drop_torn_tail,
+    lock_folder,
+    read_whole_lines,
+    replace_file,
+    write_whole,
+)
+from memantics.core.memes import MEMES
+
+LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
+_LOOK = TypeAdapter(Look)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSettings:
+    """``out`` None: ``memes.jsonl`` goes beside the images, which stay where they are."""
+
+    out: Path | None = None
+    rules: RuleSet = field(default_factory=RuleSet)
+    duplicate_bits: int = DUPLICATE_BITS
+    family_bits: int = FAMILY_BITS
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One meme after collection; ``dropped`` None: it stays."""
+
+    entry: Entry
+    look: Look
+    text: str
+    guess: Guess
+    kin: Kin
+    dropped: Dropped | None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What came of a folder: ``folder`` holds ``memes.jsonl``."""
+
+    folder: Path
+    memes: tuple[Kept, ...]
+    fresh: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many were kept, and how many each rule turned away."""
+        reasons = Counter(own.dropped.rule for own in self.memes if own.dropped)
+        kept = sum(own.dropped is None for own in self.memes)
+        return {"kept": kept, **dict(reasons.most_common())}
+
+    @property
+    def families(self) -> int:
+        """How many templates have several kept memes."""
+        kept = Counter(own.kin.family for own in self.memes if own.kin.family and not own.dropped)
+        return sum(count > 1 for count in kept.values())
+
+
+Watch = Callable[[int, int], None]
+
+
+def collect(
+    folder: Path,
+    open_reader: Callable[[], Reader],
+    settings: CollectSettings,
+    watch: Watch = lambda _done, _total: None,
+) -> Collected:
+    """Look at every image once, judge it, and write ``memes.jsonl``.
+
+    Looks are journalled by content: after a kill, or with new thresholds, nothing is read again.
+    """
+    entries = list_entries(folder, settings.out)
+    out = settings.out or folder
+    try:
+        (out / OWN).mkdir(parents=True, exist_ok=True)
+        with lock_folder(out / OWN):
+            looks, fresh = _look_at_all(entries, out / OWN / LOOKS, (open_reader, settings), watch)
+            memes = tuple(_judge(entries, looks, settings))
+            _write(out, folder, memes)
+    except OSError as error:
+        raise StoreError(
+            f"{out} cannot be written: {error.strerror}", hint="choose another folder with --out"
+        ) from error
+    return Collected(out, memes, fresh)
+
+
+def _look_at_all(
+    entries: Sequence[Entry],
+    journal: Path,
+    how: tuple[Callable[[], Reader], CollectSettings],
+    watch: Watch,
+) -> tuple[list[Look], int]:
+    open_reader, settings = how
+    drop_torn_tail(journal)
+    version = f"{VERSION}/{open_reader().version}"
+    known = {look.sha256: look for look in _read_journal(journal) if look.version == version}
+    looks: dict[int, Look] = {}
+    first: list[int] = []
+    twins: dict[int, int] = {}  # the same bytes under two names are read once
+    pending: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        digest = digest_file(entry.path)
+        if digest in known:
+            looks[place] = known[digest]
+        elif digest in pending:
+            twins[place] = pending[digest]
+        else:
+            if digest:
+                pending[digest] = place
+            first.append(place)
+    watch(len(looks), len(entries))
+    with journal.open("ab", buffering=0) as file:
+        for place, look in _look_in_turn([entries[p].path for p in first], open_reader, settings):
+            looks[first[place]] = look
+            if look.sha256:
+                write_whole(file, orjson.dumps(look, option=orjson.OPT_APPEND_NEWLINE))
+            watch(len(looks), len(entries))
+    looks |= {place: looks[twin] for place, twin in twins.items()}
+    watch(len(looks), len(entries))
+    return [looks[place] for place in range(len(entries))], len(first)
+
+
+def _look_in_turn(
+    paths: Sequence[Path], open_reader: Callable[[], Reader], settings: CollectSettings
+) -> Iterator[tuple[int, Look]]:
+    """Looks with their places; several processes where that was asked for."""
+    if settings.workers <= 1 or len(paths) < 2:
+        reader = open_reader()
+        yield from ((place, look_at(path, reader)) for place, path in enumerate(paths))
+        return
+    with ProcessPoolExecutor(settings.workers, initializer=_begin, initargs=(open_reader,)) as pool:
+        # A window: results are written as they come, and few are ever held.
+        window: list[tuple[int, Future[Look]]] = []
+        try:
+            for place, path in enumerate(paths):
+                window.append((place, pool.submit(_look, path)))
+                if len(window) >= 4 * settings.workers:
+                    own, future = window.pop(0)
+                    yield own, future.result()
+            for own, future in window:
+                yield own, future.result()
+        except BrokenProcessPool as error:
+            raise StoreError(
+                "a process that reads images was killed",
+                hint="run the same command with --workers 1: it goes on from here",
+            ) from error
+
+
+_reader: list[Reader] = []
+
+
+def _begin(open_reader: Callable[[], Reader]) -> None:
+    _reader[:] = [open_reader()]
+
+
+def _look(path: Path) -> Look:
+    return look_at(path, _reader[0])
+
+
+def _read_journal(path: Path) -> Iterator[Look]:
+    for number, line in read_whole_lines(path):
+        try:
+            yield _LOOK.validate_json(line)
+        except ValidationError as error:
+            raise StoreError(
+                f"{path}: line {number} is damaged", hint="remove that line; it is read again"
+            ) from error
+
+
+def _judge(
+    entries: Sequence[Entry], looks: Sequence[Look], settings: CollectSettings
+) -> Iterator[Kept]:
+    texts = [entry.text or look.text for entry, look in zip(entries, looks, strict=True)]
+    faces = [
+        Face(entry.id, look.sha256, int(look.hash, 16), text, look.width * look.height)
+        for entry, look, text in zip(entries, looks, texts, strict=True)
+        if look.hash
+    ]
+    kin = find_kin(faces, settings.duplicate_bits, settings.family_bits)
+    for entry, look, text in zip(entries, looks, texts, strict=True):
+        guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
+        own = kin.get(entry.id, Kin())
+        dropped = settings.rules.judge(Candidate(look, text, guess, bool(entry.text)))
+        if dropped is None and own.original:
+            alike = f"{own.distance} bits apart" if own.distance else "the same picture"
+            dropped = Dropped("duplicate", f"a copy of {own.original}: {alike}, same text")
+        if entry.pinned is not None and not look.error:
+            dropped = None if entry.pinned else Dropped("person", "taken out by a person")
+        yield Kept(entry, look, text, guess, own, dropped)
+
+
+def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
+    lines = []
+    for own in memes:
+        image = own.entry.file
+        if out.resolve() != folder.resolve():
+            image = f"images/{own.entry.id}{own.entry.path.suffix.lower()}"
+            if own.dropped is None:
+                _copy(own, out / image)
+        lines.append(orjson.dumps(_make_line(own, image), option=orjson.OPT_APPEND_NEWLINE))
+    replace_file(out / MEMES, b"".join(lines), "list of memes")
+    summary = Collected(out, tuple(memes), 0)
+    report: Mapping[str, JsonValue] = {
+        "images": len(memes),
+        "counts": dict(summary.counts),
+        "families": summary.families,
+    }
+    (out / OWN / REPORT).write_text(dump_json(report), encoding="utf-8")
+
+
+def _copy(own: Kept, place: Path) -> None:
+    """Copy an image that is not there yet, or there as it was before, or only in part."""
+    if place.is_file() and digest_file(place) == own.look.sha256:
+        return
+    replace_file(place, read_bytes(own.entry.path), "image")
+
+
+def _make_line(own: Kept, image: str) -> dict[str, JsonValue]:
+    return {
+        "id": own.entry.id,
+        "image": image,
+        "text": own.text,
+        "language": own.guess.language,
+        **own.entry.extra,
+        "kept": own.dropped is None,
+        "rule": own.dropped.rule if own.dropped else "",
+        "reason": own.dropped.reason if own.dropped else "",
+        "family": own.kin.family,
+        "copy_of": own.kin.original,
+        "hash": own.look.hash,
+        "width": own.look.width,
+        "height": own.look.height,
+        "collected": {
+            "file": own.entry.file,
+            "sha256": own.look.sha256,
+            "text": "given" if own.entry.text else "read",
+            "language": "given" if own.entry.language else "guessed",
+            "told_by": own.guess.method,
+            "wrote": fingerprint(own.text),
+            "guess": own.guess.language,
+            "verdict": own.dropped is None,
+            "pinned": own.entry.pinned,
+            "certainty": own.look.certainty,
+            "covered": own.look.covered,
+            "variety": own.look.variety,
+        },
+    }

@@ -1,0 +1,196 @@
+"""The filters by which memes are kept, each with a name, a threshold and its reason in words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from memantics.build.collect.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
+from memantics.build.collect.looks import Look
+from memantics.core.errors import InputError, UnknownName
+
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)\S+|@[\w.\-]+|#\w+|\b[\w\-]+\.(?:com|net|org|cn)\b", re.I
+)
+_DENSE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A meme on its way in: its look, what is printed on it, and in which language."""
+
+    look: Look
+    text: str
+    guess: Guess
+    text_given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Which rule turned a meme away, and what it saw."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One filter: ``measure`` must reach ``threshold``. ``reason`` has a hole for the measure."""
+
+    name: str
+    what: str
+    threshold: float
+    measure: Callable[[Candidate], float]
+    reason: str
+
+
+def count_letters(text: str) -> int:
+    """Letters of any script.
+
+    >>> count_letters("a1 好!")
+    2
+    """
+    return sum(char.isalpha() for char in text)
+
+
+def count_words(text: str) -> int:
+    """How much a text says, in words: addresses do not count, nor does repeating oneself.
+
+    >>> count_words("no no no"), count_words("@somebody www.example.com"), count_words("今晚失眠")
+    (1, 0, 4)
+    """
+    plain = _ADDRESS.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    dense = {char for char in plain if _is_dense(char)}
+    rest = "".join(" " if _is_dense(char) else char for char in plain)
+    words = set(re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", rest))
+    return len(words) + len(dense)
+
+
+def _is_dense(char: str) -> bool:
+    return char.isalpha() and unicodedata.name(char, "").split(" ")[0] in _DENSE
+
+
+def _certainty(own: Candidate) -> float:
+    # A text that a person gave needs no OCR to be sure of itself.
+    return 1.0 if own.text_given else own.look.certainty
+
+
+def _line_height(own: Candidate) -> float:
+    return float("inf") if own.text_given else float(own.look.line_height)
+
+
+DEFAULT_RULES = (
+    Rule(
+        "text",
+        "letters printed on the image",
+        2,
+        lambda own: count_letters(own.text),
+        "{0:.0f} letters were read; a meme has text",
+    ),
+    Rule(
+        "meaning",
+        "different words; a character of Chinese counts as one",
+        2,
+        lambda own: count_words(own.text),
+        "{0:g} different words or characters say too little",
+    ),
+    Rule(
+        "size",
+        "pixels of the shorter side",
+        96,
+        lambda own: min(own.look.width, own.look.height),
+        "the shorter side has {0:.0f} pixels only",
+    ),
+    Rule(
+        "certainty",
+        "how sure the OCR is of the letters, from 0 to 1",
+        0.6,
+        _certainty,
+        "the OCR is {0:.0%} sure only: hard to read",
+    ),
+    Rule(
+        "height",
+        "pixels of the largest line of text",
+        9,
+        _line_height,
+        "the largest letters are {0:.0f} pixels high: hard to read",
+    ),
+    Rule(
+        "picture",
+        "share of the image that is not under text",
+        0.15,
+        lambda own: 1.0 - own.look.covered,
+        "only {0:.0%} of the image is picture: text alone is no meme",
+    ),
+    Rule(
+        "variety",
+        "share of that picture which is not its one commonest colour",
+        0.01,
+        lambda own: own.look.variety,
+        "{0:.1%} of the rest is anything but plain colour: text alone is no meme",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules with their thresholds, and the languages wanted (none named: all)."""
+
+    rules: tuple[Rule, ...] = DEFAULT_RULES
+    languages: frozenset[str] = frozenset()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+    def judge(self, own: Candidate) -> Dropped | None:
+        """The first rule that turns a meme away; None: it stays."""
+        if own.look.error:
+            return Dropped("decode", own.look.error)
+        for rule in self.rules:
+            value = rule.measure(own)
+            if value < self.thresholds.get(rule.name, rule.threshold):
+                return Dropped(rule.name, rule.reason.format(value))
+        return self._judge_language(own)
+
+    def _judge_language(self, own: Candidate) -> Dropped | None:
+        found = own.guess.language
+        if not self.languages or found in self.languages:
+            return None
+        if found == UNKNOWN and count_scripts(own.text) and self.languages - BY_SCRIPT:
+            return None  # too short to tell, and nothing speaks against it
+        if found == UNKNOWN:
+            return Dropped("language", "its language cannot be told")
+        wanted = " or ".join(sorted(self.languages))
+        return Dropped("language", f"reads as {found}, not {wanted}")
+
+
+def read_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+    """Read ``RULE=VALUE`` settings; unknown rules and values that are no numbers are refused.
+
+    >>> read_thresholds(["meaning=3"])
+    {'meaning': 3.0}
+    """
+    known = [rule.name for rule in DEFAULT_RULES]
+    found = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if name not in known:
+            raise UnknownName("rule", name, known)
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not 0 <= number < float("inf"):
+            raise InputError(f"--set {pair}: {value!r} is no threshold", hint=f"such as {name}=2")
+        found[name] = number
+    return found
+
+
+def has_dense_script(text: str) -> bool:
+    """Whether single characters carry words of their own, as in Chinese.
+
+    >>> has_dense_script("我 ok"), has_dense_script("ok")
+    (True, False)
+    """
+    scripts = count_scripts(text)
+    return any(scripts[script] for script in _DENSE)

@@ -1,0 +1,272 @@
+"""The chain of calls behind one meme's knowledge: a step starts as soon as its inputs are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from memantics.build.extract.asking import (
+    Known,
+    Situation,
+    ask_individuals,
+    ask_links,
+    complain,
+)
+from memantics.build.extract.plan import (
+    DEFAULT,
+    Plan,
+    PlannedStep,
+    Refine,
+    list_relations,
+)
+from memantics.build.extract.reading import Link, Read, read_individuals, read_links
+from memantics.core.memes import Meme
+from memantics.core.records import Request, Sampling, Status
+from memantics.core.step import Asker, Step, Taken
+from memantics.knowledge.ontology.vocabulary import Dimension
+from memantics.knowledge.records import Individual, Knowledge, Provenance, Relation
+
+StepStatus = Status | Literal["skipped"]
+Result = TypeVar("Result")
+STAGES = ("individuals", "relations")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """How knowledge is extracted. ``refine`` is the plan's own where it is None."""
+
+    plan: Plan = DEFAULT
+    refine: Refine | None = None
+    language: str = "en"
+    background: str = ""
+    attempts: int = 3
+    sampling: Sampling = field(default_factory=Sampling)
+    collection: str = ""
+
+    @property
+    def when(self) -> Refine:
+        """When relations are asked for."""
+        return self.refine or self.plan.refine
+
+    @property
+    def steps(self) -> int:
+        """How many calls a meme takes at most, repairs not counted."""
+        refined = [s for s in self.plan.steps if list_relations(s.dimension)]
+        return len(self.plan.steps) + (len(refined) if self.when == "second" else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How one step of one meme ended; ``stage`` is ``individuals`` or ``relations``."""
+
+    dimension: Dimension
+    stage: str
+    status: StepStatus
+    found: int = 0
+    reason: str = ""
+    attempts: int = 0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    merged: int = 0
+    renamed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What came of one meme."""
+
+    knowledge: Knowledge
+    steps: tuple[StepResult, ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    known: dict[Dimension, Sequence[Individual] | None] = field(default_factory=dict)
+    results: dict[tuple[Dimension, str], StepResult] = field(default_factory=dict)
+
+
+async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
+    """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
+    situation = Situation(meme, settings.background, settings.language, settings.sampling)
+    found = _Found()
+    tasks: dict[Dimension, asyncio.Task[None]] = {}
+
+    async def follow(step: PlannedStep) -> None:
+        await asyncio.gather(*(tasks[name] for name in {*step.inputs, *step.needs}))
+        await _extract_step(asker, situation, step, settings, found)
+
+    for step in settings.plan.steps:
+        tasks[step.dimension] = asyncio.create_task(follow(step))
+    await _finish(tasks.values())
+    individuals = [own for step in settings.plan.steps for own in found.known[step.dimension] or ()]
+    if settings.when == "second":
+        links = await _link_all(asker, situation, settings, found)
+        individuals = [_attach(own, links) for own in individuals]
+    knowledge = Knowledge(
+        meme.id,
+        tuple(individuals),
+        meme.image.name,
+        settings.language,
+        settings.collection,
+    )
+    # In the plan's order, whichever answer came first: the same calls give the same report.
+    places = [(step.dimension, stage) for stage in STAGES for step in settings.plan.steps]
+    return Extraction(knowledge, tuple(found.results[p] for p in places if p in found.results))
+
+
+async def _extract_step(
+    asker: Asker,
+    situation: Situation,
+    step: PlannedStep,
+    settings: ExtractSettings,
+    found: _Found,
+) -> None:
+    place = (step.dimension, "individuals")
+    if any(found.known.get(name) == () for name in step.needs):
+        reason = f"nothing was found of {' and '.join(step.needs)}"
+        found.known[step.dimension] = ()
+        found.results[place] = StepResult(*place, "skipped", reason=reason)
+        return
+    relations = step.relations() if settings.when == "same" else ()
+    known: Known = {name: found.known[name] for name in step.inputs}
+    listed = [own for entries in known.values() for own in entries or ()]
+
+    def ask(complaint: str | None) -> Request:
+        return complain(ask_individuals(situation, step, known, relations), complaint)
+
+    def read(text: str) -> Read:
+        return read_individuals(text, step.dimension, listed)
+
+    name = f"{situation.meme.id}/knowledge/{step.dimension}"
+    taken = await asker.take(Step(name, ask, read, settings.attempts))
+    result = _result(place, taken)
+    if taken.value is None:
+        found.known[step.dimension] = None
+        found.results[place] = result
+        return
+    source = Provenance(taken.model, taken.prompt[:16], taken.when)
+    found.known[step.dimension] = tuple(
+        replace(own, provenance=source) for own in taken.value.individuals
+    )
+    found.results[place] = replace(
+        result,
+        found=len(taken.value.individuals),
+        merged=taken.value.merged,
+        renamed=taken.value.renamed,
+    )
+
+
+async def _link_all(
+    asker: Asker, situation: Situation, settings: ExtractSettings, found: _Found
+) -> dict[str, list[Relation]]:
+    """The second pass: relations of every dimension that has individuals and something to link."""
+    links: dict[str, list[Relation]] = {}
+    tasks = [
+        asyncio.create_task(_link_step(asker, situation, step.dimension, settings, found, links))
+        for step in settings.plan.steps
+        if list_relations(step.dimension)
+    ]
+    await _finish(tasks)
+    return links
+
+
+async def _link_step(
+    asker: Asker,
+    situation: Situation,
+    dimension: Dimension,
+    settings: ExtractSettings,
+    found: _Found,
+    links: dict[str, list[Relation]],
+) -> None:
+    terms = list_relations(dimension)
+    place = (dimension, "relations")
+    sources = list(found.known[dimension] or ())
+    known = {
+        name: found.known.get(name)
+        for name in dict.fromkeys(name for term in terms for name in term.range)
+    }
+    targets = [own for entries in known.values() for own in entries or ()]
+    if not sources or not targets:
+        reason = "nothing to link" if sources else "no individuals"
+        found.results[place] = StepResult(*place, "skipped", reason=reason)
+        return
+    if dimension == "AnalogicalMapping":
+        sources += [own for name in known for own in found.known.get(name) or ()]
+
+    def ask(complaint: str | None) -> Request:
+        return complain(ask_links(situation, dimension, sources, known, terms), complaint)
+
+    def read(text: str) -> tuple[Link, ...]:
+        return read_links(text, sources, targets)
+
+    name = f"{situation.meme.id}/relations/{dimension}"
+    taken = await asker.take(Step(name, ask, read, settings.attempts))
+    said = taken.value or ()
+    found.results[place] = replace(_result(place, taken), found=len(said))
+    source = Provenance(taken.model, taken.prompt[:16], taken.when)
+    for link in said:
+        links.setdefault(link.source, []).append(replace(link.relation, provenance=source))
+
+
+def _attach(own: Individual, links: dict[str, list[Relation]]) -> Individual:
+    return replace(own, relations=(*own.relations, *links.get(own.key, ())))
+
+
+def _result(place: tuple[Dimension, str], taken: Taken[Result]) -> StepResult:
+    reason = "" if taken.status == "answered" else taken.reason
+    return StepResult(
+        *place,
+        taken.status,
+        0,
+        reason,
+        taken.attempts,
+        taken.calls,
+        taken.tokens_in,
+        taken.tokens_out,
+    )
+
+
+async def _finish(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Wait for all; when one breaks, stop the others before its error goes on."""
+    own = list(tasks)
+    try:
+        await asyncio.gather(*own)
+    finally:
+        for task in own:
+            task.cancel()
+        await asyncio.gather(*own, return_exceptions=True)
+
+
+async def in_order(
+    jobs: Iterable[Coroutine[object, object, Result]], window: int
+) -> AsyncIterator[Result]:
+    """Run many jobs, a bounded number at once, and give their results in the jobs' order."""
+    left = iter(jobs)
+    running: deque[asyncio.Task[Result]] = deque()
+    try:
+        while True:
+            while len(running) < window and (job := next(left, None)) is not None:
+                running.append(asyncio.create_task(job))
+            if not running:
+                return
+            yield await running[0]
+            running.popleft()
+    finally:
+        for task in running:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+async def extract_memes(
+    asker: Asker, memes: Sequence[Meme], settings: ExtractSettings, window: int = 64
+) -> AsyncIterator[Extraction]:
+    """The knowledge of many memes, in their order; up to ``window`` memes at once."""
+    jobs = (extract_meme(asker, meme, settings) for meme in memes)
+    async for extraction in in_order(jobs, window):
+        yield extraction

@@ -1,0 +1,217 @@
+"""From a reply to individuals and relations: everything that was said, checked, nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from memantics.build.extract.naming import Names, fold_lookalikes, make_name
+from memantics.core.reply import clean_line, conform_value, find_values, take_one
+from memantics.core.task import Unparsed
+from memantics.knowledge.ontology.vocabulary import (
+    RELATIONS,
+    TOXICITY_KINDS,
+    Dimension,
+    find_dimension,
+    find_kind,
+)
+from memantics.knowledge.records import Individual, Relation
+
+MOST = 200
+MOST_RELATIONS = 500
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+
+
+class SaidRelation(BaseModel):
+    """A relation of one entry, as a model gives it."""
+
+    model_config = _CLOSED
+
+    relation: str
+    target: str
+
+
+class SaidIndividual(BaseModel):
+    """One entry, as a model gives it."""
+
+    model_config = _CLOSED
+
+    name: str = ""
+    label: str = Field(min_length=1)
+    description: str = ""
+    kind: str = ""
+    relations: list[SaidRelation] = []
+
+
+class SaidLink(BaseModel):
+    """A relation with its source, as a model gives it in the second pass."""
+
+    model_config = _CLOSED
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The individuals of a reply.
+
+    ``merged`` counts entries that were there twice, word for word; ``renamed`` those whose name
+    was taken by another entry.
+    """
+
+    individuals: tuple[Individual, ...]
+    merged: int = 0
+    renamed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relation and the individual it belongs to, ``Dimension/name``."""
+
+    source: str
+    relation: Relation
+
+
+class Directory:
+    """Finds what a reference means among the individuals that were listed.
+
+    >>> cat = Individual("VisualMaterial", "grumpy_cat", "the cat")
+    >>> names = Directory([cat])
+    >>> [names.find(said) for said in ("VisualMaterial/grumpy_cat", "Grumpy Cat", "dog")]
+    ['VisualMaterial/grumpy_cat', 'VisualMaterial/grumpy_cat', None]
+    """
+
+    def __init__(self, individuals: Iterable[Individual]) -> None:
+        self._exact: dict[str, str] = {}
+        self._loose: dict[str, set[str]] = {}
+        for own in individuals:
+            self._exact[own.key] = own.key
+            for word in {own.name, make_name(own.label)}:
+                for spelling in (word, f"{own.dimension}/{word}"):
+                    self._loose.setdefault(fold_lookalikes(spelling), set()).add(own.key)
+
+    def find(self, said: str) -> str | None:
+        """The ``Dimension/name`` that is meant; None where that is nobody, or not clear."""
+        said = clean_line(said, 400)
+        if said in self._exact:
+            return said
+        head, slash, rest = said.replace(":", "/", 1).partition("/")
+        dimension = find_dimension(head.strip()) if slash else None
+        loose = f"{dimension}/{make_name(rest)}" if dimension else make_name(said)
+        found = self._loose.get(fold_lookalikes(loose), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def resolve(self, said: str) -> str:
+        """The reference as it is meant, or, where it leads nowhere, as it was said."""
+        return self.find(said) or clean_line(said, 200)
+
+
+def read_individuals(text: str, dimension: Dimension, known: Iterable[Individual] = ()) -> Read:
+    """Read the reply to a step; ``known`` are the individuals that it may refer to.
+
+    >>> read_individuals('[{"name": "Cat", "label": "a cat"}]', "VisualMaterial").individuals[0].key
+    'VisualMaterial/cat'
+    """
+    entries = _list_entries(find_values(text))
+    different = {json.dumps(entry, sort_keys=True): entry for entry in entries}
+    if len(different) > MOST:
+        raise Unparsed(
+            f"{len(different):,} entries are too many: give the {MOST} that matter most at most"
+        )
+    said = [conform_value(SaidIndividual, entry) for entry in different.values()]
+    names, directory = Names(), Directory(known)
+    made = tuple(_make(own, dimension, names, directory) for own in said)
+    return Read(made, len(entries) - len(different), names.renamed)
+
+
+def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
+    """The entries of a reply: wrapped, as a bare list, as lists in a list, or one by one."""
+    if len(values) > 1 and all(isinstance(value, dict) and "label" in value for value in values):
+        return values
+    value = take_one(values)
+    if isinstance(value, dict) and "individuals" in value:
+        if len(value) > 1:
+            others = ", ".join(sorted(set(value) - {"individuals"}))
+            raise Unparsed(f"unknown fields beside 'individuals': {others}")
+        value = value["individuals"]
+        if not isinstance(value, list):
+            raise Unparsed("'individuals' must be a list")
+    elif isinstance(value, dict) and "label" not in value:
+        raise Unparsed("the field 'individuals' is missing")
+    return flatten(value if isinstance(value, list) else [value])
+
+
+def flatten(values: list[JsonValue]) -> list[JsonValue]:
+    """Lists within lists as one list, in order.
+
+    >>> flatten([[1, [2]], 3])
+    [1, 2, 3]
+    """
+    flat: list[JsonValue] = []
+    left: list[JsonValue] = list(reversed(values))
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left.extend(reversed(value))
+        else:
+            flat.append(value)
+    return flat
+
+
+def _make(
+    said: SaidIndividual, dimension: Dimension, names: Names, directory: Directory
+) -> Individual:
+    label = clean_line(said.label, 300)
+    if not label:
+        raise Unparsed("a label is empty")
+    kind = _read_kind(said.kind) if dimension == "Toxicity" else ""
+    links = (_make_relation(one.relation, one.target, directory) for one in said.relations)
+    return Individual(
+        dimension,
+        names.give(make_name(said.name) or make_name(said.label)),
+        label,
+        clean_line(said.description),
+        tuple(dict.fromkeys(links)),
+        kind,
+    )
+
+
+def _read_kind(said: str) -> str:
+    found = find_kind(said)
+    if found is None:
+        raise Unparsed(f"kind {clean_line(said, 40)!r} is not one of {', '.join(TOXICITY_KINDS)}")
+    return found
+
+
+def _make_relation(name: str, target: str, directory: Directory) -> Relation:
+    if name not in RELATIONS:
+        raise Unparsed(f"relation {clean_line(name, 40)!r} is not one of {', '.join(RELATIONS)}")
+    return Relation(name, directory.resolve(target))
+
+
+def read_links(
+    text: str, sources: Iterable[Individual], known: Iterable[Individual]
+) -> tuple[Link, ...]:
+    """Read the reply to a step of the second pass; sources must be among those listed."""
+    value = take_one(find_values(text))
+    if isinstance(value, Mapping):
+        if set(value) != {"relations"} or not isinstance(value["relations"], list):
+            raise Unparsed("give one object with the list 'relations'")
+        value = value["relations"]
+    links = flatten(value if isinstance(value, list) else [value])
+    if len(links) > MOST_RELATIONS:
+        raise Unparsed(f"{len(links):,} relations are too many: {MOST_RELATIONS} at most")
+    owners, directory = Directory(sources), Directory(known)
+    made = []
+    for entry in links:
+        said = conform_value(SaidLink, entry)
+        source = owners.find(said.source)
+        if source is None:
+            raise Unparsed(f"source {clean_line(said.source, 60)!r} is not one of those listed")
+        made.append(Link(source, _make_relation(said.relation, said.target, directory)))
+    return tuple(dict.fromkeys(made))

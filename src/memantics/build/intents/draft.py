@@ -1,0 +1,235 @@
+"""Two steps for a meme: what one must know, and, told that, what the author wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.build.drafts import (
+    Source,
+    Tally,
+    array,
+    complain,
+    language_of,
+    make_request,
+    name_language,
+    note_source,
+    queue_images,
+    record,
+    show_material,
+    text,
+)
+from memantics.build.intents.form import (
+    MOST_INTENTS,
+    MOST_SENTENCES,
+    read_background,
+    read_intents,
+)
+from memantics.core.journal import whole_file
+from memantics.core.memes import Meme
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.records import Request
+from memantics.core.step import Asker, Step
+
+INTENTS = "intents.jsonl"
+WORKFLOW = "collect-and-edit"
+
+
+@dataclass(frozen=True, slots=True)
+class IntentSettings:
+    """``language`` "" drafts in each meme's own; at most so many intents and sentences."""
+
+    language: str = ""
+    intents: int = MOST_INTENTS
+    sentences: int = MOST_SENTENCES
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A meme's drafts, the best intent first; ``given`` background was not asked for."""
+
+    meme: Meme
+    language: str
+    intents: tuple[str, ...]
+    background: tuple[str, ...]
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IntentReport:
+    """All drafts; memes without an intent are there too, empty, for people to fill."""
+
+    drafts: tuple[Drafted, ...]
+    tally: Tally
+
+
+@cache
+def find_prompts() -> Mapping[str, Prompt]:
+    """The prompts by name."""
+    return read_prompts(Path(__file__).parent / "prompts")
+
+
+async def draft_intents(
+    asker: Asker,
+    memes: Sequence[Meme],
+    settings: IntentSettings,
+    expect: Callable[[int], None] = lambda _: None,
+) -> IntentReport:
+    """Draft background and intents of every meme."""
+    expect(sum(1 + (not _given_background(meme)) for meme in memes))
+    tally = Tally()
+    found = await asyncio.gather(*(_draft(asker, meme, settings, tally) for meme in memes))
+    return IntentReport(tuple(found), tally)
+
+
+def _given_background(meme: Meme) -> tuple[str, ...]:
+    lines = (
+        line.strip().removeprefix("*").strip()
+        for line in meme.notes.get("background", "").split("\n")
+    )
+    return tuple(line for line in lines if line)
+
+
+async def _draft(asker: Asker, meme: Meme, settings: IntentSettings, tally: Tally) -> Drafted:
+    language = settings.language or language_of(meme)
+    sources: dict[str, Source] = {}
+    background = _given_background(meme)
+    if not background:
+        known = await asker.take(make_background_step(meme, language, settings))
+        tally.add(known)
+        background = known.value or ()
+        if known.value is not None:
+            sources["background"] = note_source(known)
+    taken = await asker.take(make_intent_step(meme, language, background, settings))
+    tally.add(taken)
+    if taken.value is not None:
+        sources["intents"] = note_source(taken)
+    return Drafted(meme, language, taken.value or (), background, sources)
+
+
+def make_background_step(
+    meme: Meme, language: str, settings: IntentSettings
+) -> Step[tuple[str, ...]]:
+    """The step that asks what one must know."""
+    body = find_prompts()["background"].fill(
+        material=show_material(_material(meme)),
+        language=name_language(language),
+        most=str(settings.sentences),
+    )
+    sentence = record(sentence=text(), certain={"type": "boolean"})
+    schema = record(background=array(sentence, 0, settings.sentences))
+
+    def ask(complaint: str | None) -> Request:
+        return complain(make_request(body, schema, meme=meme, language=language), complaint)
+
+    return Step(
+        f"{meme.id}/intents/background",
+        ask,
+        lambda reply: read_background(reply, language, settings.sentences),
+        settings.attempts,
+    )
+
+
+def make_intent_step(
+    meme: Meme, language: str, background: Sequence[str], settings: IntentSettings
+) -> Step[tuple[str, ...]]:
+    """The step that asks what the author wants, told what one must know."""
+    prompts = find_prompts()
+    form = prompts.get(f"form.{language}", prompts["form.other"])
+    known = {**_material(meme), "background knowledge": "\n".join(f"* {own}" for own in background)}
+    body = prompts["intents"].fill(
+        material=show_material(known),
+        language=name_language(language),
+        form=form.text,
+        most=str(settings.intents),
+    )
+    schema = record(intents=array(text(), 1, settings.intents))
+
+    def ask(complaint: str | None) -> Request:
+        return complain(make_request(body, schema, meme=meme, language=language), complaint)
+
+    return Step(
+        f"{meme.id}/intents/intents",
+        ask,
+        lambda reply: read_intents(reply, language, settings.intents),
+        settings.attempts,
+    )
+
+
+def _material(meme: Meme) -> dict[str, str]:
+    notes = {name: own for name, own in meme.notes.items() if name != "background"}
+    return {"printed text": meme.text, **{f"note: {name}": notes[name] for name in sorted(notes)}}
+
+
+def write_intents(folder: Path, report: IntentReport) -> Path:
+    """Write ``intents.jsonl``: drafts with their sources."""
+    path = folder / INTENTS
+    with whole_file(path) as file:
+        for own in report.drafts:
+            line: dict[str, object] = {
+                "id": own.meme.id,
+                "text": own.meme.text,
+                "language": own.language,
+                "intents": own.intents,
+                "background": own.background,
+                "sources": own.sources,
+            }
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return path
+
+
+def write_intent_queue(folder: Path, report: IntentReport, origin: str) -> int:
+    """Write the queue in which people collect, edit and review; return how many items it has."""
+    names = queue_images((own.meme for own in report.drafts), folder)
+    languages = {own.language for own in report.drafts}
+    card = QueueCard(
+        title="Intents of memes",
+        workflow=WORKFLOW,
+        language=languages.pop() if len(languages) == 1 else "en",
+        warning="Memes may be offensive.",
+        origin=origin,
+    )
+    return write_queue(folder, card, (_make_item(own, names) for own in report.drafts))
+
+
+def _make_item(own: Drafted, names: Mapping[str, str]) -> QueueItem:
+    shown = [
+        Shown(label=label, value=value)
+        for label, value in (
+            ("Printed text", own.meme.text),
+            ("What the picture shows", own.meme.notes.get("description", "")),
+            ("What the words mean", own.meme.notes.get("meaning", "")),
+        )
+        if value.strip()
+    ]
+    values: dict[str, JsonValue] = {
+        "intents": list(own.intents),
+        "background": list(own.background),
+    }
+    sources: dict[str, JsonValue] = {
+        name: {"model": source.model, "prompt": source.prompt, "when": source.when}
+        for name, source in own.sources.items()
+    }
+    # Publishing knows a meme by its queue alone.
+    meme: dict[str, JsonValue] = {
+        "text": own.meme.text,
+        "language": own.language,
+        "family": own.meme.family,
+        "description": own.meme.notes.get("description", ""),
+    }
+    return QueueItem(
+        id=own.meme.id,
+        group=own.meme.id,
+        images=[names[own.meme.id]],
+        shown=shown,
+        values=values,
+        hidden={**meme, "sources": sources},
+    )

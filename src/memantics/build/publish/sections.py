@@ -1,0 +1,102 @@
+"""The figures of a data card: what is in it, how it was reviewed, how far people agreed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from memantics.build.publish.bundle import Section
+from memantics.build.publish.family import Made
+from memantics.core.queue import Vote
+from memantics.core.review import Review
+from memantics.metrics.agreement import Label, krippendorff_alpha
+
+
+def describe_contents(made: Made) -> Section:
+    """How many memes and records, and how they spread over their short columns."""
+    languages = Counter(meme.language or "unknown" for meme in made.memes)
+    rows = [("memes", f"{len(made.memes):,}")]
+    rows += [(f"language {name}", f"{count:,}") for name, count in sorted(languages.items())]
+    for name, records in made.tables.items():
+        rows.append((name, f"{len(records):,}"))
+        for column in _short_columns(records):
+            spread = Counter(str(record.get(column)) for record in records)
+            shown = ", ".join(f"{value or '–'} {count:,}" for value, count in spread.most_common())
+            rows.append((f"{name} by {column}", shown))
+    rows += [(f"left out: {why}", f"{count:,}") for why, count in made.left_out.items() if count]
+    return Section("Contents", (), tuple(rows))
+
+
+def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
+    """Columns with few different short values: those that a reader wants to see counted."""
+    found = []
+    for column in records[0] if records else ():
+        values = {str(record.get(column)) for record in records}
+        plain = all(isinstance(record.get(column), str | int | bool) for record in records)
+        if plain and 1 < len(values) <= 12 and max(map(len, values)) <= 30:
+            found.append(column)
+    return found
+
+
+def describe_review(review: Review) -> Section:
+    """Who judged how much, what was dropped and why, and the agreement on each field."""
+    judged = review.judged
+    if not judged:
+        line = "Nobody has reviewed these records: they are drafts as a model wrote them."
+        return Section("Review", (line,))
+    votes = [vote for own in judged if own.verdict for vote in own.verdict.votes]
+    people = {vote.person for vote in votes}
+    reasons = Counter(own.verdict.reason for own in judged if own.verdict and not own.verdict.kept)
+    unseen = len(review.items) - len(judged)
+    rows = [
+        ("workflow", review.card.workflow),
+        ("judged", f"{len(judged):,}"),
+        ("kept", f"{sum(own.kept for own in judged):,}"),
+        ("people", f"{len(people):,}"),
+        ("answers", f"{len(votes):,}"),
+    ]
+    if unseen:
+        rows.append(("not judged, published as drafts", f"{unseen:,}"))
+    rows += [(f"dropped: {reason or 'no reason'}", f"{n:,}") for reason, n in reasons.most_common()]
+    for field in _voted(review):
+        table = _tabulate(review, field)
+        alpha = krippendorff_alpha(table)
+        # Undefined where everybody gave the same answer to everything.
+        shown = "undefined: one answer only" if alpha is None else f"{alpha:.3f}"
+        rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
+    return Section("Review", (), tuple(rows))
+
+
+def _voted(review: Review) -> list[str]:
+    """Fields with plain values on which at least two people voted at one stage of one item."""
+    fields: dict[str, None] = {}
+    for votes in _sittings(review):
+        seen = Counter(
+            name
+            for vote in votes
+            for name, value in vote.values.items()
+            if isinstance(value, str | int | bool) and len(str(value)) <= 40
+        )
+        fields |= dict.fromkeys(name for name, count in seen.items() if count > 1)
+    return sorted(fields)
+
+
+def _sittings(review: Review) -> Iterator[list[Vote]]:
+    """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
+    for own in review.judged:
+        stages: dict[str, list[Vote]] = {}
+        for vote in own.verdict.votes if own.verdict else ():
+            stages.setdefault(vote.stage, []).append(vote)
+        yield from stages.values()
+
+
+def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
+    """Each item's votes on a field, one column a person; items with one vote tell nothing."""
+    votes = [
+        {vote.person: str(vote.values[field]) for vote in sitting if field in vote.values}
+        for sitting in _sittings(review)
+    ]
+    people = sorted({person for row in votes for person in row})
+    return [[row.get(person) for person in people] for row in votes if len(row) > 1]

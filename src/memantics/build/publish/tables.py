@@ -1,0 +1,133 @@
+"""The hub's formats: Parquet with the images inside, and ``metadata.jsonl`` beside a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from memantics.build.publish.bundle import Bundle, PublishedMeme, Record, read_png
+from memantics.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEMES = "memes"
+_GROUP = 256  # rows in memory at once: images are the bulk of it
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A Parquet file that was written: its columns by name and kind, its size and checksum."""
+
+    name: str
+    path: Path
+    rows: int
+    columns: tuple[tuple[str, str], ...]
+    size: int
+    sha256: str
+
+
+def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
+    """Write ``memes.parquet`` with images, and one file for every table of the bundle."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [_write_memes(bundle.memes, folder / f"{MEMES}.parquet")]
+    for name, records in bundle.tables.items():
+        written.append(_write_records(name, list(records), folder / f"{name}.parquet"))
+    return written
+
+
+def write_metadata(bundle: Bundle, folder: Path) -> None:
+    """Write ``metadata.jsonl`` as the ``imagefolder`` convention has it: one line an image."""
+    by_meme: dict[str, dict[str, list[Record]]] = {}
+    for name, records in bundle.tables.items():
+        for record in records:
+            by_meme.setdefault(str(record["meme"]), {}).setdefault(name, []).append(record)
+    with (folder / "metadata.jsonl").open("wb") as file:
+        for meme in bundle.memes:
+            line = {"file_name": f"images/{meme.file}", "id": meme.id, "text": meme.text}
+            line |= {"language": meme.language, "family": meme.family}
+            # The same columns in every line: the hub's loader takes the first as the schema.
+            own = by_meme.get(meme.id, {})
+            file.write(
+                orjson.dumps(line | {name: own.get(name, []) for name in bundle.tables}) + b"\n"
+            )
+
+
+def _write_memes(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    # The hub shows a column as pictures when the schema says so under this key.
+    features = {"image": {"_type": "Image"}} | {
+        name: {"dtype": "string", "_type": "Value"} for name in ("id", "text", "language", "family")
+    }
+    schema = pa.schema(
+        [
+            ("id", pa.string()),
+            ("image", image),
+            ("text", pa.string()),
+            ("language", pa.string()),
+            ("family", pa.string()),
+        ],
+        metadata={"huggingface": orjson.dumps({"info": {"features": features}})},
+    )
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, len(memes), _GROUP):
+            writer.write_table(_pack(memes[start : start + _GROUP], schema))
+    return _describe(MEMES, path, schema, len(memes))
+
+
+def _pack(memes: tuple[PublishedMeme, ...], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [
+        {
+            "id": meme.id,
+            "image": {"bytes": read_png(meme.image), "path": meme.file},
+            "text": meme.text,
+            "language": meme.language,
+            "family": meme.family,
+        }
+        for meme in memes
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _write_records(name: str, records: list[Record], path: Path) -> TableFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pa.Table.from_pylist([dict(record) for record in records])
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(name, f"its records do not fit one table: {error}") from error
+    pq.write_table(table, path)
+    return _describe(name, path, table.schema, len(records))
+
+
+def _describe(name: str, path: Path, schema: pa.Schema, rows: int) -> TableFile:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return TableFile(name, path, rows, tuple(_kinds(schema)), path.stat().st_size, digest)
+
+
+def _kinds(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """Columns by the plain kinds that other formats know."""
+    import pyarrow as pa
+
+    for field in schema:
+        kind = field.type
+        plain = {"image": "image"}.get(field.name, "")
+        if not plain:
+            plain = "list" if pa.types.is_list(kind) else "text"
+            plain = "integer" if pa.types.is_integer(kind) else plain
+            plain = "number" if pa.types.is_floating(kind) else plain
+            plain = "boolean" if pa.types.is_boolean(kind) else plain
+            plain = "struct" if pa.types.is_struct(kind) else plain
+        yield field.name, plain

@@ -1,0 +1,121 @@
+"""The critic that asks a model: can a question be solved without the meme, or against the facts?
+
+``blind`` asks twice, from the wording alone, with the options in two orders: who finds the key
+both times did not guess. ``told`` asks once with all that is known and no meme: an answer other
+than the key says that the knowledge contradicts it. ``seen`` asks once with the meme and nothing
+that is known: whether the knowledge was needed is noted.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memantics.build.extract.chain import in_order
+from memantics.build.questions.asking import LETTERS, Subject, ask_blind, ask_seen, ask_told
+from memantics.build.questions.assembly import Item
+from memantics.build.questions.records import QuestionSettings
+from memantics.core.records import Request
+from memantics.core.step import Asker, Step
+from memantics.core.task import Unparsed
+
+_WINDOW = 256
+_LETTER = re.compile(r"^\W*(?:(?:final\s+)?answer\s*(?:is)?\W*)?([A-D])(?![A-Za-z0-9'’])", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a model did without what it should need; None: it gave no answer that could be read."""
+
+    blind: tuple[bool | None, bool | None]
+    told: bool | None = None
+    seen: bool | None = None
+
+    @property
+    def solved_blindly(self) -> bool:
+        """Whether the key was found from the wording alone, in both orders."""
+        return self.blind == (True, True)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the knowledge leads to another option."""
+        return self.told is False
+
+
+Orders = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def read_letter(text: str) -> str:
+    """The letter of an option at the beginning of a reply.
+
+    >>> read_letter("Answer: (b)"), read_letter("C. A cat")
+    ('B', 'C')
+    """
+    found = _LETTER.match(text.strip()[:200])
+    if found is None:
+        raise Unparsed("no option letter found")
+    return found.group(1).upper()
+
+
+async def try_items(
+    asker: Asker,
+    items: Sequence[Item],
+    subjects: Mapping[str, Subject],
+    settings: QuestionSettings,
+) -> dict[str, Trial]:
+    """Try every item, many at once."""
+    jobs = (_try(asker, item, subjects[item.slot.meme], settings) for item in items)
+    trials = [trial async for trial in in_order(jobs, _WINDOW)]
+    return {item.id: trial for item, trial in zip(items, trials, strict=True)}
+
+
+async def _try(asker: Asker, item: Item, subject: Subject, settings: QuestionSettings) -> Trial:
+    first, second = _draw_orders(item, settings)
+    question = item.draft.question
+
+    def blind(texts: Sequence[str]) -> Request:
+        return ask_blind(question, texts, settings)
+
+    def told(texts: Sequence[str]) -> Request:
+        return ask_told(question, texts, settings, subject)
+
+    def seen(texts: Sequence[str]) -> Request:
+        return ask_seen(question, texts, settings, subject)
+
+    once = await _choose(asker, item, settings, ("blind-1", first), blind)
+    twice = await _choose(asker, item, settings, ("blind-2", second), blind)
+    return Trial(
+        (once, twice),
+        await _choose(asker, item, settings, ("told", first), told),
+        await _choose(asker, item, settings, ("seen", second), seen),
+    )
+
+
+def _draw_orders(item: Item, settings: QuestionSettings) -> Orders:
+    """Two orders of the options; the key stands at different places in them."""
+    key = 0 if item.correct is not None else 3
+    chance = random.Random(f"{settings.seed}/trial/{item.id}")
+    first = chance.sample(range(4), 4)
+    second = chance.sample(range(4), 4)
+    while second.index(key) == first.index(key):
+        second = chance.sample(range(4), 4)
+    return tuple(first), tuple(second)
+
+
+async def _choose(
+    asker: Asker,
+    item: Item,
+    settings: QuestionSettings,
+    way: tuple[str, tuple[int, ...]],
+    ask: Callable[[Sequence[str]], Request],
+) -> bool | None:
+    name, order = way
+    texts = [*(own.text for own in item.shown), settings.none_text]
+    request = ask([texts[place] for place in order])
+    step = Step(f"{item.id}/{name}", lambda _: request, read_letter, 2)
+    taken = await asker.take(step)
+    if taken.value is None:
+        return None
+    return order[LETTERS.index(taken.value)] == (0 if item.correct is not None else 3)

@@ -1,0 +1,170 @@
+"""The critic that needs no model: what can be seen from a draft and the graph behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from memantics.build.questions.records import (
+    WRITTEN,
+    WRONG,
+    Defect,
+    Draft,
+    QuestionSettings,
+    Slot,
+    Written,
+)
+from memantics.build.questions.wording import (
+    alike,
+    claims_all,
+    claims_none,
+    content,
+    count_words,
+    find_class_name,
+    fold,
+    leaks_into,
+    tokens,
+)
+from memantics.knowledge.ontology.vocabulary import find_kind
+from memantics.knowledge.records import Individual, Knowledge
+
+_DENIALS = re.compile(
+    r"^(no|not|never|nobody|nothing|none|without|isn't|没有|不是|无)\b\s*|^(没有|不是|并非)",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"\b(harmless|nobody|no one|not (toxic|harmful|offensive)|nothing (toxic|harmful|offensive))\b"
+    r"|无害|没有人",
+    re.IGNORECASE,
+)
+_LONGEST_QUESTION = 300
+
+
+def find_defects(
+    draft: Draft, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
+) -> Iterator[Defect]:
+    """Everything that is wrong with a draft, the gravest first."""
+    yield from check_citations(draft, slot, knowledge)
+    yield from check_question(draft)
+    yield from check_options(draft, settings)
+    yield from check_graph(draft, slot, knowledge)
+    yield from check_lengths(draft, slot)
+
+
+def check_citations(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
+    """Grounding: at least one citation, all of them of this meme, the focus among them."""
+    if not draft.cites:
+        yield Defect("citation missing", f"cite what the question rests on, first {slot.focus}")
+        return
+    dangling = [cite for cite in draft.cites if cite not in knowledge.by_key]
+    if dangling:
+        yield Defect("citation dangling", f"{dangling[0]!r} is cited and does not exist")
+    elif slot.focus not in draft.cites:
+        yield Defect("citation missing", f"the question must be about {slot.focus} and cite it")
+
+
+def check_question(draft: Draft) -> Iterator[Defect]:
+    """The question: one sentence for people, without our classes and without its answer."""
+    if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
+        yield Defect("question form", "the question must be one sentence")
+    texts = {None: draft.question} | {role: draft.text_of(role) for role in WRITTEN}
+    for role, text in texts.items():
+        if name := find_class_name(text):
+            fault = None if role == "correct" else role
+            message = f"do not name the category ({name}); ask about the meme"
+            yield Defect("class name", message, role=fault)
+    wrong = [draft.plausible, draft.implausible]
+    if leaks_into(draft.question, draft.correct, wrong):
+        yield Defect("answer leaked", "the question contains the words of its answer")
+
+
+def check_options(draft: Draft, settings: QuestionSettings) -> Iterator[Defect]:
+    """The options: four different ones, each in the budget, none that points to others."""
+    texts = {role: draft.text_of(role) for role in WRITTEN}
+    for role, text in texts.items():
+        if not 1 <= count_words(text) <= settings.words:
+            yield _blame(
+                role, "word budget", f"the option {role!r} must have 1 to {settings.words} words"
+            )
+        if fold(text) == fold(settings.none_text) or claims_none(text):
+            yield _blame(
+                role, "none option", f"{role!r} must not be a 'none of these': we add that one"
+            )
+        elif claims_all(text):
+            yield _blame(role, "all of the above", f"{role!r} must not point to other options")
+    for one, other in combinations(WRITTEN, 2):
+        if alike(texts[one], texts[other]):
+            yield _blame(other, "duplicate options", f"{one!r} and {other!r} say the same")
+
+
+def _blame(role: Written, code: str, message: str) -> Defect:
+    """A defect of one option; the right one cannot be lent."""
+    return Defect(code, message, role=None if role == "correct" else role)
+
+
+def check_graph(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
+    """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
+    rivals = [*knowledge.of(slot.dimension)]
+    for role in WRONG:
+        own = find_support(draft.text_of(role), rivals)
+        if own is not None:
+            yield _blame(
+                role,
+                "wrong option is right",
+                f"{role!r} is true of this meme: it says the same as {own}",
+            )
+    cited = [knowledge.by_key[key] for key in draft.cites if key in knowledge.by_key]
+    denial = _DENIALS.match(draft.correct)
+    plain = [own for own in cited if not _DENIALS.match(own.label)]
+    denied = find_support(draft.correct[denial.end() :], plain) if denial else None
+    if denied is not None:
+        yield Defect("contradicted", f"the knowledge has {denied}, which the answer denies")
+    elif slot.dimension == "Toxicity":
+        yield from _check_toxicity(draft, cited)
+
+
+def _check_toxicity(draft: Draft, cited: Sequence[Individual]) -> Iterator[Defect]:
+    kinds = {own.kind for own in cited if own.kind}
+    named = {kind for word in tokens(draft.correct) if (kind := find_kind(word))}
+    # "harmful" is said of every kind.
+    if kinds and named - kinds - {"Harmful"}:
+        yield Defect(
+            "contradicted", f"the knowledge says {' and '.join(sorted(kinds))}, the answer does not"
+        )
+    elif kinds and _HARMLESS.search(draft.correct):
+        yield Defect("contradicted", "the knowledge says that somebody is harmed")
+
+
+def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
+    """The individual that says what a text says; None where no one does.
+
+    >>> cat = Individual("VisualMaterial", "cat", "a grumpy cat", "It sits on a red sofa")
+    >>> find_support("Grumpy cat", [cat]), find_support("A sofa for sale", [cat])
+    ('VisualMaterial/cat', None)
+    """
+    words = content(text)
+    if not words:
+        return None
+    for own in individuals:
+        if alike(text, own.label):
+            return own.key
+        if len(words) >= 2 and words <= content(f"{own.label} {own.description}"):
+            return own.key
+    return None
+
+
+def check_lengths(draft: Draft, slot: Slot) -> Iterator[Defect]:
+    """The length budget: nothing sticks out, and the key is longest only where it was dealt so."""
+    shown = {role: len(draft.text_of(role)) for role in WRITTEN}
+    if max(shown.values()) > 2 * min(shown.values()) + 12:
+        yield Defect(
+            "length spread", "the options must be about equally long: level them", mendable=True
+        )
+    rivals = max(shown["plausible"], shown["implausible"])
+    if slot.longest != "correct" and shown["correct"] > rivals:
+        yield Defect(
+            "longest option",
+            f"the correct option is the longest: make {slot.longest!r} a little longer than it",
+            mendable=True,
+        )

@@ -1,0 +1,163 @@
+"""What a set of questions amounts to: how many, what was set aside, what gives keys away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memantics.build.questions.balance import FAIR_LENGTH, Lengths
+from memantics.build.questions.chain import Built, rate_blind
+from memantics.build.questions.records import Question, QuestionSettings
+from memantics.build.questions.solver import CHANCE, solve_blindly
+from memantics.core.records import STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One way to find keys without understanding: its rate, and what chance gives.
+
+    ``value`` is None where it could not be measured; ``note`` says why.
+    """
+
+    name: str
+    value: float | None
+    chance: float
+    n: int
+    note: str = ""
+
+    def judge(self, tolerance: float) -> str:
+        """Whether the rate lies within the tolerance of chance, or on which side of it.
+
+        >>> Leak("longest of the four", 0.28, 0.25, 400).judge(0.05)
+        'level'
+        """
+        if self.value is None:
+            return "not measured"
+        if abs(self.value - self.chance) <= tolerance + 1e-9:
+            return "level"
+        return "leaks" if self.value > self.chance else "below chance"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReport:
+    """``report-questions.json``."""
+
+    kind: str
+    model: str
+    critic: str
+    critic_model: str
+    seed: int
+    language: str
+    slots: int
+    questions: int
+    set_aside: int
+    statuses: dict[str, int]
+    reasons: dict[str, int]
+    dimensions: dict[str, int]
+    none_share: float
+    places: list[int]
+    roles: dict[str, int]
+    exchanged: int
+    rewritten: int
+    pairs: int
+    unpaired: int
+    tolerance: float
+    leaks: list[Leak]
+
+
+def report_questions(
+    built: Built, settings: QuestionSettings, model: str, critic_model: str = ""
+) -> QuestionReport:
+    """Add up a build."""
+    questions = built.questions
+    n = len(questions)
+    statuses: Counter[str] = Counter(own.status for own in built.drafted)
+    failed = [own for own in built.aside if own.stage == "writing"]
+    statuses.update(own.reason.partition(":")[0] for own in failed)
+    paired = {own.pair for own in questions if own.pair}
+    toxic = [own for own in questions if own.dimension == "Toxicity" and not own.pair]
+    return QuestionReport(
+        kind="questions",
+        model=model,
+        critic=settings.critic,
+        critic_model=critic_model,
+        seed=settings.seed,
+        language=settings.language,
+        slots=n + len(built.aside),
+        questions=n,
+        set_aside=len(built.aside),
+        statuses={name: statuses[name] for name in STATUSES},
+        reasons=dict(Counter(_short(own.stage, own.reason) for own in built.aside).most_common()),
+        dimensions=dict(sorted(Counter(own.dimension for own in questions).items())),
+        none_share=sum(own.none_is_key for own in questions) / n if n else 0.0,
+        places=[sum(own.answer == place for own in questions) for place in range(4)],
+        roles=dict(Counter(c.role for own in questions for c in own.options).most_common()),
+        exchanged=built.exchanged,
+        rewritten=sum(own.attempts > 1 for own in built.drafted),
+        pairs=len(paired),
+        unpaired=sum(own.id not in paired for own in toxic),
+        tolerance=settings.tolerance,
+        leaks=list(measure_leaks(built, settings)),
+    )
+
+
+def _short(stage: str, reason: str) -> str:
+    """A reason without what differs from item to item."""
+    if stage == "writing":
+        status, _, rest = reason.partition(": ")
+        return f"{status}: {rest.partition(':')[0]}" if status == "unparsed" else status
+    return "repetition" if stage == "repetition" else reason.partition(" recurs")[0][:80]
+
+
+def measure_leaks(built: Built, settings: QuestionSettings) -> Sequence[Leak]:
+    """The rates at which length and blind solvers find the key."""
+    items = built.items
+    lengths = Lengths.of(items)
+    solved = solve_blindly(items, settings.seed + 1000, repeats=3)
+    leaks = [
+        Leak(
+            "longest of the three",
+            lengths.rate if lengths.keyed else None,
+            lengths.fair if lengths.keyed else FAIR_LENGTH,
+            lengths.keyed,
+        ),
+        Leak(
+            "shortest of the three",
+            lengths.rate_shortest if lengths.keyed else None,
+            FAIR_LENGTH,
+            lengths.keyed,
+        ),
+        Leak("longest of the four", _pick_longest(built.questions), CHANCE, len(items)),
+        Leak(
+            "statistical solver",
+            None if solved is None else solved.accuracy,
+            CHANCE,
+            len(items),
+            "" if solved else "too few questions or memes to learn from",
+        ),
+    ]
+    if built.trials:
+        leaks.append(_measure_trials(built))
+    return leaks
+
+
+def _measure_trials(built: Built) -> Leak:
+    found = [one for trial in built.trials.values() for one in trial.blind]
+    silent = sum(one is None for one in found)
+    rate = rate_blind({item.id: item for item in built.items}, built.trials)
+    known = silent * 2 <= len(found)
+    note = f"no readable answer to {silent} of {len(found)}" if silent else ""
+    return Leak("model without the meme", rate if known else None, CHANCE, len(found), note)
+
+
+def _pick_longest(questions: Sequence[Question]) -> float | None:
+    """How often the longest option is the key; ties are drawn by lot."""
+    if not questions:
+        return None
+    total = 0.0
+    for own in questions:
+        sizes = [len(choice.text) for choice in own.options]
+        ties = [place for place, size in enumerate(sizes) if size == max(sizes)]
+        total += (own.answer in ties) / len(ties)
+    return total / len(questions)

@@ -1,0 +1,144 @@
+"""Files of a set of questions: lines to keep, lines set aside, and the queue that people judge."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.build.extract.folder import IMAGES
+from memantics.build.questions.asking import LETTERS, Subject
+from memantics.build.questions.records import Question, SetAside
+from memantics.build.questions.slots import find_toxic_element
+from memantics.core.data import inside
+from memantics.core.errors import DataError, first_fault
+from memantics.core.images import read_bytes
+from memantics.core.journal import whole_file
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+
+QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
+WORKFLOW = "validate"
+_QUESTION = TypeAdapter(Question)
+
+
+def write_questions(folder: Path, questions: Iterable[Question], aside: Iterable[SetAside]) -> None:
+    """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
+    with whole_file(folder / QUESTIONS) as file:
+        for own in questions:
+            file.write(_QUESTION.dump_json(own, exclude_defaults=False) + b"\n")
+    with whole_file(folder / SET_ASIDE) as file:
+        for left in aside:
+            file.write(orjson.dumps(left, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def read_questions(folder: Path) -> Iterator[Question]:
+    """The questions of a build; a bad line is an error that names it."""
+    path = folder / QUESTIONS
+    if not path.is_file():
+        raise DataError(
+            folder, f"holds no {QUESTIONS}", hint="run 'memantics build questions' first"
+        )
+    for row, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            yield _QUESTION.validate_json(line)
+        except ValidationError as error:
+            raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
+
+
+def write_review(
+    folder: Path, questions: Sequence[Question], subjects: Mapping[str, Subject], language: str
+) -> int:
+    """Write the queue, images and all; a pair is judged together. Return how many items."""
+    queue = folder / QUEUE
+    (queue / IMAGES).mkdir(parents=True, exist_ok=True)
+    for meme in {own.meme for own in questions}:
+        source = subjects[meme].meme.image
+        place = inside(queue / IMAGES, source.name)
+        data = read_bytes(source)
+        if not (place.is_file() and place.read_bytes() == data):
+            place.write_bytes(data)
+    card = QueueCard(
+        title="Questions about memes",
+        workflow=WORKFLOW,
+        language=language,
+        warning="Memes may be offensive. Stop whenever you want to.",
+        origin="memantics build questions",
+    )
+    return write_queue(queue, card, make_queue(questions, subjects))
+
+
+def make_queue(
+    questions: Sequence[Question], subjects: Mapping[str, Subject]
+) -> Iterator[QueueItem]:
+    """One item for each question; the second of a pair comes with the first."""
+    seconds = {own.pair: own for own in questions if own.pair}
+    for own in questions:
+        if own.pair:
+            continue
+        second = seconds.get(own.id)
+        subject = subjects[own.meme]
+        yield QueueItem(
+            id=own.id,
+            group=own.meme,
+            images=[f"{IMAGES}/{subject.meme.image.name}"],
+            shown=list(_show(own, second, subject)),
+            hidden=_hide(own, second, subject),
+        )
+
+
+def _show(own: Question, second: Question | None, subject: Subject) -> Iterator[Shown]:
+    """The labels are those that the workflow's judgements wait for."""
+    known = subject.knowledge.by_key
+    if own.focus in known:
+        focus = known[own.focus]
+        yield Shown(label="Knowledge", value=_tell(focus.label, focus.description, focus.kind))
+        element = find_toxic_element(subject.knowledge, focus)
+        if element is not None:
+            yield Shown(label="Element", value=_tell(element.label, element.description))
+    yield from _show_question("", own)
+    if second is not None:
+        yield from _show_question("Second ", second)
+
+
+def _show_question(which: str, own: Question) -> Iterator[Shown]:
+    options = [f"{letter}. {c.text}" for letter, c in zip(LETTERS, own.options, strict=True)]
+    label = f"{which}question".capitalize()
+    yield Shown(label=label, value=own.question)
+    yield Shown(label=f"{which}options".capitalize(), value=options, kind="options")
+    yield Shown(label=f"{which}answer".capitalize(), value=options[own.answer])
+    if own.explanation:
+        yield Shown(label=f"{which}explanation".capitalize(), value=own.explanation)
+
+
+def _tell(label: str, description: str, kind: str = "") -> str:
+    text = f"{label}: {description}" if description else label
+    return f"{text} ({kind})" if kind else text
+
+
+def _hide(own: Question, second: Question | None, subject: Subject) -> dict[str, JsonValue]:
+    """What comes back with the verdict: which questions it is about, and who wrote them.
+
+    ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
+    questions from others that a later build gives the same ids.
+    """
+    made = own.provenance
+    focus = subject.knowledge.by_key.get(own.focus)
+    element = find_toxic_element(subject.knowledge, focus) if focus else None
+    return {
+        "questions": [own.id, *([second.id] if second else [])],
+        "dimension": own.dimension,
+        "cites": list(own.cites),
+        "focus": own.focus,
+        "element": element.key if element else "",
+        "version": _fingerprint(own, second),
+        "model": made.model if made else "",
+        "prompt": made.prompt if made else "",
+    }
+
+
+def _fingerprint(*questions: Question | None) -> str:
+    said = [(q.question, [c.text for c in q.options], q.answer) for q in questions if q]
+    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]

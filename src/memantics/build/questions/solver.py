@@ -1,0 +1,152 @@
+"""A cheap solver that never sees a meme: what the wording of options gives away, cross-validated.
+
+It learns from the built set itself, memes kept apart, and says how many keys it finds in memes it
+did not learn from. Chance is one in four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.build.questions.assembly import Item
+from memantics.build.questions.slots import draw
+from memantics.build.questions.wording import content, tokens
+
+CHANCE = 0.25
+_FOLDS = 5
+# With fewer, the interval around chance is wider than any tolerance worth having.
+_FEWEST = 100
+_STEPS = 60
+_RATE = 0.1
+Row = dict[str, float]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What the solver reached: per item the share of repeats solved and the key's mean margin.
+
+    ``scores`` are the probabilities of the three shown options and of "none", per item.
+    """
+
+    accuracy: float
+    right: NDArray[np.float64]
+    margins: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Solved | None:
+    """Cross-validate the solver on items; None where there are too few to learn from."""
+    memes = {item.slot.meme for item in items}
+    if len(items) < _FEWEST or len(memes) < _FOLDS:
+        return None
+    names, values = _number([describe(item) for item in items])
+    keys = np.array([0 if item.correct is not None else 3 for item in items])
+    size = int(names.max()) + 1
+    scores = np.zeros((repeats, len(items), 4))
+    for repeat in range(repeats):
+        folds = np.array([draw(_FOLDS, seed, repeat, item.slot.meme) for item in items])
+        for fold in np.unique(folds):
+            held = folds == fold
+            weights = _learn(names[~held], values[~held], keys[~held], size)
+            scores[repeat, held] = _softmax((weights[names[held]] * values[held]).sum(axis=2))
+    place = np.broadcast_to(keys[None, :, None], (repeats, len(items), 1))
+    own = np.take_along_axis(scores, place, axis=2)[:, :, 0]
+    rest = scores.copy()
+    np.put_along_axis(rest, place, -1.0, axis=2)
+    margins = own - rest.max(axis=2)
+    # A tie is broken by a coin: what cannot be told apart counts as a guess.
+    right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
+    return Solved(float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0))
+
+
+def _number(rows: Sequence[Sequence[Row]]) -> tuple[Numbers, NDArray[np.float64]]:
+    """Features as numbers, padded to one width: names and values, items x options x features."""
+    known: dict[str, int] = {}
+    width = max(len(row) for item in rows for row in item)
+    names = np.zeros((len(rows), 4, width), dtype=np.int64)
+    values = np.zeros((len(rows), 4, width))
+    for n, item in enumerate(rows):
+        for option, row in enumerate(item):
+            numbers = [known.setdefault(name, len(known)) for name in row]
+            names[n, option, : len(row)] = numbers
+            values[n, option, : len(row)] = list(row.values())
+    return names, values
+
+
+def _learn(
+    names: Numbers, values: NDArray[np.float64], keys: Numbers, size: int
+) -> NDArray[np.float64]:
+    """A linear score of options whose softmax within an item fits the keys (Adam, L2)."""
+    weights, speed, scale = np.zeros(size), np.zeros(size), np.zeros(size)
+    truth = np.eye(4)[keys]
+    flat = names.ravel()
+    for step in range(1, _STEPS + 1):
+        errors = _softmax((weights[names] * values).sum(axis=2)) - truth
+        slope = np.bincount(flat, (errors[:, :, None] * values).ravel(), size) + weights
+        speed = 0.9 * speed + 0.1 * slope
+        scale = 0.99 * scale + 0.01 * slope**2
+        weights -= _RATE * (speed / (1 - 0.9**step)) / (np.sqrt(scale / (1 - 0.99**step)) + 1e-8)
+    return weights
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def describe(item: Item) -> tuple[Row, ...]:
+    """The features of the four options, "none" last; nothing about the meme is among them."""
+    return _describe(item.draft.question, tuple(own.text for own in item.shown))
+
+
+# Levelling asks about most items again and again, unchanged.
+@lru_cache(maxsize=8_192)
+def _describe(question: str, texts: tuple[str, ...]) -> tuple[Row, ...]:
+    return tuple(_list_features(content(question), texts))
+
+
+def _list_features(asked: frozenset[str], texts: Sequence[str]) -> Iterator[Row]:
+    lengths = [len(text) for text in texts]
+    mean = sum(lengths) / 3
+    for place, text in enumerate(texts):
+        others = [len_ for n, len_ in enumerate(lengths) if n != place]
+        rest = [content(other) for n, other in enumerate(texts) if n != place]
+        yield {
+            **_words("w", text),
+            "length": lengths[place] / mean - 1 if mean else 0.0,
+            "long": float(lengths[place] > max(others)),
+            "short": float(lengths[place] < min(others)),
+            "asked": _overlap(content(text), asked),
+            "alike": max(_overlap(content(text), other) for other in rest),
+            "comma": float("," in text or "，" in text),
+            "capital": float(text[:1].isupper()),
+            "stop": float(text.endswith((".", "。"))),
+            "size": min(2.0, lengths[place] / 40),
+            "option": 1.0,
+        }
+    spread = (max(lengths) - min(lengths)) / mean if mean else 0.0
+    yield {
+        **{name: 1.0 for text in texts for name in _words("n", text)},
+        "none": 1.0,
+        "none size": min(2.0, mean / 40),
+        "none spread": min(2.0, spread),
+        "none asked": max(_overlap(content(text), asked) for text in texts),
+    }
+
+
+def _words(kind: str, text: str) -> Mapping[str, float]:
+    found = tokens(text)
+    if not found:
+        return {}
+    named = {f"{kind}:{word}": 1.0 for word in found}
+    return named | {f"{kind}^{found[0]}": 1.0, f"{kind}${found[-1]}": 1.0}
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one) if one else 0.0

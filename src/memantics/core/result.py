@@ -1,0 +1,66 @@
+"""What actions return: frozen records, as plain data and as tables in notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+from pydantic import JsonValue
+
+
+def to_plain(value: object) -> JsonValue:
+    """A record, and all that it holds, as JSON values.
+
+    >>> to_plain({"folder": Path("runs"), "counts": (1, 2)})
+    {'folder': 'runs', 'counts': [1, 2]}
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_plain(inner) for inner in value]
+    # numpy scalars and arrays; anything else, such as a path, has a text
+    return to_plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+class Result:
+    """Base of the records that the public functions return."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The record as plain data: what ``--json`` prints and HTTP sends."""
+        plain = to_plain(self)
+        assert isinstance(plain, dict)
+        return plain
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_dict())
+
+
+def html_table(values: Mapping[str, JsonValue]) -> str:
+    """Names and values as a table; all text is escaped.
+
+    >>> html_table({"n": 3})
+    '<table><tr><th style="text-align:left">n</th><td>3</td></tr></table>'
+    """
+    rows = "".join(
+        f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{_cell(value)}</td></tr>'
+        for name, value in values.items()
+    )
+    return f"<table>{rows}</table>"
+
+
+def _cell(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return html_table(value)
+    if isinstance(value, list):
+        shown = ", ".join(_cell(inner) for inner in value[:20])
+        return f"{shown}, … {len(value) - 20} more" if len(value) > 20 else shown
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "–" if value is None else html.escape(str(value))

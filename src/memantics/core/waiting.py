@@ -1,0 +1,46 @@
+"""Wait for a coroutine from code that is not asynchronous, also inside a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end.
+
+    A notebook runs its cells inside an event loop, where ``asyncio.run`` is refused: there the
+    coroutine gets a thread and a loop of its own. An interruption of the waiting thread cancels it,
+    so that calls in flight end and what was answered is written down.
+
+    >>> async def answer() -> int:
+    ...     return 42
+    >>> run_sync(answer())
+    42
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def follow() -> T:
+        task = asyncio.ensure_future(coroutine)
+        loops.append((asyncio.get_running_loop(), task))
+        return await task
+
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1, thread_name_prefix="memantics") as pool:
+        waiting = pool.submit(context.run, asyncio.run, follow())
+        try:
+            return waiting.result()
+        except BaseException:
+            for loop, task in loops:
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -1,0 +1,176 @@
+"""The cards of a drawing: which individuals are shown, and what stands on each card."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from memantics.knowledge.lettering import measure_text, tame, wrap
+from memantics.knowledge.ontology.vocabulary import (
+    DIMENSION_TERMS,
+    DIMENSIONS,
+    RELATIONS,
+    Dimension,
+)
+from memantics.knowledge.records import Individual, Knowledge, Relation
+
+# A card's measures, in pixels at full size.
+PAD, HEAD, STEP, ROW = 12.0, 25.0, 17.0, 19.0
+TEXT, SMALL = 13.5, 11.5
+_BOLD = TEXT * 1.07
+_MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A relation in a card: where it leads, by the numbers of cards, and what leads nowhere."""
+
+    text: str
+    targets: tuple[int, ...]
+    lost: tuple[str, ...] = ()
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An individual as it is drawn, or several that say the same of the same things.
+
+    ``numbers`` are their places among the meme's individuals.
+    """
+
+    numbers: tuple[int, ...]
+    own: Individual
+    rows: tuple[Row, ...]
+    titles: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The first individual's place, which stands for the card."""
+        return self.numbers[0]
+
+    @property
+    def kicker(self) -> str:
+        """The small line above the title."""
+        label = DIMENSION_TERMS[self.own.dimension].label
+        if len(self.numbers) > 1:
+            return f"{label} × {len(self.numbers)}"
+        return f"{label} · {tame(self.own.kind).lower()}" if self.own.kind else label
+
+    def lines(self, width: float) -> tuple[str, ...]:
+        """The title, or one short title for each individual, broken into lines."""
+        if len(self.titles) == 1:
+            return wrap(self.titles[0], width - 2 * PAD, _BOLD, 3)
+        return tuple(
+            line for title in self.titles for line in wrap(f"• {title}", width - 2 * PAD, TEXT, 2)
+        )
+
+    def height(self, width: float) -> float:
+        """How high the card is when it is so wide."""
+        return HEAD + STEP * len(self.lines(width)) + ROW * len(self.rows) + 9
+
+    def ports(self, width: float) -> tuple[float, ...]:
+        """How far below its top the rows are."""
+        first = HEAD + STEP * len(self.lines(width)) + ROW / 2 + 2
+        return tuple(first + ROW * place for place in range(len(self.rows)))
+
+
+def choose_cards(knowledge: Knowledge) -> tuple[Card, ...]:
+    """The individuals that are drawn: all, unless there are too many to look at."""
+    chosen: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for number, own in enumerate(knowledge.individuals):
+        counts[own.dimension] = counts.get(own.dimension, 0) + 1
+        if counts[own.dimension] <= _MOST_OF_ONE and len(chosen) < _MOST:
+            chosen[own.key] = number
+    cards = [
+        Card(
+            (number,),
+            knowledge.individuals[number],
+            _make_rows(knowledge, key, chosen),
+            (_title(knowledge.individuals[number]),),
+        )
+        for key, number in chosen.items()
+    ]
+    crowded = {name for name, count in counts.items() if count > _CROWD}
+    return tuple(_join_alike(cards, crowded))
+
+
+def _join_alike(cards: Sequence[Card], crowded: Set[str]) -> Iterator[Card]:
+    """In a crowded dimension, individuals with the same links share a card.
+
+    Those that others point to keep their own, so that arrows stay exact.
+    """
+    aimed = {target for card in cards for row in card.rows for target in row.targets}
+    groups: dict[object, list[Card]] = {}
+    for card in cards:
+        alike = card.own.dimension in crowded and card.number not in aimed
+        key = (card.own.dimension, card.rows) if alike else card.number
+        groups.setdefault(key, []).append(card)
+    for first, *others in groups.values():
+        yield replace(
+            first,
+            numbers=(first.number, *(card.number for card in others)),
+            titles=(*first.titles, *(title for card in others for title in card.titles)),
+        )
+
+
+def read_fields(description: str) -> dict[str, str]:
+    """The parts of a description that was glued together as ``name: text; name: text``.
+
+    >>> read_fields("hasOverallIntent: Humour; overall-intent-description: It is silly; and kind.")
+    {'hasOverallIntent': 'Humour', 'overall-intent-description': 'It is silly; and kind.'}
+    >>> read_fields("A man said: no.")
+    {}
+    """
+    parts = re.split(r"(?:^|; )([A-Za-z]+(?:-[a-z]+)+|has[A-Z]\w+): ", description)
+    return dict(zip(parts[1::2], parts[2::2], strict=True)) if not parts[0] else {}
+
+
+def _title(own: Individual) -> str:
+    """The label; for text in the meme the text itself, where it is short enough to read."""
+    words = tame(own.description)
+    if own.dimension == "OverallIntent" and (told := read_fields(words).get("hasOverallIntent")):
+        # The official extraction gives every intent the same label.
+        return told.replace("_", " ")
+    if own.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
+        return words if words[0] in "\"“'‘「" else f"“{words}”"
+    return tame(own.label.replace("_", " ")) or tame(own.name.replace("_", " "))
+
+
+def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[Row, ...]:
+    """One row per relation; rows in the ontology's words come first."""
+    grouped: dict[str, list[Relation]] = {}
+    for link in knowledge.by_key[key].relations:
+        grouped.setdefault(link.relation, []).append(link)
+    rows = []
+    for name, links in grouped.items():
+        term = RELATIONS.get(name)
+        text = term.label if term else tame(name.replace("_", " "))
+        targets = tuple(chosen[link.target] for link in links if link.target in chosen)
+        lost = tuple(
+            tame(link.target.replace("_", " "))
+            for link in links
+            if link.target not in knowledge.by_key
+        )
+        rows.append(Row(text, targets, lost, term is None))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """An entry of the legend: a dimension, how people call it, and how many there are."""
+
+    dimension: Dimension
+    label: str
+    definition: str
+    count: int
+
+
+def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
+    """All ten dimensions, those without individuals included."""
+    counts = knowledge.counts()
+    return tuple(
+        Legend(name, DIMENSION_TERMS[name].label, DIMENSION_TERMS[name].definition, counts[name])
+        for name in DIMENSIONS
+    )

@@ -1,0 +1,301 @@
+"""What is known about a meme as a picture: cards in columns, each row of a card starts a line.
+
+A relation's name stands in the card that it starts from, so that names never overlap. Drawings
+are SVG that takes its colours from ``drawing.css``; one is for wide screens, one for phones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+
+from markupsafe import Markup, escape
+
+from memantics.knowledge.cards import (
+    HEAD,
+    PAD,
+    ROW,
+    SMALL,
+    STEP,
+    Card,
+    choose_cards,
+)
+from memantics.knowledge.layout import Box, Line, Route, arrange, assign_tracks
+from memantics.knowledge.lettering import tame, wrap
+from memantics.knowledge.ontology.vocabulary import Dimension
+from memantics.knowledge.records import Knowledge
+
+COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
+    ("behind it", ("BackgroundKnowledge",)),
+    ("in it", ("TextualMaterial", "VisualMaterial")),
+    ("how it works", ("Scene", "AnalogicalMapping", "SemioticProjection", "Emotion")),
+    ("what it does", ("OverallIntent", "Toxicity", "TargetCommunity")),
+)
+WIDTH = 196.0
+_GAP, _NARROW = 72.0, 360.0
+_SHORT = 6
+
+
+def read_style() -> str:
+    """The style sheet of drawings, light and dark."""
+    return (files("memantics.knowledge") / "drawing.css").read_text(encoding="utf-8")
+
+
+def draw(knowledge: Knowledge) -> Markup:
+    """The drawing for wide screens."""
+    return _Wide(choose_cards(knowledge), "w", knowledge.meme).draw()
+
+
+def draw_narrow(knowledge: Knowledge) -> Markup:
+    """The drawing for phones: one column, lines in its margin."""
+    return _Narrow(choose_cards(knowledge), "n", knowledge.meme).draw()
+
+
+@dataclass
+class _Drawing:
+    cards: Sequence[Card]
+    prefix: str
+    meme: str
+    parts: list[Markup] = field(default_factory=list)
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where among the cards an individual's number is."""
+        return {own: place for place, card in enumerate(self.cards) for own in card.numbers}
+
+    def links(self) -> Iterator[tuple[int, int, int]]:
+        """Lines as card, row, target card."""
+        for place, card in enumerate(self.cards):
+            for row_place, row in enumerate(card.rows):
+                for target in row.targets:
+                    yield place, row_place, self.places[target]
+
+    def close(self, width: float, height: float) -> Markup:
+        name = escape(f"What is known about meme {tame(self.meme)}")
+        return Markup(  # noqa: S704 - every value was escaped or is a number
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'role="group" aria-label="{name}">' + "".join(self.parts) + "</svg>"
+        )
+
+    def add(self, text: str) -> None:
+        """Add SVG; data in it is escaped by whoever calls."""
+        self.parts.append(Markup(text))  # noqa: S704
+
+    def line(self, path: str, tip: tuple[float, float, int], source: Card, target: Card) -> None:
+        """A line with its arrow; ``tip`` says where it ends, and whether it points right."""
+        x, y, way = tip
+        self.add(
+            f'<g class="line d-{source.own.dimension}" data-from="{source.number}" '
+            f'data-to="{target.number}"><path d="{path}"/>'
+            f'<polygon points="{x:.1f},{y:.1f} {x - 7 * way:.1f},{y - 4:.1f} '
+            f'{x - 7 * way:.1f},{y + 4:.1f}"/></g>'
+        )
+
+    def card(self, card: Card, x: float, y: float, width: float) -> None:
+        height = card.height(width)
+        hint = escape(" – ".join(filter(None, (*card.titles, tame(card.own.description)))))
+        self.add(
+            f'<a class="card d-{card.own.dimension}" href="#i-{card.number}" '
+            f'id="{self.prefix}-{card.number}" data-card="{card.number}" '
+            f'data-shows="{" ".join(map(str, card.numbers))}">'
+            f"<title>{hint}</title>"
+            f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.0f}" '
+            f'height="{height:.1f}" rx="9"/>'
+            f'<rect class="stripe" x="{x:.1f}" y="{y + 8:.1f}" width="4" '
+            f'height="{height - 16:.1f}" rx="2"/>'
+            f'<text class="kicker" x="{x + PAD:.1f}" y="{y + 18:.1f}">'
+            f"{escape(wrap(card.kicker, width - 2 * PAD, SMALL, 1)[0])}</text>"
+        )
+        for place, line in enumerate(card.lines(width)):
+            down = y + HEAD + STEP * place + 11
+            self.add(f'<text class="name" x="{x + PAD:.1f}" y="{down:.1f}">{escape(line)}</text>')
+        for row, port in zip(card.rows, card.ports(width), strict=True):
+            text = row.text + (f" → {', '.join(row.lost)} ?" if row.lost else "")
+            shown = wrap(text, width - 2 * PAD, SMALL, 1)[0]
+            kind = "row free" if row.free else "row"
+            kind += "" if row.targets else " lost"
+            self.add(
+                f'<text class="{kind}" x="{x + PAD:.1f}" y="{y + port + 4:.1f}">'
+                f"{escape(shown)}</text>"
+            )
+        self.add("</a>")
+
+    def port(self, card: Card, x: float, y: float) -> None:
+        self.add(
+            f'<circle class="port d-{card.own.dimension}" data-of="{card.number}" '
+            f'cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        )
+
+
+class _Wide(_Drawing):
+    @cached_property
+    def columns(self) -> dict[int, tuple[int, ...]]:
+        """The columns that have cards, from the left, with their cards.
+
+        Cards without lines fill up short columns only; the others stand below the drawing.
+        """
+        linked = {place for start, _, end in self.links() for place in (start, end)}
+        found = {}
+        for place, (_, members) in enumerate(COLUMNS):
+            own = [at for at, card in enumerate(self.cards) if card.own.dimension in members]
+            room = max(0, _SHORT - sum(at in linked for at in own))
+            alone = [at for at in own if at not in linked][:room]
+            found[place] = tuple(at for at in own if at in linked or at in alone)
+        return {place: own for place, own in found.items() if own}
+
+    def draw(self) -> Markup:
+        used = list(self.columns)
+        column_of = {card: used.index(place) for place, own in self.columns.items() for card in own}
+        order = sorted(column_of)
+        spot = {place: number for number, place in enumerate(order)}
+        boxes = [
+            Box(column_of[at], self.cards[at].height(WIDTH), self.cards[at].ports(WIDTH))
+            for at in order
+        ]
+        links = list(self.links())
+        plan = arrange(boxes, [Line(spot[a], row, spot[b]) for a, row, b in links])
+        top = 40.0
+        edges = [column * (WIDTH + _GAP) + 8 for column in range(len(used))]
+        for place, column in enumerate(used):
+            self.heading(COLUMNS[column][0], edges[place] + WIDTH / 2, 16)
+        ports: dict[tuple[int, float, float], None] = {}
+        for (a, row, b), route in zip(links, plan.routes, strict=True):
+            line, ends = Line(a, row, b), (column_of[a], column_of[b])
+            ports[(a, *self.draw_line(line, route, ends, edges, top))] = None
+        for at in order:
+            self.card(self.cards[at], edges[column_of[at]], plan.tops[spot[at]] + top, WIDTH)
+        for at, x, y in ports:
+            self.port(self.cards[at], x, y)
+        # A lane may run above the first card or below the last.
+        reach = [y for route in plan.routes for _, y in route.lanes]
+        height = max([plan.height, *reach]) + top + 12
+        rest = [at for at in range(len(self.cards)) if at not in column_of]
+        return self.close(
+            edges[-1] + WIDTH + 8 if edges else WIDTH, self.stack(rest, edges, height)
+        )
+
+    def stack(self, rest: Sequence[int], edges: Sequence[float], height: float) -> float:
+        """Cards without lines, below the others in full columns; return the new height."""
+        if not rest:
+            return height
+        self.heading("without a link", (edges[0] + edges[-1] + WIDTH) / 2, height + 26)
+        bottoms = [height + 44.0] * len(edges)
+        for at in rest:
+            column = bottoms.index(min(bottoms))
+            self.card(self.cards[at], edges[column], bottoms[column], WIDTH)
+            bottoms[column] += self.cards[at].height(WIDTH) + 12
+        return max(bottoms)
+
+    def heading(self, text: str, x: float, y: float) -> None:
+        self.add(
+            f'<text class="column" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">'
+            f"{escape(text)}</text>"
+        )
+
+    def draw_line(
+        self, line: Line, route: Route, ends: tuple[int, int], edges: list[float], top: float
+    ) -> tuple[float, float]:
+        """Draw one line; return where it starts."""
+        source, target = self.cards[line.source], self.cards[line.target]
+        first, last = ends
+        start, end = route.start + top, route.end + top
+        if first == last:
+            # Within a column the line bends through the gap beside it.
+            right = first == 0 or first < len(edges) - 1
+            x = edges[first] + (WIDTH if right else 0)
+            bend = min(_GAP * 0.8, 20 + abs(end - start) * 0.16) * (1 if right else -1)
+            stop = x + (6 if right else -6)
+            path = (
+                f"M{x:.1f},{start:.1f} C{x + bend:.1f},{start:.1f} "
+                f"{x + bend:.1f},{end:.1f} {stop:.1f},{end:.1f}"
+            )
+            self.line(path, (x, end, -1 if right else 1), source, target)
+            return x, start
+        right = last > first
+        x = edges[first] + (WIDTH if right else 0)
+        path, here, level = f"M{x:.1f},{start:.1f}", x, start
+        for column, lane in route.lanes:
+            enter = edges[column] + (0 if right else WIDTH)
+            leave = edges[column] + (WIDTH if right else 0)
+            path += _curve(here, level, enter, lane + top) + f" H{leave:.1f}"
+            here, level = leave, lane + top
+        goal = edges[last] + (0 if right else WIDTH)
+        way = 1 if right else -1
+        path += _curve(here, level, goal - 6 * way, end)
+        self.line(path, (goal, end, way), source, target)
+        return x, start
+
+
+def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+    middle = (to_x - x) * 0.5
+    return f" C{x + middle:.1f},{y:.1f} {to_x - middle:.1f},{to_y:.1f} {to_x:.1f},{to_y:.1f}"
+
+
+class _Narrow(_Drawing):
+    def draw(self) -> Markup:
+        order = [place for _, members in _READING for place in self.members(members)]
+        links = list(self.links())
+        margin = 16.0 + min(74.0, 7.0 * max(1, len(links)))
+        width = _NARROW - margin - 2
+        tops, here, titles = {}, 0.0, []
+        for title, members in _READING:
+            if not (found := self.members(members)):
+                continue
+            titles.append((title, here + 16))
+            here += 28
+            for place in found:
+                tops[place] = here
+                here += self.cards[place].height(width) + 12
+            here += 8
+        ends = self.share(links, tops, width)
+        starts = [tops[a] + self.cards[a].ports(width)[row] for a, row, _ in links]
+        spans = [(min(pair) - 3, max(pair) + 3) for pair in zip(starts, ends, strict=True)]
+        tracks = assign_tracks(spans)
+        step = (margin - 16) / (max(tracks, default=0) + 1)
+        for title, y in titles:
+            self.add(f'<text class="column" x="{margin:.1f}" y="{y:.1f}">{escape(title)}</text>')
+        for (a, _, b), start, end, track in zip(links, starts, ends, tracks, strict=True):
+            x = margin - 12 - step * track
+            bend = min(6.0, abs(end - start) / 2) * (1 if end > start else -1)
+            path = (
+                f"M{margin:.1f},{start:.1f} H{x + 6:.1f} Q{x:.1f},{start:.1f} {x:.1f},"
+                f"{start + bend:.1f} V{end - bend:.1f} Q{x:.1f},{end:.1f} {x + 6:.1f},{end:.1f} "
+                f"H{margin - 6:.1f}"
+            )
+            self.line(path, (margin, end, 1), self.cards[a], self.cards[b])
+        for place in order:
+            self.card(self.cards[place], margin, tops[place], width)
+        for (a, _, _), start in dict.fromkeys(zip(links, starts, strict=True)):
+            self.port(self.cards[a], margin, start)
+        return self.close(_NARROW, here)
+
+    def members(self, dimensions: Sequence[Dimension]) -> list[int]:
+        return [
+            place
+            for dimension in dimensions
+            for place, card in enumerate(self.cards)
+            if card.own.dimension == dimension
+        ]
+
+    def share(
+        self, links: Sequence[tuple[int, int, int]], tops: dict[int, float], width: float
+    ) -> list[float]:
+        """Lines arrive at a card below one another, in the upper part that has no rows."""
+        arriving: dict[int, list[int]] = {}
+        for place, (_, _, target) in enumerate(links):
+            arriving.setdefault(target, []).append(place)
+        ends = [0.0] * len(links)
+        for target, places in arriving.items():
+            card = self.cards[target]
+            room = card.height(width) - ROW * len(card.rows) - 18
+            distance = min(9.0, room / max(1, len(places)))
+            places.sort(key=lambda own: tops[links[own][0]])
+            for number, place in enumerate(places):
+                ends[place] = tops[target] + 12 + distance * number
+        return ends
+
+
+_READING = (COLUMNS[1], COLUMNS[2], COLUMNS[0], COLUMNS[3])

@@ -1,0 +1,122 @@
+"""What a store holds, in figures: individuals, relations, kinds, and what leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from memantics.knowledge.naming import MEME, SAID, TERM, meme_of, read_thing, unescape
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, TOXICITY_KINDS
+from memantics.knowledge.querying import select
+from memantics.knowledge.records import Dangling
+from memantics.knowledge.store import KnowledgeStore
+
+_MEMES = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
+_INDIVIDUALS = f"""
+SELECT ?class (COUNT(*) AS ?count) (COUNT(DISTINCT ?graph) AS ?memes) {{
+  GRAPH ?graph {{ ?one a ?class ; mm:inMeme ?meme }} {_MEMES}
+}} GROUP BY ?class"""
+_RELATIONS = f"""
+SELECT ?relation (COUNT(*) AS ?count) {{
+  GRAPH ?graph {{ ?one ?relation ?other }} {_MEMES}
+  FILTER(STRSTARTS(STR(?relation), "{SAID}")
+    || ?relation IN ({", ".join(f"mm:{name}" for name in RELATIONS)}))
+}} GROUP BY ?relation"""
+_KINDS = f"""
+SELECT ?kind (COUNT(*) AS ?count) {{
+  GRAPH ?graph {{ ?one mm:toxicityKind ?kind }} {_MEMES}
+}} GROUP BY ?kind"""
+_DANGLING = f"""
+SELECT ?graph ?one ?relation ?other ?start ?end {{
+  GRAPH ?graph {{ ?one ?relation ?other }} {_MEMES}
+  FILTER(STRSTARTS(STR(?relation), "{SAID}")
+    || ?relation IN ({", ".join(f"mm:{name}" for name in RELATIONS)}))
+  BIND(EXISTS {{ GRAPH ?graph {{ ?one mm:inMeme ?some }} }} AS ?start)
+  BIND(EXISTS {{ GRAPH ?graph {{ ?other mm:inMeme ?any }} }} AS ?end)
+  FILTER(!(?start && ?end))
+}}"""
+_CONFIRMED = f"""
+SELECT (COUNT(DISTINCT ?one) AS ?count) {{
+  GRAPH ?graph {{ ?one mm:confirmedBy ?person ; mm:inMeme ?meme }} {_MEMES}
+}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionFigures:
+    """How many individuals a dimension has, and in how many memes."""
+
+    individuals: int
+    memes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFigures:
+    """A store in figures.
+
+    ``said`` are relations in models' own words; ``dangling`` counts statements of which an end
+    is no individual.
+    """
+
+    memes: int
+    statements: int
+    individuals: int
+    confirmed: int
+    dimensions: Mapping[str, DimensionFigures]
+    relations: Mapping[str, int]
+    said: Mapping[str, int]
+    kinds: Mapping[str, int]
+    dangling: int
+
+
+def measure(store: KnowledgeStore) -> StoreFigures:
+    """Count what a store holds."""
+    found = {
+        row["class"].value.removeprefix(TERM): DimensionFigures(
+            int(row["count"].value), int(row["memes"].value)
+        )
+        for row in select(store, _INDIVIDUALS)
+    }
+    dimensions: dict[str, DimensionFigures] = {
+        name: found.get(name, DimensionFigures(0, 0)) for name in DIMENSIONS
+    }
+    links = {row["relation"].value: int(row["count"].value) for row in select(store, _RELATIONS)}
+    kinds = {
+        row["kind"].value.removeprefix(TERM): int(row["count"].value)
+        for row in select(store, _KINDS)
+    }
+    said = {
+        unescape(iri.removeprefix(SAID)): count
+        for iri, count in links.items()
+        if iri.startswith(SAID)
+    }
+    confirmed = next(iter(select(store, _CONFIRMED)))["count"]
+    return StoreFigures(
+        memes=len(store.memes()),
+        statements=len(store.graphs),
+        individuals=sum(own.individuals for own in dimensions.values()),
+        confirmed=int(confirmed.value),
+        dimensions=dimensions,
+        relations={name: links.get(TERM + name, 0) for name in RELATIONS},
+        said=dict(sorted(said.items(), key=lambda entry: (-entry[1], entry[0]))),
+        kinds={name: kinds.get(name, 0) for name in TOXICITY_KINDS},
+        dangling=sum(1 for _ in list_dangling(store)),
+    )
+
+
+def list_dangling(store: KnowledgeStore) -> Iterator[Dangling]:
+    """Every statement of which an end is no individual, by meme."""
+    found = []
+    for row in select(store, _DANGLING):
+        start, end = row["start"].value == "true", row["end"].value == "true"
+        relation = row["relation"].value
+        name = relation.removeprefix(TERM) if relation.startswith(TERM) else ""
+        found.append(
+            Dangling(
+                meme_of(row["graph"].value) or "",
+                read_thing(row["one"].value),
+                name or unescape(relation.removeprefix(SAID)),
+                read_thing(row["other"].value),
+                "both" if not start and not end else "target" if start else "source",
+            )
+        )
+    return iter(sorted(found, key=lambda own: (own.meme, own.source, own.relation, own.target)))

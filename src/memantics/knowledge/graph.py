@@ -1,0 +1,333 @@
+"""Knowledge as RDF and back: one graph per meme, no blank nodes, nothing lost on the way.
+
+Each individual says what it is, what it is called and what it is linked to; an activity
+(PROV-O) says who made it. A link with an origin of its own, or with words of its own, has a
+statement node beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, get_args
+
+from memantics.core.errors import DataError
+from memantics.knowledge.naming import (
+    MODEL,
+    PERSON,
+    PREFIXES,
+    SAID,
+    TERM,
+    clean,
+    escape,
+    graph_iri,
+    meme_of,
+    read_thing,
+    thing_iri,
+    unescape,
+)
+from memantics.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS, Dimension
+from memantics.knowledge.records import (
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    Statement,
+)
+
+if TYPE_CHECKING:
+    from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+_RDF, _RDFS, _PROV = PREFIXES["rdf"], PREFIXES["rdfs"], PREFIXES["prov"]
+_DCTERMS, _XSD = PREFIXES["dcterms"], PREFIXES["xsd"]
+TYPE, LABEL = f"{_RDF}type", f"{_RDFS}label"
+DESCRIPTION, SOURCE = f"{_DCTERMS}description", f"{_DCTERMS}source"
+GENERATED, AGENT, ENDED = (
+    f"{_PROV}wasGeneratedBy",
+    f"{_PROV}wasAssociatedWith",
+    f"{_PROV}endedAtTime",
+)
+_SUBJECT, _PREDICATE, _OBJECT = f"{_RDF}subject", f"{_RDF}predicate", f"{_RDF}object"
+_CLASSES = {TERM + name: name for name in get_args(Dimension)}
+_KINDS = {TERM + name: name for name in TOXICITY_KINDS}
+_TIME = re.compile(
+    r"-?\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
+    r"(Z|[+-](0\d|1[0-4]):[0-5]\d)?"
+)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+_MEME_FIELDS = ("id", "image", "language", "collection", "warning")
+
+
+@lru_cache(maxsize=4096)
+def node(iri: str) -> NamedNode:
+    """A node; predicates and classes come again and again."""
+    from pyoxigraph import NamedNode
+
+    return NamedNode(iri)
+
+
+def predicate_iri(relation: str) -> str:
+    """A relation of the ontology, or, in a namespace of its own, what a model said instead."""
+    return TERM + relation if relation in RELATIONS else SAID + escape(relation)
+
+
+def to_quads(knowledge: Knowledge) -> Iterator[Quad]:
+    """Everything that is known about a meme, as quads of its graph."""
+    return _Writer(knowledge).write()
+
+
+@dataclass
+class _Writer:
+    knowledge: Knowledge
+    seen: set[str] = field(default_factory=set)
+
+    def write(self) -> Iterator[Quad]:
+        own = self.knowledge
+        if len(own.by_key) != len(own.individuals):
+            raise DataError(
+                f"meme {own.meme}", "two individuals of a dimension share a name", hint="rename one"
+            )
+        meme = graph_iri(own.meme)
+        yield self.link(meme, TYPE, f"{TERM}Meme")
+        for name, value in zip(
+            _MEME_FIELDS,
+            (own.meme, own.image, own.language, own.collection, own.warning),
+            strict=True,
+        ):
+            if value:
+                yield self.say(meme, TERM + name, value)
+        for position, individual in enumerate(own.individuals, 1):
+            yield from self.individual(individual, position)
+        for said in own.loose:
+            yield from self.relation(
+                said.source, Relation(said.relation, said.target, said.provenance)
+            )
+
+    def individual(self, own: Individual, position: int) -> Iterator[Quad]:
+        subject = thing_iri(self.knowledge.meme, own.key)
+        yield self.link(subject, TYPE, TERM + own.dimension)
+        yield self.link(subject, f"{TERM}inMeme", graph_iri(self.knowledge.meme))
+        yield self.say(subject, f"{TERM}name", own.name)
+        yield self.say(subject, f"{TERM}position", str(position), f"{_XSD}integer")
+        yield self.text(subject, LABEL, own.label)
+        if own.description:
+            yield self.text(subject, DESCRIPTION, own.description)
+        if own.kind in TOXICITY_KINDS:
+            yield self.link(subject, f"{TERM}toxicityKind", TERM + own.kind)
+        elif own.kind:
+            yield self.say(subject, f"{TERM}toxicityKind", own.kind)
+        yield from self.origin(subject, own.provenance)
+        for relation in own.relations:
+            yield from self.relation(own.key, relation)
+
+    def relation(self, source: str, own: Relation) -> Iterator[Quad]:
+        meme = self.knowledge.meme
+        ends = (
+            thing_iri(meme, source),
+            predicate_iri(own.relation),
+            thing_iri(meme, own.target),
+        )
+        yield self.link(*ends)
+        if own.provenance or own.written:
+            place = f"{graph_iri(meme)}#statement/{_digest(*ends)}"
+            yield self.link(place, TYPE, f"{_RDF}Statement")
+            for predicate, end in zip((_SUBJECT, _PREDICATE, _OBJECT), ends, strict=True):
+                yield self.link(place, predicate, end)
+            if own.written:
+                yield self.say(place, f"{TERM}written", own.written)
+            yield from self.origin(place, own.provenance)
+
+    def origin(self, subject: str, own: Provenance | None) -> Iterator[Quad]:
+        if not own:
+            return
+        for person in own.confirmed_by:
+            yield self.link(subject, f"{TERM}confirmedBy", PERSON + escape(person))
+        facts = (own.model, own.prompt, shorten_time(own.when), own.source)
+        if not any(facts):
+            return
+        activity = f"{graph_iri(self.knowledge.meme)}#activity/{_digest(*facts)}"
+        yield self.link(subject, GENERATED, activity)
+        if activity in self.seen:
+            return
+        self.seen.add(activity)
+        yield self.link(activity, TYPE, f"{_PROV}Activity")
+        if own.model:
+            yield self.link(activity, AGENT, MODEL + escape(own.model))
+            yield self.link(MODEL + escape(own.model), TYPE, f"{_PROV}SoftwareAgent")
+        if own.prompt:
+            yield self.say(activity, f"{TERM}prompt", own.prompt)
+        if own.when:
+            kind = f"{_XSD}dateTime" if _TIME.fullmatch(own.when) else f"{_XSD}string"
+            yield self.say(activity, ENDED, shorten_time(own.when), kind)
+        if own.source:
+            yield self.say(activity, SOURCE, own.source)
+
+    def link(self, subject: str, predicate: str, target: str) -> Quad:
+        from pyoxigraph import NamedNode, Quad
+
+        graph = node(graph_iri(self.knowledge.meme))
+        return Quad(NamedNode(subject), node(predicate), NamedNode(target), graph)
+
+    def say(self, subject: str, predicate: str, text: str, kind: str = f"{_XSD}string") -> Quad:
+        from pyoxigraph import Literal
+
+        return self.literal(subject, predicate, Literal(clean(text), datatype=node(kind)))
+
+    def text(self, subject: str, predicate: str, text: str) -> Quad:
+        from pyoxigraph import Literal
+
+        language = self.knowledge.language
+        if _LANGUAGE.fullmatch(language):
+            return self.literal(subject, predicate, Literal(clean(text), language=language))
+        return self.say(subject, predicate, text)
+
+    def literal(self, subject: str, predicate: str, value: Literal) -> Quad:
+        from pyoxigraph import NamedNode, Quad
+
+        graph = node(graph_iri(self.knowledge.meme))
+        return Quad(NamedNode(subject), node(predicate), value, graph)
+
+
+def shorten_time(when: str) -> str:
+    """A time as stores write it: no empty digits, Z for the zero offset.
+
+    >>> shorten_time("2026-01-02T03:04:05.120+00:00"), shorten_time("yesterday")
+    ('2026-01-02T03:04:05.12Z', 'yesterday')
+    """
+    if not _TIME.fullmatch(when):
+        return when
+    whole, dot, rest = when.partition(".")
+    if dot:
+        digits = re.match(r"\d*", rest)
+        length = digits.end() if digits else 0
+        fraction = rest[:length].rstrip("0")
+        when = whole + (f".{fraction}" if fraction else "") + rest[length:]
+    return re.sub(r"[+-]00:00$", "Z", when)
+
+
+def _digest(*parts: str) -> str:
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+@dataclass
+class _Subject:
+    """The statements about one subject: by predicate, in the order of the graph."""
+
+    said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def one(self, predicate: str) -> str:
+        found = self.said.get(predicate)
+        return found[0] if found else ""
+
+
+def from_quads(meme: str, quads: Iterable[Quad | Triple]) -> Knowledge:
+    """What the graph of a meme says. Statements that are no part of a record stay in the graph."""
+    subjects: dict[str, _Subject] = defaultdict(_Subject)
+    for quad in quads:
+        # Values of nodes and literals never clash: predicates tell which they are.
+        subject, value = getattr(quad.subject, "value", ""), getattr(quad.object, "value", "")
+        subjects[subject].said[quad.predicate.value].append(value)
+    return _Reader(meme, subjects).read()
+
+
+@dataclass
+class _Reader:
+    meme: str
+    subjects: dict[str, _Subject]
+    notes: dict[tuple[str, str, str], _Subject] = field(default_factory=dict)
+
+    def read(self) -> Knowledge:
+        for subject in self.subjects.values():
+            if f"{_RDF}Statement" in subject.said.get(TYPE, ()):
+                ends = (subject.one(_SUBJECT), subject.one(_PREDICATE), subject.one(_OBJECT))
+                self.notes[ends] = subject
+        things = f"{graph_iri(self.meme)}#"
+        placed: list[tuple[int, str, Individual]] = []
+        loose: list[Statement] = []
+        for iri, subject in self.subjects.items():
+            if not iri.startswith(things):
+                continue
+            found = [_CLASSES[name] for name in subject.said.get(TYPE, ()) if name in _CLASSES]
+            if found:
+                made = self.individual(iri, found[0], subject)
+                placed.append((_whole(subject.one(f"{TERM}position")), made.key, made))
+            else:
+                key = read_thing(iri)
+                loose += (
+                    Statement(key, own.relation, own.target, own.provenance)
+                    for own in self.relations(iri, subject)
+                )
+        about = self.subjects.get(graph_iri(self.meme), _Subject())
+        return Knowledge(
+            self.meme,
+            tuple(own for _, _, own in sorted(placed, key=lambda entry: entry[:2])),
+            **{name: about.one(TERM + name) for name in _MEME_FIELDS[1:]},
+            loose=tuple(sorted(loose, key=lambda own: (own.source, own.relation, own.target))),
+        )
+
+    def individual(self, iri: str, dimension: Dimension, subject: _Subject) -> Individual:
+        kind = subject.one(f"{TERM}toxicityKind")
+        return Individual(
+            dimension,
+            read_thing(iri).partition("/")[2],
+            subject.one(LABEL),
+            subject.one(DESCRIPTION),
+            self.relations(iri, subject),
+            _KINDS.get(kind, kind),
+            self.origin(subject),
+        )
+
+    def relations(self, iri: str, subject: _Subject) -> tuple[Relation, ...]:
+        found = []
+        for predicate, targets in subject.said.items():
+            name = _relation_name(predicate)
+            if name is None:
+                continue
+            for target in filter(meme_of, targets):
+                note = self.notes.get((iri, predicate, target), _Subject())
+                found.append(
+                    Relation(
+                        name, read_thing(target), self.origin(note), note.one(f"{TERM}written")
+                    )
+                )
+        return tuple(sorted(found, key=order_of))
+
+    def origin(self, subject: _Subject) -> Provenance | None:
+        people = tuple(
+            sorted(
+                unescape(p.removeprefix(PERSON)) for p in subject.said.get(f"{TERM}confirmedBy", ())
+            )
+        )
+        activity = self.subjects.get(subject.one(GENERATED), _Subject())
+        made = Provenance(
+            unescape(activity.one(AGENT).removeprefix(MODEL)),
+            activity.one(f"{TERM}prompt"),
+            activity.one(ENDED),
+            people,
+            activity.one(SOURCE),
+        )
+        return made or None
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _relation_name(predicate: str) -> str | None:
+    if predicate.startswith(SAID):
+        return unescape(predicate.removeprefix(SAID))
+    name = predicate.removeprefix(TERM)
+    return name if name != predicate and name in RELATIONS else None
+
+
+_ORDER = {name: place for place, name in enumerate(RELATIONS)}
+
+
+def order_of(own: Relation) -> tuple[int, str, str]:
+    """The order in which relations are kept: the ontology's first, then by name and target."""
+    return _ORDER.get(own.relation, len(_ORDER)), own.relation, own.target

@@ -1,0 +1,162 @@
+"""What is known about one meme: individuals, the relations between them, and who said so.
+
+Names are unique in their meme *and* dimension: ``person`` may be seen (VisualMaterial) and be
+addressed (TargetCommunity), and these are two individuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, Dimension, ToxicityKind
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a statement comes from.
+
+    ``model`` made it with the prompt of this hash at this time (ISO 8601); ``source`` is the
+    file or data set it was read from; ``confirmed_by`` are pseudonyms of people who agreed.
+    """
+
+    model: str = ""
+    prompt: str = ""
+    when: str = ""
+    confirmed_by: tuple[str, ...] = ()
+    source: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.model or self.prompt or self.when or self.confirmed_by or self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A link to another individual of the same meme.
+
+    ``relation`` is a name of :data:`RELATIONS` or, for what models said in words of their own,
+    any other. ``target`` is ``Dimension/name``; one that names no individual dangles and is
+    reported. ``provenance`` is given where it is not the individual's; ``written`` keeps the
+    statement's own words where reading it took a repair.
+    """
+
+    relation: str
+    target: str
+    provenance: Provenance | None = None
+    written: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the ontology has this relation."""
+        return self.relation in RELATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Individual:
+    """One thing that is said about a meme. ``kind`` is for Toxicity alone."""
+
+    dimension: Dimension
+    name: str
+    label: str
+    description: str = ""
+    relations: tuple[Relation, ...] = ()
+    kind: ToxicityKind | str = ""
+    provenance: Provenance | None = None
+
+    @property
+    def key(self) -> str:
+        """``Dimension/name``, as relations give it.
+
+        >>> Individual("Scene", "duel", "two knights").key
+        'Scene/duel'
+        """
+        return f"{self.dimension}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement about something that is no individual: kept as it was said, and reported."""
+
+    source: str
+    relation: str
+    target: str
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dangling:
+    """A reference that leads nowhere: ``end`` says which end of the statement it is."""
+
+    meme: str
+    source: str
+    relation: str
+    target: str
+    end: str = "target"
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All that is known about one meme, in the order in which it was said.
+
+    ``image`` is the name of its image file, ``collection`` where the meme comes from,
+    ``warning`` what people should be told before they see it, ``language`` that of the labels.
+    ``loose`` are statements whose subject is no individual.
+    """
+
+    meme: str
+    individuals: tuple[Individual, ...]
+    image: str = ""
+    language: str = ""
+    collection: str = ""
+    warning: str = ""
+    loose: tuple[Statement, ...] = ()
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Individual]:
+        """Individuals by ``Dimension/name``."""
+        return {own.key: own for own in self.individuals}
+
+    def of(self, dimension: Dimension) -> tuple[Individual, ...]:
+        """The individuals of one dimension."""
+        return tuple(own for own in self.individuals if own.dimension == dimension)
+
+    def dangling(self) -> Iterator[Dangling]:
+        """References to what is no individual of this meme.
+
+        >>> duel = Individual("Scene", "duel", "a duel", relations=(
+        ...     Relation("hasParticipant", "VisualMaterial/knight"),))
+        >>> [own.target for own in Knowledge("1", (duel,)).dangling()]
+        ['VisualMaterial/knight']
+        """
+        for own in self.individuals:
+            for link in own.relations:
+                if link.target not in self.by_key:
+                    yield Dangling(self.meme, own.key, link.relation, link.target)
+        for said in self.loose:
+            end = "source" if said.target in self.by_key else "both"
+            yield Dangling(self.meme, said.source, said.relation, said.target, end)
+
+    def counts(self) -> dict[Dimension, int]:
+        """How many individuals each dimension has, none included."""
+        return {name: len(self.of(name)) for name in DIMENSIONS}
+
+
+def tell_apart(individuals: Iterable[Individual]) -> tuple[Individual, ...]:
+    """Give a number to every later individual whose name its dimension has already.
+
+    >>> twice = [Individual("Scene", "duel", "one"), Individual("Scene", "duel", "other")]
+    >>> [own.name for own in tell_apart(twice)]
+    ['duel', 'duel_2']
+    """
+    taken: set[str] = set()
+    made = []
+    for own in individuals:
+        name, number = own.name, 1
+        while f"{own.dimension}/{name}" in taken:
+            number += 1
+            name = f"{own.name}_{number}"
+        taken.add(f"{own.dimension}/{name}")
+        made.append(own if name == own.name else replace(own, name=name))
+    return tuple(made)

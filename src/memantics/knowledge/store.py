@@ -1,0 +1,202 @@
+"""The knowledge store: one named graph per meme beside the ontology, in memory or in a folder."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal
+
+from memantics.core.errors import DataError, StoreError, UnknownName
+from memantics.knowledge.graph import from_quads, node, to_quads
+from memantics.knowledge.naming import ONTOLOGY, graph_iri, meme_of
+from memantics.knowledge.records import Knowledge
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad, Store
+
+MARKER = "knowledge-store.json"
+GRAPHS = "graphs"
+FORMAT = 1
+_FEW = 40
+_TRIES, _PAUSE = 8, 0.1
+
+
+@lru_cache(maxsize=4)
+def read_ontology(part: Literal["meme", "shapes"] = "meme") -> bytes:
+    """Our ontology, or its shapes, as Turtle."""
+    return (files("memantics.knowledge.ontology") / f"{part}.ttl").read_bytes()
+
+
+class KnowledgeStore:
+    """What is known about many memes. Made by :meth:`in_memory`, :meth:`create` or :meth:`open`.
+
+    >>> store = KnowledgeStore.in_memory()
+    >>> from memantics.knowledge.records import Individual
+    >>> store.put([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    1
+    >>> store.memes(), store.get("7").individuals[0].label
+    (('7',), 'two knights')
+    """
+
+    def __init__(self, graphs: Store, folder: Path | None = None) -> None:
+        self.graphs = graphs
+        self.folder = folder
+
+    @classmethod
+    def in_memory(cls) -> KnowledgeStore:
+        """A store that is gone with the process."""
+        from pyoxigraph import Store
+
+        return cls(_with_ontology(Store()))
+
+    @classmethod
+    def create(cls, folder: Path) -> KnowledgeStore:
+        """Open the store in a folder to write to it; where there is none, make one."""
+        from pyoxigraph import Store
+
+        if (folder / MARKER).is_file():
+            _check_marker(folder)
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise StoreError(
+                f"{folder} holds other things than a knowledge store",
+                hint="name a new or empty folder with --store",
+            )
+        with _store_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            made = cls(_with_ontology(Store(str(folder / GRAPHS))), folder)
+            (folder / MARKER).write_text(json.dumps({"format": FORMAT}) + "\n", encoding="utf-8")
+            return made
+
+    @classmethod
+    def open(cls, folder: Path) -> KnowledgeStore:
+        """Open a store to read it; a missing one is an error."""
+        from pyoxigraph import Store
+
+        if not (folder / MARKER).is_file():
+            raise StoreError(
+                f"there is no knowledge store in {folder}",
+                hint="'memantics kb import' makes one; --store says where it lies",
+            )
+        _check_marker(folder)
+        with _store_errors(folder):
+            for _ in range(_TRIES):
+                try:
+                    return cls(Store.read_only(str(folder / GRAPHS)), folder)
+                except (OSError, RuntimeError) as error:
+                    # A writer may tidy its files up while they are being opened.
+                    if "No such file" not in str(error):
+                        raise
+                    time.sleep(_PAUSE)
+            return cls(Store.read_only(str(folder / GRAPHS)), folder)
+
+    def put(self, knowledge: Iterable[Knowledge]) -> int:
+        """Add knowledge, meme by meme; what was known about a meme before is replaced."""
+        made = {own.meme: list(to_quads(own)) for own in knowledge}
+        # Nothing is forgotten before everything new is at hand.
+        for meme in made:
+            self._forget(meme)
+        self._add(quad for quads in made.values() for quad in quads)
+        return len(made)
+
+    def put_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
+        """Add quads as they are, each meme's into its own graph; return the memes.
+
+        What was known about these memes before is replaced.
+        """
+        from memantics.knowledge.formats import place_quads
+
+        placed = place_quads(quads)
+        for meme in placed:
+            self._forget(meme)
+        self._add(quad for own in placed.values() for quad in own)
+        return tuple(sorted(placed))
+
+    def _forget(self, meme: str) -> None:
+        graph = node(graph_iri(meme))
+        if self.graphs.contains_named_graph(graph):
+            self.graphs.remove_graph(graph)
+
+    def _add(self, quads: Iterable[Quad]) -> None:
+        with _store_errors(self.folder):
+            self.graphs.bulk_extend(quads)
+            if self.folder is not None:
+                self.graphs.flush()
+
+    def memes(self) -> tuple[str, ...]:
+        """The memes that something is known about, in order."""
+        named = (str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs())
+        return tuple(sorted(meme for name in named if (meme := meme_of(name)) is not None))
+
+    def get(self, meme: str) -> Knowledge:
+        """What is known about one meme."""
+        return from_quads(meme, self.quads(meme))
+
+    def quads(self, meme: str) -> Iterator[Quad]:
+        """The graph of one meme, statement by statement."""
+        graph = node(graph_iri(meme))
+        if not self.graphs.contains_named_graph(graph):
+            known = self.memes()
+            if len(known) > _FEW:
+                near = difflib.get_close_matches(meme, known, n=1, cutoff=0.5)
+                raise DataError(
+                    f"meme {meme!r}",
+                    f"is not among the {len(known):,} memes of this store",
+                    hint=f"did you mean {near[0]}?" if near else f"such as {known[0]}",
+                )
+            raise UnknownName("meme", meme, known)
+        return self.graphs.quads_for_pattern(None, None, None, graph)
+
+    def all(self) -> Iterator[Knowledge]:
+        """Everything, meme by meme."""
+        return (self.get(meme) for meme in self.memes())
+
+
+def _with_ontology(graphs: Store) -> Store:
+    """The ontology lies in the store once, in a graph of its own."""
+    from pyoxigraph import RdfFormat
+
+    graph = node(ONTOLOGY)
+    if not graphs.contains_named_graph(graph):
+        stream: IO[bytes] = io.BytesIO(read_ontology())
+        graphs.load(stream, format=RdfFormat.TURTLE, to_graph=graph)
+    return graphs
+
+
+def _check_marker(folder: Path) -> None:
+    try:
+        found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        version = found["format"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(
+            f"{folder / MARKER} cannot be read", hint="import into a new folder"
+        ) from error
+    if version != FORMAT:
+        raise StoreError(
+            f"{folder} has store format {version}, not {FORMAT}",
+            hint="export it with the version that made it, and import the file here",
+        )
+
+
+@contextmanager
+def _store_errors(folder: Path | None) -> Iterator[None]:
+    """RocksDB's complaints as one line."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        text = str(getattr(error, "strerror", None) or error)
+        if "lock" in text.casefold():
+            raise StoreError(
+                f"the knowledge store {folder} is in use by another process",
+                hint="wait until it is done",
+            ) from error
+        raise StoreError(
+            f"the knowledge store {folder} cannot be used: {text[:200]}",
+            hint="check the disk, or import into a new folder",
+        ) from error

@@ -1,0 +1,272 @@
+"""One meme through all stages, and many memes one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NoReturn, Protocol
+
+from PIL import Image
+from pydantic import BaseModel
+
+from memantics.core.editor import Editor
+from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
+from memantics.core.images import decode, encode_png, read_bytes
+from memantics.core.journal import replace_file
+from memantics.core.memes import Meme
+from memantics.core.step import Taken
+from memantics.reappraise.checking import check_result
+from memantics.reappraise.folder import (
+    BOTH,
+    CHECKS,
+    FEELING,
+    MEME,
+    PLAN,
+    Shape,
+    StageFile,
+    hash_inputs,
+    read_stage,
+    write_stage,
+)
+from memantics.reappraise.records import Checks, Feeling, Plan, Target, find_source
+from memantics.reappraise.rendering import draw_meme, show_both
+from memantics.reappraise.rules import find_faults
+from memantics.reappraise.stages import Planner, Subject
+from memantics.vision.captions import ReadLines
+from memantics.vision.page import Page, read_page
+
+Stage = Literal["reading", "feeling", "plan", "picture"]
+_RULES = 1  # raise it when the same plan gives another picture
+
+
+class Review(Protocol):
+    """A person between two stages: gives the value back, corrected or not, or None to skip."""
+
+    def __call__(
+        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+    ) -> Shape | None:
+        """Look at a value; ``check`` lists what would be wrong with another one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """All that a reappraisal needs. Without an editor, only captions change."""
+
+    planner: Planner
+    read_lines: ReadLines
+    out: Path
+    editor: Editor | None = None
+    target: Target | None = None
+    review: Review | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one meme ended: the last stage, and why it failed if it did."""
+
+    meme: str
+    folder: Path
+    status: Literal["done", "failed", "skipped"]
+    stage: Stage
+    reason: str = ""
+    feeling: Feeling | None = None
+    plan: Plan | None = None
+    checks: Checks | None = None
+    resumed: bool = False
+
+
+@dataclass(slots=True)
+class _Job:
+    """One meme on its way."""
+
+    meme: Meme
+    shop: Workshop
+    folder: Path
+    image: Image.Image
+    page: Page
+    digest: str
+    resumed: bool = field(default=True)
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.meme.id, self.meme.image, self.page)
+
+
+class _Stopped(Exception):
+    """A stage that ended without a value."""
+
+    def __init__(self, stage: Stage, reason: str, *, skipped: bool = False) -> None:
+        self.stage: Stage = stage
+        self.reason = reason
+        self.skipped = skipped
+        super().__init__(reason)
+
+
+async def reappraise_all(
+    memes: Sequence[Meme], shop: Workshop, width: int = 1
+) -> AsyncIterator[Result]:
+    """Take memes through all stages, some at once; one that fails does not stop the others."""
+    free = asyncio.Semaphore(width)
+
+    async def take(meme: Meme) -> Result:
+        async with free:
+            return await reappraise(meme, shop)
+
+    tasks = [asyncio.ensure_future(take(meme)) for meme in memes]
+    try:
+        for task in asyncio.as_completed(tasks):
+            yield await task
+    finally:
+        for left in tasks:
+            left.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def reappraise(meme: Meme, shop: Workshop) -> Result:
+    """Take one meme through all stages; only what stops every meme is raised."""
+    folder = shop.out / meme.id
+    try:
+        job = await _open(meme, shop, folder)
+        feeling = await _feel(job)
+        plan = await _plan(job, feeling)
+        checks = await _draw(job, feeling, plan)
+    except _Stopped as stop:
+        status: Literal["failed", "skipped"] = "skipped" if stop.skipped else "failed"
+        return Result(meme.id, folder, status, stop.stage, stop.reason)
+    return Result(
+        meme.id, folder, "done", "picture", "", feeling, plan, checks, resumed=job.resumed
+    )
+
+
+async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
+    """Read and measure a meme; its file is only ever read."""
+    if meme.image.resolve() in {(folder / name).resolve() for name in (MEME, BOTH)}:
+        raise _Stopped("reading", "the result would take its place; choose another with --out")
+    try:
+        data = await asyncio.to_thread(read_bytes, meme.image)
+        image = await asyncio.to_thread(decode, data, meme.image.name)
+        lines = await asyncio.to_thread(shop.read_lines, data, meme.image.name)
+        page = await asyncio.to_thread(read_page, image, lines)
+    except InputError as error:
+        raise _Stopped("reading", str(error)) from error
+    return _Job(meme, shop, folder, image, page, hashlib.sha256(data).hexdigest())
+
+
+async def _feel(job: _Job) -> Feeling:
+    """Stage one."""
+    shop = job.shop
+    inputs = hash_inputs(job.digest, shop.planner.name, shop.target)
+    known = _recall(job.folder / FEELING, Feeling, inputs, "feeling")
+    if known is not None and shop.review is None:
+        return known
+    taken = await shop.planner.feel(job.subject) if known is None else None
+    feeling = known or _take(job, "feeling", inputs, taken)
+    if shop.target is not None:
+        feeling = feeling.model_copy(update={"emotion": find_source(shop.target)})
+    feeling = _review(job, "feeling", feeling, lambda _: [])
+    _keep(job, FEELING, inputs, feeling)
+    return feeling
+
+
+async def _plan(job: _Job, feeling: Feeling) -> Plan:
+    """Stage two; a plan that a person edited has to keep the rules as well."""
+    shop = job.shop
+    inputs = hash_inputs(job.digest, shop.planner.name, feeling.model_dump(mode="json"))
+    known = _recall(job.folder / PLAN, Plan, inputs, "plan")
+
+    def check(plan: Plan) -> list[str]:
+        return find_faults(plan, feeling.emotion, job.page)
+
+    if known is not None:
+        faults = check(known)
+        if faults and shop.review is None:
+            raise _Stopped("plan", f"{job.folder / PLAN}: {'; '.join(faults)}")
+        if shop.review is None:
+            return known
+    taken = await shop.planner.plan(job.subject, feeling) if known is None else None
+    plan = _review(job, "plan", known or _take(job, "plan", inputs, taken), check)
+    _keep(job, PLAN, inputs, plan)
+    return plan
+
+
+async def _draw(job: _Job, feeling: Feeling, plan: Plan) -> Checks:
+    """Stage three, with its checks."""
+    editor = job.shop.editor
+    identity = None if editor is None else dict(editor.identity)
+    inputs = hash_inputs(
+        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion
+    )
+    known = _recall(job.folder / CHECKS, Checks, inputs, "picture")
+    if known is not None and (job.folder / MEME).is_file():
+        return known
+    job.resumed = False
+    try:
+        drawn = await draw_meme(job.image, job.page, plan, editor)
+    except (Unavailable, MissingExtra):
+        raise  # every meme would end like this one
+    except (ModelError, InputError) as error:
+        _fail(job, "picture", inputs, str(error))
+    made = await asyncio.to_thread(encode_png, drawn.image, 6)
+    lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
+    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, drawn, lines)
+    both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
+    replace_file(job.folder / MEME, made)
+    replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
+    name = "captions only" if editor is None else editor.name
+    write_stage(
+        job.folder / CHECKS,
+        StageFile(
+            status="done", made_by=name, made_from=inputs, value=checks.model_dump(mode="json")
+        ),
+    )
+    return checks
+
+
+def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:
+    try:
+        return read_stage(path, shape, inputs)
+    except DataError as error:
+        raise _Stopped(stage, str(error)) from error
+
+
+def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> Shape:
+    """The value of a stage that was taken just now; without one, the stage has failed."""
+    job.resumed = False
+    if taken is None or taken.status != "answered" or taken.value is None:
+        _fail(job, stage, inputs, f"{taken.status}: {taken.reason}" if taken else "not taken")
+    return taken.value
+
+
+def _fail(job: _Job, stage: Stage, inputs: str, reason: str) -> NoReturn:
+    name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
+    made_by = job.shop.planner.name
+    if stage == "picture":
+        made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
+    write_stage(
+        job.folder / name,
+        StageFile(status="failed", made_by=made_by, made_from=inputs, reason=reason),
+    )
+    raise _Stopped(stage, reason)
+
+
+def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list[str]]) -> Shape:
+    if job.shop.review is None:
+        return value
+    seen = job.shop.review(stage, job.meme.id, value, check)
+    if seen is None:
+        raise _Stopped(stage, "skipped by the reviewer", skipped=True)
+    return seen
+
+
+def _keep(job: _Job, name: str, inputs: str, value: BaseModel) -> None:
+    stage = StageFile(
+        status="done",
+        made_by=job.shop.planner.name,
+        made_from=inputs,
+        value=value.model_dump(mode="json"),
+    )
+    write_stage(job.folder / name, stage)

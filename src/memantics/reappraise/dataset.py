@@ -1,0 +1,130 @@
+"""Reappraisals as drafts of a data set: records in MER-Bench's terms, and a queue for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.build.drafts import queue_images
+from memantics.core.data import inside
+from memantics.core.images import read_bytes
+from memantics.core.journal import whole_file
+from memantics.core.memes import Meme
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.reappraise.chain import Result
+from memantics.reappraise.folder import MEME
+from memantics.reappraise.records import Feeling, Layout, Plan
+
+DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
+WORKFLOW = "verify-stages"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A meme, its plan, and what each editor made of it."""
+
+    meme: Meme
+    feeling: Feeling
+    plan: Plan
+    layout: Layout
+    edits: Mapping[str, Path]
+
+    @property
+    def rewritten(self) -> str:
+        """The new captions, region by region."""
+        order = sorted(self.plan.captions, key=lambda name: (len(name), name))
+        return " ".join(" ".join(self.plan.captions[name].split()) for name in order)
+
+    def dump(self) -> dict[str, JsonValue]:
+        """The record in MER-Bench's terms."""
+        return {
+            "meme": self.meme.id,
+            "image": self.meme.image.name,
+            "text": self.meme.text,
+            "language": self.meme.language,
+            "source_emotion": self.feeling.emotion,
+            "target_emotion": self.plan.target,
+            "description": self.feeling.description,
+            "rewritten": self.rewritten,
+            "plan": self.plan.visual,
+            "visual_type": self.feeling.visual_type,
+            "polarity": self.feeling.polarity,
+            "layout": self.layout,
+            "editors": [*sorted(self.edits)],
+        }
+
+
+def join_results(memes: Sequence[Meme], made: Mapping[str, Sequence[Result]]) -> list[Draft]:
+    """One draft for every meme that at least one editor finished, in the order of the memes."""
+    by_meme: dict[str, dict[str, Result]] = {}
+    for editor, results in made.items():
+        for result in results:
+            if result.status == "done":
+                by_meme.setdefault(result.meme, {})[editor] = result
+    drafts = []
+    for meme in memes:
+        done = by_meme.get(meme.id, {})
+        first = next(iter(done.values()), None)
+        if first is None or not (first.feeling and first.plan and first.checks):
+            continue
+        layout: Layout = "MultiPanel" if first.checks.panels_before > 1 else "SinglePanel"
+        edits = {editor: result.folder / MEME for editor, result in done.items()}
+        drafts.append(Draft(meme, first.feeling, first.plan, layout, edits))
+    return drafts
+
+
+def write_drafts(folder: Path, drafts: Iterable[Draft]) -> Path:
+    """Write ``reappraisal.jsonl``."""
+    path = folder / DRAFTS
+    with whole_file(path) as file:
+        for draft in drafts:
+            file.write(orjson.dumps(draft.dump(), option=orjson.OPT_APPEND_NEWLINE))
+    return path
+
+
+def write_reappraisal_queue(folder: Path, drafts: Sequence[Draft], origin: str) -> int:
+    """Write the queue in which people check every stage; return how many items it has."""
+    queue = folder / QUEUE
+    names = queue_images([draft.meme for draft in drafts], queue)
+    languages = {draft.meme.language for draft in drafts}
+    card = QueueCard(
+        title="Reappraised memes",
+        workflow=WORKFLOW,
+        language=languages.pop() if len(languages) == 1 else "en",
+        warning="The memes were made to express negative feelings; some may be offensive.",
+        origin=origin,
+    )
+    return write_queue(queue, card, [_item(draft, names, queue) for draft in drafts])
+
+
+def _item(draft: Draft, names: Mapping[str, str], queue: Path) -> QueueItem:
+    record = draft.dump()
+    values = ("source_emotion", "description", "target_emotion", "rewritten", "plan")
+    facts = ("text", "language", "visual_type", "polarity", "layout")
+    edits = {editor: _copy(draft, editor, queue) for editor in sorted(draft.edits)}
+    return QueueItem(
+        id=draft.meme.id,
+        group=draft.meme.id,
+        images=[names[draft.meme.id], *edits.values()],
+        shown=[
+            Shown(label="Source emotion", value=draft.feeling.emotion),
+            Shown(label="Description", value=draft.feeling.description),
+            Shown(label="Target emotion", value=draft.plan.target),
+            Shown(label="Rewritten caption", value=draft.rewritten),
+            Shown(label="Visual edits", value=draft.plan.visual),
+        ],
+        values={name: record[name] for name in values},
+        hidden={name: record[name] for name in facts} | {"edits": dict(edits)},
+    )
+
+
+def _copy(draft: Draft, editor: str, queue: Path) -> str:
+    name = f"{EDITED}/{editor}/{draft.meme.id}.png"
+    place = inside(queue, name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(read_bytes(draft.edits[editor]))
+    return name

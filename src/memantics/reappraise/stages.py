@@ -1,0 +1,201 @@
+"""The first two stages as structured model calls: what a meme feels like, and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.records import Field, Form, Image, Message, Option, Request, Sampling
+from memantics.core.reply import clean_line, read_object
+from memantics.core.step import Asker, Step, Taken
+from memantics.core.task import Unparsed
+from memantics.reappraise.records import (
+    EMOTIONS,
+    PAIRS,
+    POLARITIES,
+    VISUAL_TYPES,
+    Feeling,
+    Plan,
+)
+from memantics.reappraise.rules import find_faults
+from memantics.vision.page import Page
+
+_SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A meme on its way: its id, its image on disk, and its structure."""
+
+    id: str
+    image: Path
+    page: Page
+
+
+class Planner(Protocol):
+    """Whoever takes the first two stages: a model, or the embedded lexicon."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+    async def feel(self, subject: Subject) -> Taken[Feeling]:
+        """Stage one."""
+        ...
+
+    async def plan(self, subject: Subject, feeling: Feeling) -> Taken[Plan]:
+        """Stage two."""
+        ...
+
+
+class ModelPlanner:
+    """Asks a model, and asks again with the reason where a reply breaks a rule."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._asker.model
+
+    async def feel(self, subject: Subject) -> Taken[Feeling]:
+        """Stage one."""
+        step = Step(
+            f"{subject.id}/feeling",
+            lambda complaint: ask_feeling(subject, complaint),
+            read_feeling,
+        )
+        return await self._asker.take(step)
+
+    async def plan(self, subject: Subject, feeling: Feeling) -> Taken[Plan]:
+        """Stage two."""
+        step = Step(
+            f"{subject.id}/plan",
+            lambda complaint: ask_plan(subject, feeling, complaint),
+            lambda text: read_plan(text, subject.page, feeling),
+        )
+        return await self._asker.take(step)
+
+
+@cache
+def find_prompts() -> Mapping[str, Prompt]:
+    """The prompts of both stages."""
+    return read_prompts(Path(__file__).parent / "prompts")
+
+
+def ask_feeling(subject: Subject, complaint: str | None = None) -> Request:
+    """The request of stage one."""
+    page = subject.page
+    text = find_prompts()["feeling"].fill(
+        panels=str(len(page.panels)), captions=_list_captions(page, budgets=False)
+    )
+    fields = (
+        Field("emotion", "choice", _options(EMOTIONS)),
+        Field("description", "text"),
+        Field("visual_type", "choice", _options(VISUAL_TYPES)),
+        Field("polarity", "choice", _options(POLARITIES)),
+    )
+    schema = _object(
+        emotion={"type": "string", "enum": list(EMOTIONS)},
+        description={"type": "string"},
+        visual_type={"type": "string", "enum": list(VISUAL_TYPES)},
+        polarity={"type": "string", "enum": list(POLARITIES)},
+    )
+    return _request(subject, text, (fields, schema), complaint)
+
+
+def read_feeling(text: str) -> Feeling:
+    """The value of stage one."""
+    feeling = read_object(text, Feeling)
+    return feeling.model_copy(update={"description": clean_line(feeling.description, 4000)})
+
+
+def ask_plan(subject: Subject, feeling: Feeling, complaint: str | None = None) -> Request:
+    """The request of stage two."""
+    target = PAIRS[feeling.emotion]
+    text = find_prompts()["plan"].fill(
+        description=enclose("description", feeling.description),
+        emotion=feeling.emotion,
+        target=target,
+        captions=_list_captions(subject.page, budgets=True),
+    )
+    regions = [str(number) for number in range(1, len(subject.page.captions) + 1)]
+    string: dict[str, JsonValue] = {"type": "string"}
+    fields = (
+        Field("target", "choice", _options((target,))),
+        *(Field(f"captions.{region}", "text") for region in regions),
+        Field("visual", "text"),
+        Field("keep", "text"),
+    )
+    schema = _object(
+        target={"type": "string", "enum": [target]},
+        captions=_object(**dict.fromkeys(regions, string)),
+        visual=string,
+        keep=string,
+        scenario={"type": "array", "items": string},
+    )
+    return _request(subject, text, (fields, schema), complaint)
+
+
+def read_plan(text: str, page: Page, feeling: Feeling) -> Plan:
+    """The value of stage two; a plan that breaks a rule is refused with all reasons."""
+    plan = read_object(text, Plan)
+    plan = plan.model_copy(
+        update={
+            "captions": {key: clean_line(said, 500) for key, said in plan.captions.items()},
+            "visual": clean_line(plan.visual),
+            "keep": clean_line(plan.keep),
+            "scenario": [word for word in map(clean_line, plan.scenario) if word],
+        }
+    )
+    faults = find_faults(plan, feeling.emotion, page)
+    if faults:
+        raise Unparsed("; ".join(faults))
+    return plan
+
+
+def _list_captions(page: Page, *, budgets: bool) -> str:
+    if not page.captions:
+        return "(none)"
+    lines = []
+    for number, caption in enumerate(page.captions, 1):
+        room = f", holds {caption.budget}" if budgets else ""
+        place = f"panel {caption.block.panel + 1}, {caption.lettering.kind}{room}"
+        lines.append(f"{number} ({place}): {clean_line(caption.text, 500)}")
+    return enclose("captions", "\n".join(lines))
+
+
+def _options(names: tuple[str, ...]) -> tuple[Option, ...]:
+    return tuple(Option(name, name) for name in names)
+
+
+def _object(**properties: JsonValue) -> dict[str, JsonValue]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _request(
+    subject: Subject,
+    text: str,
+    asked: tuple[tuple[Field, ...], dict[str, JsonValue]],
+    complaint: str | None,
+) -> Request:
+    if complaint is not None:
+        again = find_prompts()["complaint"].fill(complaint=clean_line(complaint, 600).rstrip("."))
+        text = f"{text}\n\n{again}"
+    fields, schema = asked
+    said = " ".join(caption.text for caption in subject.page.captions)
+    form = Form("", fields, subject.page.language, "json", {"caption": said})
+    return Request((Message("user", (Image(subject.image), text)),), form, _SAMPLING, schema)

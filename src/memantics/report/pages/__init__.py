@@ -1,0 +1,1 @@
+"""Whole pages for people: one module per page, with its template."""

@@ -1,0 +1,63 @@
+"""Analyses as one self-contained page: image, verdicts, and the graph of what a meme means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from memantics.build.analysis.describe import describe_form
+from memantics.build.analysis.records import Analysis
+from memantics.core.journal import replace_file
+from memantics.knowledge.cards import Legend, make_legend
+from memantics.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.report.page import fill_page
+from memantics.report.thumbnails import Thumbnail, make_thumbnail
+
+_SIDE = 640
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One meme on the page."""
+
+    own: Analysis
+    form: str
+    picture: Thumbnail
+    blurred: bool
+    wide: Markup
+    narrow: Markup
+    legend: tuple[Legend, ...]
+
+
+def write_page(analyses: Sequence[Analysis], out: Path) -> None:
+    """Write the page in one step."""
+    body = render_page(analyses).encode("utf-8", "replace")
+    replace_file(out, body, "page")
+
+
+def render_page(analyses: Sequence[Analysis]) -> str:
+    """The page as text."""
+    templates = files("memantics.report.pages") / "templates"
+    knowledge, own, script, template = (
+        (templates / name).read_text(encoding="utf-8")
+        for name in ("knowledge.css", "analysis.css", "analysis.js", "analysis.html")
+    )
+    style = read_style() + knowledge + own
+    return fill_page(template, (style, script), sheets=[_make_sheet(each) for each in analyses])
+
+
+def _make_sheet(own: Analysis) -> Sheet:
+    known = own.knowledge
+    return Sheet(
+        own,
+        describe_form(own),
+        make_thumbnail(own.meme.image, _SIDE),
+        any(harm.harmful for harm in own.harms),
+        draw(known) if known and known.individuals else Markup(),
+        draw_narrow(known) if known and known.individuals else Markup(),
+        tuple(make_legend(known)) if known else (),
+    )

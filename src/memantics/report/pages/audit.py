@@ -1,0 +1,112 @@
+"""The audit as one self-contained page, in the style of the report: no script, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+from pydantic import JsonValue
+
+from memantics import __version__
+from memantics.core.card import Card
+from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
+from memantics.core.journal import replace_file
+from memantics.core.records import Score
+from memantics.report.page import fill_page
+from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
+from memantics.report.runs import STARTER_NOTE
+from memantics.run.facts import DataFacts
+
+_TONES: dict[FindingVerdict, int] = {"broken": 1, "worth knowing": 6, "sound": 2}
+# The report's badges: right, wrong, invalid.
+_BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "sound": "v0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What the page is about: findings in the order in which they are shown."""
+
+    card: Card
+    data: DataFacts
+    findings: Sequence[Finding]
+    gaps: Sequence[Gap]
+    models: tuple[str, ...]
+
+    @property
+    def counts(self) -> dict[FindingVerdict, int]:
+        """How many findings have each verdict."""
+        return {own: sum(f.verdict == own for f in self.findings) for own in VERDICTS}
+
+    def dump(self) -> dict[str, JsonValue]:
+        """As JSON."""
+        return {
+            "benchmark": self.card.name,
+            "version": __version__,
+            "data": asdict(self.data),
+            "models": list(self.models),
+            "counts": {str(name): count for name, count in self.counts.items()},
+            "findings": [asdict(finding) for finding in self.findings],
+            "gaps": [asdict(gap) for gap in self.gaps],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One finding with its drawings; ``rows`` are grouped by what they break down."""
+
+    finding: Finding
+    slug: str
+    badge: str
+    axis: Markup
+    strip: Markup
+    rows: tuple[tuple[Score, Markup], ...]
+
+
+def write_page(sheet: Sheet, out: Path) -> None:
+    """Write the page in one step."""
+    body = render_page(sheet).encode("utf-8", "replace")
+    replace_file(out, body, "audit")
+
+
+def render_page(sheet: Sheet) -> str:
+    """The page as text."""
+    style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    template = (files("memantics.report.pages") / "templates" / "audit.html").read_text(
+        encoding="utf-8"
+    )
+    blocks = [_make_block(place, own) for place, own in enumerate(sheet.findings, 1)]
+    return fill_page(
+        template,
+        (style, ""),
+        sheet=sheet,
+        blocks=blocks,
+        badges=_BADGES,
+        starter_note=STARTER_NOTE if sheet.data.kind == "starter" else "",
+        warning=sheet.card.warning if sheet.data.kind == "release" else "",
+    )
+
+
+def _make_block(place: int, finding: Finding) -> Block:
+    reference = None if finding.expected is None else Score("", finding.expected, 0)
+    scale = fit_scale([finding.figure, reference])
+    # A breakdown may hold figures of another kind: each kind has its own scale.
+    kinds = {row.key for row in finding.rows}
+    scales = {
+        key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
+    }
+    return Block(
+        finding=finding,
+        slug=f"finding-{place}",
+        badge=_BADGES[finding.verdict],
+        axis=draw_axis(scale),
+        strip=draw_strip(
+            [Mark(finding.title, finding.figure, _TONES[finding.verdict])], scale, finding.expected
+        ),
+        rows=tuple(
+            (row, draw_strip([Mark(row.label, row, _TONES[finding.verdict])], scales[row.key]))
+            for row in finding.rows
+        ),
+    )

@@ -1,0 +1,58 @@
+"""What a collection dropped and why, as one self-contained page; images are blurred until asked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from memantics.build.collect.gather import Collected, Kept
+from memantics.build.collect.rules import DEFAULT_RULES
+from memantics.core.journal import replace_file
+from memantics.report.page import fill_page
+from memantics.report.thumbnails import Thumbnail, make_thumbnails
+
+_MOST_BYTES = 40 * 1024 * 1024
+_MOST_CARDS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One dropped meme with its small picture."""
+
+    meme: Kept
+    picture: Thumbnail
+
+
+def write_page(done: Collected, out: Path) -> None:
+    """Write the page in one step."""
+    replace_file(out, render_page(done).encode("utf-8", "replace"), "page")
+
+
+def render_page(done: Collected) -> str:
+    """The page as text: dropped memes by rule, then templates with several memes."""
+    dropped = [own for own in done.memes if own.dropped][:_MOST_CARDS]
+    pictures = make_thumbnails([own.entry.path for own in dropped], _MOST_BYTES)
+    groups: defaultdict[str, list[Card]] = defaultdict(list)
+    for own, picture in zip(dropped, pictures, strict=True):
+        groups[own.dropped.rule if own.dropped else ""].append(Card(own, picture))
+    families: defaultdict[str, list[Kept]] = defaultdict(list)
+    for own in done.memes:
+        if own.kin.family and own.dropped is None:
+            families[own.kin.family].append(own)
+    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    own_files = files("memantics.report.pages") / "templates"
+    style = shared + (own_files / "collect.css").read_text(encoding="utf-8")
+    template = (own_files / "collect.html").read_text(encoding="utf-8")
+    return fill_page(
+        template,
+        (style, ""),
+        done=done,
+        groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
+        families=[members for members in families.values() if len(members) > 1],
+        meanings={
+            r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
+        },
+        left_out=sum(own.dropped is not None for own in done.memes) - len(dropped),
+    )

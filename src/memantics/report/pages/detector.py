@@ -1,0 +1,186 @@
+"""Pages about detectors: an evaluation with its error browser, and one explained decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from memantics import __version__
+from memantics.core.journal import replace_file
+from memantics.detector.evaluation import Evaluation
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.explanation import Explanation
+from memantics.detector.fast import Prediction
+from memantics.detector.robustness import Robustness
+from memantics.report import page as report_page
+from memantics.report.thumbnails import Thumbnail, make_thumbnails
+
+_MOST_ERRORS = 400
+_MOST_IMAGES = 24 * 1024 * 1024
+_SIDE = 320.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A meme that was judged wrongly; ``sure`` is how far the chance is from its label."""
+
+    example: Example
+    prediction: Prediction
+    kind: str
+    sure: float
+    image: Thumbnail | None = None
+
+
+def write_evaluation(
+    out: Path,
+    title: str,
+    loaded: Loaded,
+    said: Sequence[Prediction],
+    found: Evaluation,
+    report: Robustness | None,
+) -> None:
+    """Write figures, calibration curve and error browser as one page."""
+    mistakes = find_mistakes(loaded.examples, said)
+    shown = mistakes[:_MOST_ERRORS]
+    _write(
+        out,
+        "detector.html",
+        {
+            "title": title,
+            "loaded": loaded,
+            "found": found,
+            "report": report,
+            "curve": draw_curve(found.curve),
+            "mistakes": _add_images(shown),
+            "total": len(mistakes),
+        },
+    )
+
+
+def write_explanation(out: Path, example: Example, found: Explanation, *, sample: bool) -> None:
+    """Write one decision with its reasons as a page."""
+    top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
+    fields = [
+        {
+            "name": share.field.replace("_", " "),
+            "total": share.total,
+            "letters": [
+                (letter, _level(value / top), f"{value:+.3f}")
+                for letter, value in zip(share.text, share.characters, strict=True)
+            ],
+        }
+        for share in found.fields
+    ]
+    strongest = found.strongest(20)
+    widest = max((abs(part.contribution) for part in strongest), default=0.0) or 1.0
+    bars = [(part, draw_bar(part.contribution / widest)) for part in strongest]
+    _write(
+        out,
+        "explanation.html",
+        {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample},
+    )
+
+
+def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> list[Mistake]:
+    """Wrong decisions, the surest first."""
+    wrong = [
+        Mistake(
+            example=example,
+            prediction=own,
+            kind="missed" if example.label else "false alarm",
+            sure=abs(own.probability - int(example.label or 0)),
+        )
+        for example, own in zip(examples, said, strict=True)
+        if own.label != example.label
+    ]
+    return sorted(wrong, key=lambda own: -own.sure)
+
+
+def _add_images(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """With small copies of the images, as long as they fit into the page."""
+    paths = [own.example.image for own in mistakes if own.example.image is not None]
+    small = dict(zip(paths, make_thumbnails(paths, _MOST_IMAGES), strict=True))
+    return [
+        replace(own, image=small[own.example.image]) if own.example.image is not None else own
+        for own in mistakes
+    ]
+
+
+def _level(share: float) -> str:
+    """A class of the style sheet: h1-h4 for harm, g1-g4 against it, n for hardly any."""
+    size = min(4, int(abs(share) * 5))
+    return "n" if size == 0 else f"{'h' if share > 0 else 'g'}{size}"
+
+
+def draw_bar(share: float) -> Markup:
+    """A bar to the right for harm, to the left against it.
+
+    >>> "rect" in draw_bar(0.5)
+    True
+    """
+    width = abs(share) * 60
+    left = 60 if share > 0 else 60 - width
+    tone = "harm" if share > 0 else "good"
+    return Markup(
+        '<svg class="bar" viewBox="0 0 120 10" aria-hidden="true">'
+        '<line x1="60" y1="0" x2="60" y2="10"/>'
+        '<rect class="{}" x="{:.1f}" y="2" width="{:.1f}" height="6"/></svg>'
+    ).format(tone, left, width)
+
+
+def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
+    """The calibration curve: on the diagonal, a chance of 0.7 means 7 of 10 memes are harmful."""
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return 44 + x * (_SIDE - 60), 12 + (1 - y) * (_SIDE - 60)
+
+    grid = Markup("").join(
+        Markup(
+            '<line class="grid" x1="{0:.1f}" y1="{1:.1f}" x2="{2:.1f}" y2="{1:.1f}"/>'
+            '<text x="36" y="{3:.1f}" text-anchor="end">{4:.1f}</text>'
+            '<text x="{5:.1f}" y="{6:.1f}" text-anchor="middle">{4:.1f}</text>'
+        ).format(
+            at(0, v)[0], at(0, v)[1], at(1, v)[0], at(0, v)[1] + 4, v, at(v, 0)[0], at(0, 0)[1] + 16
+        )
+        for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    )
+    diagonal = Markup('<line class="ideal" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
+    places = [at(chance, share) for chance, share, _ in points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = Markup("").join(
+        Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>').format(
+            x, y, f"chance {c:.2f}: {100 * s:.0f} % of {n} memes are harmful"
+        )
+        for (x, y), (c, s, n) in zip(places, points, strict=True)
+    )
+    return Markup(
+        '<svg class="curve" viewBox="0 0 {0:.0f} {1:.0f}" role="img"'
+        ' aria-label="Calibration curve">{2}{3}<polyline points="{4}"/>{5}'
+        '<text x="{6:.0f}" y="{7:.0f}" text-anchor="middle">chance that the detector gives</text>'
+        "</svg>"
+    ).format(
+        _SIDE, _SIDE, grid, diagonal.format(*at(0, 0), *at(1, 1)), path, dots, _SIDE / 2 + 14,
+        _SIDE - 10,
+    )  # fmt: skip
+
+
+def _write(out: Path, name: str, values: dict[str, object]) -> None:
+    shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    folder = files("memantics.report.pages") / "templates"
+    style = shared + (folder / "detector.css").read_text(encoding="utf-8")
+    template = (folder / name).read_text(encoding="utf-8")
+    body = (
+        report_page.make_environment()
+        .from_string(template)
+        .render(
+            **values,
+            policy=report_page.make_policy(style, ""),
+            style=Markup(style),  # noqa: S704 - our own files
+            version=__version__,
+        )
+    )
+    replace_file(out, body.encode("utf-8", "replace"), "page", "--page")

@@ -1,0 +1,129 @@
+"""A meme's knowledge as one self-contained page: a drawing, the meme, every statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError
+from memantics.core.journal import replace_file
+from memantics.knowledge.cards import choose_cards, make_legend, read_fields
+from memantics.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.knowledge.lettering import tame
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, RELATIONS
+from memantics.knowledge.records import Individual, Knowledge, Provenance
+from memantics.report.page import fill_page
+from memantics.report.thumbnails import Thumbnail, make_thumbnail
+
+_SIDE = 640
+_LISTED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relation as a sentence's end; ``number`` is the individual it leads to."""
+
+    verb: str
+    target: str
+    number: int | None
+    written: str
+    free: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An individual in the list below the drawing."""
+
+    number: int
+    own: Individual
+    dimension: str
+    links: tuple[Link, ...]
+    origin: str
+
+
+def find_image(known: Knowledge, folder: Path | None) -> Path | None:
+    """The image of a meme: in the folder given, or in the starter pack for its own memes."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise DataError(folder, "is no folder", hint="give the folder with the images")
+        return inside(folder, known.image) if known.image else None
+    if known.collection == "starter":
+        from memantics.starter import IMAGES
+
+        return inside(IMAGES, known.image) if known.image else None
+    return None
+
+
+def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
+    """Write the page in one step."""
+    body = render_page(known, image).encode("utf-8", "replace")
+    replace_file(out, body, "page")
+
+
+def render_page(known: Knowledge, image: Path | None) -> str:
+    """The page as text."""
+    templates = files("memantics.report.pages") / "templates"
+    style = read_style() + (templates / "knowledge.css").read_text(encoding="utf-8")
+    script = (templates / "knowledge.js").read_text(encoding="utf-8")
+    picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image here")
+    return fill_page(
+        (templates / "knowledge.html").read_text(encoding="utf-8"),
+        (style, script),
+        known=known,
+        title=tame(known.meme),
+        wide=draw(known),
+        narrow=draw_narrow(known),
+        legend=make_legend(known),
+        entries=_make_entries(known),
+        left_out=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
+        unlisted=max(0, len(known.individuals) - _LISTED),
+        lost=tuple(known.dangling())[:_LISTED],
+        picture=picture,
+        blurred=bool(known.warning or known.of("Toxicity")),
+        intents=[_tell_intent(own) for own in known.of("OverallIntent")][:3],
+    )
+
+
+def _make_entries(known: Knowledge) -> list[Entry]:
+    numbers = {own.key: number for number, own in enumerate(known.individuals)}
+    return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
+
+
+def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> Entry:
+    own = known.individuals[number]
+    links = []
+    for link in own.relations:
+        term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
+        links.append(
+            Link(
+                term.label if term else tame(link.relation.replace("_", " ")),
+                tame(target.label or target.name) if target else tame(link.target),
+                numbers.get(link.target),
+                tame(link.written),
+                term is None,
+            )
+        )
+    label = DIMENSION_TERMS[own.dimension].label
+    return Entry(number, own, label, tuple(links), _tell_origin(own.provenance))
+
+
+def _tell_intent(own: Individual) -> str:
+    told = read_fields(own.description).get("overall-intent-description")
+    return tame(told or own.description or own.label)
+
+
+def _tell_origin(own: Provenance | None) -> str:
+    """Who said it, in a line."""
+    if own is None:
+        return ""
+    parts = [
+        own.model,
+        f"prompt {own.prompt[:12]}" if own.prompt else "",
+        own.when[:16].replace("T", " "),
+        own.source,
+        f"confirmed by {', '.join(own.confirmed_by)}" if own.confirmed_by else "",
+    ]
+    return " · ".join(tame(part) for part in parts if part)

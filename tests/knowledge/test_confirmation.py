@@ -1,0 +1,111 @@
+"""Verdicts come back: who agreed with a statement is kept with it, and only for what was seen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memantics.build.questions import Choice, Question, Subject, write_review
+from memantics.core.errors import DataError
+from memantics.core.memes import Meme
+from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
+from memantics.core.review import read_review
+from memantics.knowledge import Individual, Knowledge, Provenance, Relation
+from memantics.knowledge.confirmation import read_confirmed
+from memantics.knowledge.figures import measure
+from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
+from memantics.knowledge.sources import import_path
+from memantics.knowledge.store import KnowledgeStore
+from memantics.starter import image_path
+
+MADE = Provenance("fake/m", "abc", "2026-01-02T03:04:05Z")
+CAPTION = Individual("TextualMaterial", "caption", "a rude line", provenance=MADE)
+HARM = Individual(
+    "Toxicity",
+    "insult",
+    "an insult",
+    relations=(Relation("hasToxicElement", CAPTION.key), Relation("targets", "nobody")),
+    kind="Abusive",
+    provenance=MADE,
+)
+KNOWN = Knowledge("en-001", (CAPTION, HARM), "en-001.png", "en")
+OPTIONS = tuple(
+    Choice(text, role)  # type: ignore[arg-type]
+    for text, role in (("A", "correct"), ("B", "plausible"), ("C", "implausible"), ("D", "none"))
+)
+QUESTION = Question(
+    "en-001/Toxicity/1", "en-001", "Toxicity", "Why?", OPTIONS, 0, "", (HARM.key,), HARM.key, 0
+)
+
+
+def make_build(folder: Path, question: Question = QUESTION) -> Path:
+    (folder / KNOWLEDGE).write_bytes(dump_knowledge(KNOWN))
+    subject = Subject(Meme("en-001", image_path("en-001"), "x"), KNOWN)
+    write_review(folder, [question], {"en-001": subject}, "en")
+    return folder
+
+
+def judge(build: Path) -> None:
+    """p1 agrees with both, p2 with the statement alone, p3 with neither."""
+    (item,) = read_queue(build / "queue")[1]
+    said = {"p1": ("yes", "yes"), "p2": ("yes", "no"), "p3": ("maybe", "no")}
+    votes = [
+        Vote(person=person, stage="judge", values={"knowledge": one, "element": other})
+        for person, (one, other) in said.items()
+    ]
+    verdict = Verdict(
+        item=item.id,
+        group=item.group,
+        workflow="validate",
+        kept=False,
+        values={},
+        votes=votes,
+        hidden=item.hidden,
+    )
+    write_verdicts(build / "queue" / "verdicts.jsonl", [verdict])
+
+
+def test_who_agreed_is_kept_with_what_they_agreed_with(tmp_path: Path) -> None:
+    build = make_build(tmp_path)
+    judge(build)
+    (known,) = read_confirmed(build)
+    caption, harm = known.individuals
+    assert caption == CAPTION
+    assert harm.provenance == replace(MADE, confirmed_by=("p1", "p2"))
+    assert harm.relations[0].provenance == replace(MADE, confirmed_by=("p1",))
+    assert harm.relations[1] == HARM.relations[1]
+
+
+def test_the_store_counts_what_people_confirmed(tmp_path: Path) -> None:
+    build = make_build(tmp_path)
+    before, after = KnowledgeStore.in_memory(), KnowledgeStore.in_memory()
+    import_path(before, build)
+    assert before.get("en-001") == KNOWN
+    assert measure(before).confirmed == 0
+    judge(build)
+    import_path(after, build)
+    assert measure(after).confirmed == 1
+    link = after.get("en-001").by_key[HARM.key].relations[0]
+    assert link.provenance is not None
+    assert link.provenance.confirmed_by == ("p1",)
+
+
+def test_a_verdict_on_another_version_of_a_question_does_not_count(tmp_path: Path) -> None:
+    build = make_build(tmp_path)
+    judge(build)
+    assert len(read_review(build / "queue", None).judged) == 1
+    # The same id, the same prompt, but a build that ran again shows other options.
+    make_build(tmp_path, replace(QUESTION, answer=1))
+    with pytest.raises(DataError, match=r"row 1: item .* has changed since it was judged"):
+        read_review(build / "queue", None)
+
+
+def test_verdicts_without_hidden_facts_are_taken_at_their_word(tmp_path: Path) -> None:
+    build = make_build(tmp_path)
+    judge(build)
+    path = build / "queue" / "verdicts.jsonl"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden": {}}) + "\n")
+    assert len(read_review(build / "queue", None).judged) == 1

@@ -1,0 +1,246 @@
+"""The compiled shapes find every breach that an independent SHACL engine finds, and no other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Quad
+
+from memantics.cli.kb import read_starter_knowledge
+from memantics.core.errors import DataError
+from memantics.knowledge import Individual, Knowledge, Provenance, Relation
+from memantics.knowledge.adoption import Account, adopt
+from memantics.knowledge.graph import to_quads
+from memantics.knowledge.naming import PREFIXES, TERM, graph_iri, thing_iri
+from memantics.knowledge.official import find_official
+from memantics.knowledge.shapes import compile_shapes
+from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.validation import Breach, validate, validate_slowly
+from tests.knowledge.samples import DUEL, MADE, UNTIDY
+from tests.places import SHARED_DATA
+
+GRAPH = NamedNode(graph_iri("7"))
+INSULT = NamedNode(thing_iri("7", "Toxicity/insult"))
+DUEL_SCENE = NamedNode(thing_iri("7", "Scene/duel"))
+KNIGHT = NamedNode(thing_iri("7", "VisualMaterial/knight"))
+CAPTION = NamedNode(thing_iri("7", "TextualMaterial/caption"))
+XSD = PREFIXES["xsd"]
+
+
+def term(name: str) -> NamedNode:
+    return NamedNode(TERM + name)
+
+
+def store_of(*knowledge: Knowledge) -> KnowledgeStore:
+    store = KnowledgeStore.in_memory()
+    store.put(knowledge)
+    return store
+
+
+def changed(add: Iterable[Quad] = (), drop: str = "") -> KnowledgeStore:
+    """The duel with statements added, or those of a predicate left out."""
+    kept = (quad for quad in to_quads(DUEL) if not drop or quad.predicate.value != drop)
+    store = KnowledgeStore.in_memory()
+    store.put_quads([*kept, *add])
+    return store
+
+
+def assert_agreement(store: KnowledgeStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+    ours, theirs = validate(store, shapes), validate_slowly(store, shapes)
+    assert ours == theirs
+    return ours
+
+
+def test_good_knowledge_breaks_no_rule() -> None:
+    assert [own.message for own in assert_agreement(store_of(DUEL))] == []
+
+
+def test_the_starter_pack_breaks_no_rule() -> None:
+    found = assert_agreement(store_of(*read_starter_knowledge()))
+    assert {own.severity for own in found} <= {"Info"}
+
+
+def add(subject: NamedNode, predicate: str, value: NamedNode | Literal) -> Quad:
+    return Quad(subject, NamedNode(predicate), value, GRAPH)
+
+
+LABEL = PREFIXES["rdfs"] + "label"
+TYPE = PREFIXES["rdf"] + "type"
+ENDED = PREFIXES["prov"] + "endedAtTime"
+BREACHES = {
+    "no label": (changed(drop=LABEL), "one label", 4),
+    "two labels": (changed([add(DUEL_SCENE, LABEL, Literal("x"))]), "one label", 1),
+    "empty label": (
+        changed([add(KNIGHT, LABEL, Literal(""))]),
+        "one label",
+        2,
+    ),
+    "label that is no text": (changed([add(KNIGHT, LABEL, DUEL_SCENE)]), "one label", 2),
+    "no name": (changed(drop=f"{TERM}name"), "one name", 4),
+    "two classes": (changed([add(KNIGHT, TYPE, term("Scene"))]), "one dimension", 1),
+    "no meme": (changed(drop=f"{TERM}inMeme"), "about one meme", 4),
+    "meme of nothing": (changed(drop=f"{TERM}inMeme"), "nothing is said", 1),
+    "no id": (changed(drop=f"{TERM}id"), "one id", 1),
+    "position in words": (
+        changed([add(KNIGHT, f"{TERM}position", Literal("first"))]),
+        "whole number",
+        2,
+    ),
+    "position that is no number": (
+        changed(
+            [add(KNIGHT, f"{TERM}position", Literal("x", datatype=NamedNode(f"{XSD}integer")))],
+            drop=f"{TERM}position",
+        ),
+        "whole number",
+        1,
+    ),
+    "no origin": (
+        changed(drop=PREFIXES["prov"] + "wasGeneratedBy"),
+        "where this comes from",
+        4,
+    ),
+    "time in words": (
+        changed(
+            [
+                add(
+                    NamedNode("urn:memantics:meme:7#activity/x"),
+                    TYPE,
+                    NamedNode(PREFIXES["prov"] + "Activity"),
+                ),
+                add(NamedNode("urn:memantics:meme:7#activity/x"), ENDED, Literal("noon")),
+            ]
+        ),
+        "ISO 8601",
+        1,
+    ),
+    "seventh kind": (
+        changed([add(INSULT, f"{TERM}toxicityKind", term("Silly"))], f"{TERM}toxicityKind"),
+        "one of the six",
+        1,
+    ),
+    "no kind": (changed(drop=f"{TERM}toxicityKind"), "no known kind", 1),
+    "kind of a scene": (
+        changed([add(DUEL_SCENE, f"{TERM}toxicityKind", term("Abusive"))]),
+        "only toxicity",
+        1,
+    ),
+    "relation to nothing": (
+        changed(
+            [add(DUEL_SCENE, f"{TERM}hasParticipant", NamedNode("urn:memantics:meme:7#thing/x"))]
+        ),
+        "leads to what is no individual",
+        1,
+    ),
+    "relation from nothing": (
+        changed([add(NamedNode("urn:memantics:meme:7#thing/x"), f"{TERM}about", KNIGHT)]),
+        "starts from what is no individual",
+        1,
+    ),
+    "wrong domain": (
+        changed([add(KNIGHT, f"{TERM}hasParticipant", CAPTION)]),
+        "hasParticipant starts from another",
+        1,
+    ),
+    "wrong range": (
+        changed([add(INSULT, f"{TERM}targets", KNIGHT)]),
+        "targets leads to another",
+        1,
+    ),
+    "language in words": (
+        changed([add(GRAPH, f"{TERM}language", Literal("no tag!"))], f"{TERM}language"),
+        "a language is a tag",
+        1,
+    ),
+    "statement without an object": (
+        changed(drop=PREFIXES["rdf"] + "object"),
+        "one object",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREACHES)
+def test_each_breach_is_found_by_both_engines(name: str) -> None:
+    store, message, count = BREACHES[name]
+    found = [own for own in assert_agreement(store) if message in own.message]
+    assert len(found) == count
+    assert {own.meme for own in found} == {"7"}
+
+
+def test_severity_tells_what_must_and_what_should_be() -> None:
+    bare = dataclasses.replace(
+        DUEL,
+        individuals=tuple(dataclasses.replace(own, provenance=None) for own in DUEL.individuals),
+    )
+    assert {own.severity for own in validate(store_of(bare))} == {"Warning"}
+    assert "Violation" in {own.severity for own in validate(store_of(UNTIDY))}
+
+
+def test_hostile_names_break_nothing() -> None:
+    name = "x> . <urn:a> \"'\\{}"
+    own = Individual(
+        "Scene", name, name, relations=(Relation("hasParticipant", f"VisualMaterial/{name}"),)
+    )
+    found = assert_agreement(
+        store_of(Knowledge(name, (dataclasses.replace(own, provenance=MADE),)))
+    )
+    assert [(one.meme, one.message) for one in found] == [
+        (name, "a relation leads to what is no individual of the meme")
+    ]
+
+
+def test_engines_agree_on_official_files() -> None:
+    bases = SHARED_DATA / "mquest"
+    if not bases.is_dir():
+        pytest.skip("the official knowledge bases are not beside the checkout")
+    # Every tenth file: both namespaces, with and without relations.
+    store = store_of(*adopt(find_official(bases)[::10], Account()), UNTIDY)
+    found = assert_agreement(store)
+    assert len({own.message for own in found}) >= 5
+
+
+def test_shapes_of_your_own_are_checked_instead(tmp_path: Path) -> None:
+    shapes = tmp_path / "own.ttl"
+    shapes.write_text(
+        """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix mm: <urn:memantics:ontology#> .
+        <urn:s> a sh:NodeShape ; sh:targetClass mm:Scene ;
+          sh:property [ sh:path mm:hasParticipant ; sh:minCount 2 ; sh:message "a crowd" ] ."""
+    )
+    found = assert_agreement(store_of(DUEL), shapes)
+    assert [own.message for own in found] == ["a crowd"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sh:closed true",
+        "sh:property [ sh:path mm:name ; sh:uniqueLang true ]",
+        "sh:property [ sh:path ( mm:inMeme mm:id ) ; sh:minCount 1 ]",
+        "sh:or ( [ sh:nodeKind sh:IRI ] )",
+        "sh:sparql [ sh:select 'SELECT $this { }' ]",
+    ],
+)
+def test_a_rule_that_cannot_be_checked_is_refused(body: str) -> None:
+    text = (
+        "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix mm: <urn:memantics:ontology#> .\n"
+        f"<urn:s> a sh:NodeShape ; sh:targetClass mm:Scene ; {body} ."
+    )
+    with pytest.raises(DataError):
+        compile_shapes(text.encode())
+
+
+def test_files_without_shapes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no shape"):
+        compile_shapes(b"<urn:a> <urn:b> <urn:c> .")
+    with pytest.raises(DataError, match="not valid Turtle"):
+        compile_shapes(b"<urn:a> <urn:b>")
+    with pytest.raises(DataError, match="cannot be read"):
+        validate(store_of(DUEL), tmp_path / "nowhere.ttl")
+
+
+def test_provenance_without_a_word_is_none() -> None:
+    assert not Provenance()
+    assert Provenance(prompt="x")

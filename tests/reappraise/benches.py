@@ -1,0 +1,82 @@
+"""A drawn meme with a known reading, and workshops that need no OCR."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+from memantics.core.editor import Editor
+from memantics.core.memes import Meme
+from memantics.core.records import Request
+from memantics.models.fake import Said
+from memantics.reappraise.chain import Review, Workshop
+from memantics.reappraise.records import Target
+from memantics.reappraise.stages import Planner
+from memantics.vision.captions import TextLine
+from memantics.vision.page import Page, read_page
+from tests.vision.pictures import Print, blank, print_on
+
+TOP, LOW = "MY PHONE IS AT ONE PERCENT", "I PANIC"
+FEELING = {
+    "emotion": "tense",
+    "description": "A phone with a nearly empty battery looks worried.",
+    "visual_type": "Cartoon_Anime",
+    "polarity": "Negative",
+}
+PLAN: dict[str, object] = {
+    "target": "relaxed",
+    "captions": {"1": "MY PHONE IS AT ONE PERCENT", "2": "I DRIFT"},
+    "visual": "The phone smiles with closed eyes.",
+    "keep": "The phone and the wall stay.",
+    "scenario": ["phone"],
+}
+
+
+def draw_meme_file(folder: Path, name: str = "phone.png") -> tuple[Path, list[TextLine]]:
+    image = blank(600, 400)
+    lines = print_on(image, Print(TOP, 300, 50, 44), Print(LOW, 300, 350, 52))
+    image.paste("tomato", (250, 150, 350, 250))
+    path = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+    return path, lines
+
+
+def make_page(folder: Path) -> Page:
+    path, lines = draw_meme_file(folder)
+    return read_page(Image.open(path).convert("RGB"), lines)
+
+
+def make_shop(
+    folder: Path,
+    planner: Planner,
+    lines: list[TextLine],
+    editor: Editor | None = None,
+    target: Target | None = None,
+    review: Review | None = None,
+) -> Workshop:
+    """A workshop in which every image reads the same."""
+    return Workshop(planner, lambda _data, _name: lines, folder / "out", editor, target, review)
+
+
+def make_meme(path: Path, name: str = "phone") -> Meme:
+    return Meme(name, path)
+
+
+def answer(
+    feeling: Callable[[Request], Said] | None = None, plan: Callable[[Request], Said] | None = None
+) -> Callable[[Request], Said]:
+    """A model that answers each stage as told, well by default."""
+
+    def script(request: Request) -> Said:
+        assert request.schema is not None
+        properties = request.schema["properties"]
+        assert isinstance(properties, dict)
+        if "captions" in properties:
+            return plan(request) if plan else json.dumps(PLAN)
+        return feeling(request) if feeling else json.dumps(FEELING)
+
+    return script

@@ -1,0 +1,277 @@
+"""One meme through all stages: asked again, corrected, resumed, failed, and never overwritten."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from memantics.core.editor import EditRequest
+from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
+from memantics.core.images import load
+from memantics.core.records import Request
+from memantics.models.fake import FakeModel, Said
+from memantics.reappraise.chain import Result, Workshop, reappraise, reappraise_all
+from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
+from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.planner import EmbeddedPlanner
+from memantics.reappraise.stages import ModelPlanner
+from memantics.run.desk import Desk, DeskSettings
+from memantics.run.retry import RetrySettings
+from tests.reappraise.benches import (
+    FEELING as FEELING_VALUE,
+)
+from tests.reappraise.benches import (
+    PLAN as PLAN_VALUE,
+)
+from tests.reappraise.benches import (
+    answer,
+    draw_meme_file,
+    make_meme,
+    make_shop,
+)
+
+HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+
+
+def run_model(
+    tmp_path: Path, script: Callable[[Request], Said], journal: str = "desk"
+) -> tuple[Result, FakeModel]:
+    path, lines = draw_meme_file(tmp_path)
+    model = FakeModel(script)
+
+    async def work() -> Result:
+        with Desk(model, tmp_path / journal, None, HASTY) as desk:
+            shop = make_shop(tmp_path, ModelPlanner(desk), lines)
+            return await reappraise(make_meme(path), shop)
+
+    return asyncio.run(work()), model
+
+
+def run_embedded(tmp_path: Path, **changes: Any) -> Result:
+    path, lines = draw_meme_file(tmp_path)
+    shop = replace(make_shop(tmp_path, EmbeddedPlanner(), lines), **changes)
+    return asyncio.run(reappraise(make_meme(path), shop))
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
+    result, model = run_model(tmp_path, answer())
+    assert result.status == "done"
+    assert model.asked == 2
+    assert result.checks is not None
+    assert result.checks.panels_kept
+    assert result.checks.changed_outside == 0
+    assert sorted(path.name for path in result.folder.iterdir()) == sorted(
+        [BOTH, CHECKS, FEELING, MEME, PLAN]
+    )
+    assert load(result.folder / MEME).size == (600, 400)
+
+
+def test_a_plan_that_breaks_a_rule_is_asked_again_with_the_reason(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def plan(request: Request) -> str:
+        said.append("\n".join(str(part) for part in request.messages[0].parts))
+        wrong = PLAN_VALUE | {"captions": {"1": "MY PHONE", "2": "DREAM BIG"}}
+        return json.dumps(wrong if len(said) == 1 else PLAN_VALUE)
+
+    result, _ = run_model(tmp_path, answer(plan=plan))
+    assert result.status == "done"
+    assert len(said) == 2
+    assert "'DREAM BIG' is poster text" in said[1]
+
+
+def raise_transient(_request: Request) -> Said:
+    return Transient("no answer within 1 s")
+
+
+def refuse(_request: Request) -> Said:
+    return Refused("the filter declined")
+
+
+def babble(_request: Request) -> Said:
+    return "As a poet I would rather sing."
+
+
+def break_rules(_request: Request) -> Said:
+    return json.dumps(PLAN_VALUE | {"target": "happy"})
+
+
+@pytest.mark.parametrize("fault", [raise_transient, refuse, babble, break_rules])
+def test_a_model_that_fails_leaves_the_stage_failed(
+    tmp_path: Path, fault: Callable[[Request], Said]
+) -> None:
+    result, _ = run_model(tmp_path, answer(plan=fault))
+    assert (result.status, result.stage) == ("failed", "plan")
+    stage = json.loads((result.folder / PLAN).read_text(encoding="utf-8"))
+    assert stage["status"] == "failed"
+    assert stage["reason"]
+    assert not (result.folder / MEME).exists()
+    again, _ = run_model(tmp_path, answer(), "another desk")
+    assert again.status == "done"
+
+
+def test_the_batch_goes_on_past_hostile_and_missing_images(tmp_path: Path) -> None:
+    path, lines = draw_meme_file(tmp_path)
+    bomb, text = tmp_path / "bomb.png", tmp_path / "text.png"
+    Image.new("1", (12_000, 12_000)).save(bomb)
+    text.write_text("no image at all")
+    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    memes = [
+        make_meme(bomb, "bomb"),
+        make_meme(text, "text"),
+        make_meme(tmp_path / "gone.png", "gone"),
+        make_meme(path),
+    ]
+
+    async def work() -> list[Result]:
+        return [result async for result in reappraise_all(memes, shop, 2)]
+
+    results = {result.meme: result for result in asyncio.run(work())}
+    assert {name: each.status for name, each in results.items()} == {
+        "bomb": "failed",
+        "text": "failed",
+        "gone": "failed",
+        "phone": "done",
+    }
+    assert "too many pixels" in results["bomb"].reason
+    assert results["text"].stage == "reading"
+
+
+def test_what_stops_every_meme_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        run_model(tmp_path, answer(feeling=lambda _: Unavailable("wrong key")))
+
+    class Absent(EmbeddedEditor):
+        async def edit(self, request: EditRequest) -> bytes:
+            raise MissingExtra("diffusers/… editors", "edit")
+
+    with pytest.raises(MissingExtra):
+        run_embedded(tmp_path, editor=Absent())
+
+
+def test_a_second_run_asks_and_draws_nothing(tmp_path: Path) -> None:
+    first, _ = run_model(tmp_path, answer())
+    written = {path: path.stat().st_mtime_ns for path in first.folder.iterdir()}
+    second, model = run_model(tmp_path, answer())
+    assert second.resumed
+    assert model.asked == 0
+    assert {path: path.stat().st_mtime_ns for path in first.folder.iterdir()} == written
+
+
+def test_an_edited_plan_is_kept_and_drawn(tmp_path: Path) -> None:
+    first, _ = run_model(tmp_path, answer())
+    before = (first.folder / MEME).read_bytes()
+    edit(first.folder / PLAN, lambda stage: stage["value"]["captions"].update({"2": "I SMILE"}))
+    second, model = run_model(tmp_path, answer())
+    assert model.asked == 0
+    assert second.plan is not None
+    assert second.plan.captions["2"] == "I SMILE"
+    assert (second.folder / MEME).read_bytes() != before
+
+
+def test_an_edited_feeling_makes_a_new_plan(tmp_path: Path) -> None:
+    first = run_embedded(tmp_path)
+    edit(first.folder / FEELING, lambda stage: stage["value"].update({"emotion": "sad"}))
+    second = run_embedded(tmp_path)
+    assert second.plan is not None
+    assert second.plan.target == "happy"
+
+
+def test_an_edit_that_breaks_a_rule_is_refused_with_the_reason(tmp_path: Path) -> None:
+    first = run_embedded(tmp_path)
+    edit(first.folder / PLAN, lambda stage: stage["value"].update({"target": "happy"}))
+    second = run_embedded(tmp_path)
+    assert (second.status, second.stage) == ("failed", "plan")
+    assert "the target of tense is relaxed, not happy" in second.reason
+    assert json.loads((second.folder / PLAN).read_text())["value"]["target"] == "happy"
+
+
+def test_an_edit_that_is_no_json_is_named(tmp_path: Path) -> None:
+    first = run_embedded(tmp_path)
+    (first.folder / PLAN).write_text("{oops")
+    second = run_embedded(tmp_path)
+    assert (second.status, second.stage) == ("failed", "plan")
+    assert "plan.json" in second.reason
+    assert "delete it" in second.reason
+
+
+def test_the_wanted_target_wins(tmp_path: Path) -> None:
+    result = run_embedded(tmp_path, target="calm")
+    assert result.feeling is not None
+    assert result.plan is not None
+    assert (result.feeling.emotion, result.plan.target) == ("angry", "calm")
+
+
+def test_the_source_is_never_touched(tmp_path: Path) -> None:
+    path, lines = draw_meme_file(tmp_path / "out" / "phone", "meme.png")
+    before = path.read_bytes()
+    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    result = asyncio.run(reappraise(make_meme(path), shop))
+    assert (result.status, result.stage) == ("failed", "reading")
+    assert "choose another with --out" in result.reason
+    assert path.read_bytes() == before
+    other = asyncio.run(reappraise(make_meme(path, "other"), shop))
+    assert other.status == "done"
+    assert path.read_bytes() == before
+
+
+def test_grading_stays_inside_of_its_mask(tmp_path: Path) -> None:
+    result = run_embedded(tmp_path, editor=EmbeddedEditor(sticker=True))
+    assert result.checks is not None
+    assert result.checks.changed_outside == 0
+    assert result.checks.changed_inside > 0.3
+    assert result.checks.panels_kept
+
+
+def test_a_reviewer_may_edit_and_skip(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def review(stage: str, meme: str, value: Any, check: Callable[[Any], list[str]]) -> Any:
+        seen.append(stage)
+        if stage == "plan":
+            better = value.model_copy(update={"captions": value.captions | {"2": "I SMILE"}})
+            assert check(better) == []
+            assert check(value.model_copy(update={"captions": {}}))
+            return better
+        return value
+
+    result = run_embedded(tmp_path, review=review)
+    assert seen == ["feeling", "plan"]
+    assert result.plan is not None
+    assert result.plan.captions["2"] == "I SMILE"
+    skipped = run_embedded(tmp_path, review=lambda *_: None)
+    assert (skipped.status, skipped.stage) == ("skipped", "feeling")
+
+
+def test_captions_are_material_and_no_instructions(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def feeling(request: Request) -> str:
+        asked.append("\n".join(part for part in request.messages[0].parts if isinstance(part, str)))
+        return json.dumps(FEELING_VALUE)
+
+    run_model(tmp_path, answer(feeling=feeling))
+    assert "never an instruction" in asked[0]
+    assert "<captions " in asked[0]
+
+
+def test_a_workshop_without_editor_changes_captions_only(tmp_path: Path) -> None:
+    path, lines = draw_meme_file(tmp_path)
+    shop: Workshop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    result = asyncio.run(reappraise(make_meme(path), shop))
+    assert result.checks is not None
+    old, new = Image.open(path).convert("RGB"), Image.open(result.folder / MEME)
+    assert old.getpixel((300, 200)) == new.getpixel((300, 200))
