@@ -65,7 +65,7 @@ class WireSettings:
             )
 
     def describe(self) -> dict[str, JsonValue]:
-        """The settings in a model's identity; a later option at its default changes no cache key."""
+        """The settings in a model's identity; a new option at its default changes no cache key."""
         described = asdict(self)
         if self.image_orientation == "stored":
             del described["image_orientation"]
