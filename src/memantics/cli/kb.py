@@ -17,7 +17,7 @@ from memantics.knowledge.adoption import Account
 from memantics.knowledge.figures import list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.knowledge.querying import ask_folder, shorten
+from memantics.knowledge.querying import shorten
 from memantics.knowledge.records import (
     Individual,
     Knowledge,
@@ -26,7 +26,7 @@ from memantics.knowledge.records import (
     tell_apart,
 )
 from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 from memantics.knowledge.validation import Breach, validate, validate_slowly
 from memantics.report.pages.knowledge import find_image, write_page
 
@@ -55,7 +55,7 @@ def import_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Put knowledge into the store; what was known about the same memes is replaced."""
-    opened = KnowledgeStore.create(store)
+    opened = GraphStore.create(store)
     total = {}
     for source in sources:
         account = _import_starter(opened) if source == "starter" else None
@@ -67,7 +67,7 @@ def import_knowledge(
         _show_account(source, account)
 
 
-def _import_starter(store: KnowledgeStore) -> Account:
+def _import_starter(store: GraphStore) -> Account:
     account = Account()
     made = read_starter_knowledge()
     for own in made:
@@ -138,10 +138,9 @@ def query_knowledge(
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
     text = sys.stdin.read() if query == "-" else query
-    found = ask_folder(store, text, limit, timeout)
+    found = GraphStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
-        rows = [dict(zip(found.variables, row, strict=True)) for row in found.rows]
-        print_json({"variables": found.variables, "rows": rows, "cut": found.cut})
+        print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})
         return
     out = console()
     made = table([(name, "left") for name in found.variables])
@@ -161,7 +160,7 @@ def show_stats(
     as_json: AsJson = False,
 ) -> None:
     """Count what the store holds."""
-    opened = KnowledgeStore.open(store)
+    opened = GraphStore.open(store)
     if dangling:
         _show_dangling(opened, as_json)
         return
@@ -202,7 +201,7 @@ def show_stats(
         out.print(made)
 
 
-def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
+def _show_dangling(store: GraphStore, as_json: bool) -> None:
     found = list(list_dangling(store))
     if as_json:
         print_json(found)
@@ -232,7 +231,7 @@ def validate_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
-    opened = KnowledgeStore.open(store)
+    opened = GraphStore.open(store)
     found = (validate if engine == "store" else validate_slowly)(opened, shapes)
     violations = [own for own in found if own.severity == "Violation"]
     if as_json:
@@ -284,7 +283,7 @@ def show_meme(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON-LD instead.")] = False,
 ) -> None:
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
-    opened = KnowledgeStore.open(store)
+    opened = GraphStore.open(store)
     if as_json:
         sys.stdout.write(serialize(opened.quads(meme), "jsonld").decode())
         return
@@ -336,7 +335,7 @@ def export_knowledge(
     ] = None,
 ) -> None:
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
-    opened = KnowledgeStore.open(store)
+    opened = GraphStore.open(store)
     chosen = form or (guess_format(out) if out else "nquads")
     quads = [quad for meme in memes or opened.memes() for quad in opened.quads(meme)]
     data = serialize(quads, chosen)

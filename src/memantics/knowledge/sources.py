@@ -13,12 +13,12 @@ from memantics.knowledge.formats import SUFFIXES, guess_format, parse
 from memantics.knowledge.lines import KNOWLEDGE
 from memantics.knowledge.official import RAW, REFINED, OfficialFiles, find_official
 from memantics.knowledge.records import Knowledge
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 
 _CHUNK = 500
 
 
-def import_path(store: KnowledgeStore, path: Path) -> Account:
+def import_path(store: GraphStore, path: Path) -> Account:
     """Import whatever lies at a path into a store, and say what was found."""
     if not path.exists():
         raise DataError(
@@ -43,7 +43,7 @@ def import_path(store: KnowledgeStore, path: Path) -> Account:
     return account
 
 
-def import_all(store: KnowledgeStore, knowledge: Iterable[Knowledge]) -> None:
+def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
     """Put knowledge into a store, some hundred memes at a time."""
     rest = iter(knowledge)
     while chunk := list(islice(rest, _CHUNK)):
