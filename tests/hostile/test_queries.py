@@ -125,7 +125,7 @@ def test_variants_are_refused_by_their_syntax() -> None:
 
 def test_a_store_in_memory_and_one_on_disk_send_nothing(tmp_path: Path, listener: Listener) -> None:
     disk = GraphStore.create(tmp_path / "kb")
-    disk.put([DUEL])
+    disk.add([DUEL])
     del disk
     for store in (GraphStore.in_memory(), GraphStore.open(tmp_path / "kb")):
         for query in aim(KNOWN[1:3], listener.url):
@@ -137,7 +137,7 @@ def test_a_store_in_memory_and_one_on_disk_send_nothing(tmp_path: Path, listener
 def test_a_store_of_many_files_answers_without_opening_more(tmp_path: Path) -> None:
     disk = GraphStore.create(tmp_path / "kb")
     for number in range(40):
-        disk.put([replace(DUEL, meme=f"{number}")])
+        disk.add([replace(DUEL, meme=f"{number}")])
     del disk
     found = GraphStore.open(tmp_path / "kb").query("SELECT DISTINCT ?m { ?s mm:inMeme ?m }")
     assert len(found) == 40

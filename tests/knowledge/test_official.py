@@ -158,7 +158,7 @@ def imported() -> tuple[GraphStore, Account, dict[str, Knowledge]]:
         pytest.skip("the official knowledge bases are not beside the checkout")
     store, account = GraphStore.in_memory(), Account()
     made = {own.meme: own for own in adopt(find_official(KB.parent), account)}
-    store.put(made.values())
+    store.add(made.values())
     return store, account, made
 
 

@@ -13,7 +13,7 @@ from memantics.knowledge.store import GraphStore
 from tests.knowledge.samples import DUEL, UNTIDY
 
 STORE = GraphStore.in_memory()
-STORE.put([DUEL, UNTIDY])
+STORE.add([DUEL, UNTIDY])
 
 
 def test_three_patterns_over_all_graphs() -> None:
@@ -61,7 +61,7 @@ def test_bad_queries_are_told_in_one_short_line(query: str) -> None:
         STORE.query(query)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 330
-    assert len(STORE.memes()) == 2
+    assert len(STORE.ids()) == 2
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_word_service_is_no_crime(query: str) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kb") / "store"
-    GraphStore.create(path).put([DUEL, UNTIDY])
+    GraphStore.create(path).add([DUEL, UNTIDY])
     return path
 
 

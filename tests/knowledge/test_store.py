@@ -17,16 +17,16 @@ from tests.knowledge.samples import DUEL, UNTIDY
 
 
 def fill(folder: Path) -> Path:
-    GraphStore.create(folder).put([DUEL, UNTIDY])
+    GraphStore.create(folder).add([DUEL, UNTIDY])
     return folder
 
 
 def test_what_was_put_in_is_there_after_reopening(tmp_path: Path) -> None:
     store = GraphStore.open(fill(tmp_path / "kb"))
-    assert store.memes() == ("7", "8")
+    assert store.ids() == ("7", "8")
     assert list(store.all()) == [DUEL, UNTIDY]
     memory = GraphStore.in_memory()
-    memory.put([UNTIDY, DUEL])
+    memory.add([UNTIDY, DUEL])
     assert {q for q in memory.graphs if q.graph_name != node(ONTOLOGY)} == {
         q for q in store.graphs if q.graph_name != node(ONTOLOGY)
     }
@@ -44,34 +44,34 @@ def test_the_ontology_lies_in_the_store_once(tmp_path: Path) -> None:
 
 def test_new_knowledge_about_a_meme_replaces_the_old() -> None:
     store = GraphStore.in_memory()
-    store.put([DUEL, UNTIDY])
+    store.add([DUEL, UNTIDY])
     less = dataclasses.replace(DUEL, individuals=DUEL.individuals[:2])
-    store.put([less])
+    store.add([less])
     assert store.get("7") == less
     assert store.get("8") == UNTIDY
-    store.put_quads(to_quads(DUEL))
+    store.add_quads(to_quads(DUEL))
     assert store.get("7") == DUEL
 
 
 def test_a_bad_record_leaves_the_store_as_it_was() -> None:
     store = GraphStore.in_memory()
-    store.put([DUEL])
+    store.add([DUEL])
     double = dataclasses.replace(DUEL, individuals=DUEL.individuals * 2)
     with pytest.raises(DataError):
-        store.put([double])
+        store.add([double])
     assert store.get("7") == DUEL
 
 
 def test_an_unknown_meme_is_named_with_the_nearest() -> None:
     store = GraphStore.in_memory()
-    store.put([dataclasses.replace(DUEL, meme="duel-1"), UNTIDY])
+    store.add([dataclasses.replace(DUEL, meme="duel-1"), UNTIDY])
     with pytest.raises(UnknownName, match="did you mean duel-1"):
         store.get("duel_1")
 
 
 def test_many_memes_are_counted_not_listed() -> None:
     store = GraphStore.in_memory()
-    store.put([dataclasses.replace(DUEL, meme=f"m{number:03}") for number in range(60)])
+    store.add([dataclasses.replace(DUEL, meme=f"m{number:03}") for number in range(60)])
     with pytest.raises(DataError, match="not among the 60 memes") as caught:
         store.get("x")
     assert len(str(caught.value)) < 200
@@ -96,7 +96,7 @@ def test_a_store_that_is_being_written_refuses_a_second_writer(tmp_path: Path) -
     writer = GraphStore.create(folder)
     with pytest.raises(StoreError, match="in use"):
         GraphStore.create(folder)
-    assert GraphStore.open(folder).memes() == writer.memes()
+    assert GraphStore.open(folder).ids() == writer.ids()
 
 
 @pytest.mark.parametrize("marker", ["{", "[]", '{"format": 99}', "{}"])
@@ -137,9 +137,9 @@ def test_nodes_without_a_name_go_along(form: Format) -> None:
     chain = f"<{meme}> <urn:a> _:b0 <{meme}> .\n_:b0 <urn:b> _:b1 <{meme}> .\n"
     chain += f'_:b1 <urn:c> "end" <{meme}> .\n'
     store = GraphStore.in_memory()
-    store.put_quads([*to_quads(DUEL), *parse(chain.encode(), "nquads", "x")])
+    store.add_quads([*to_quads(DUEL), *parse(chain.encode(), "nquads", "x")])
     again = GraphStore.in_memory()
-    again.put_quads(parse(serialize(store.quads("7"), form), form, "x"))
+    again.add_quads(parse(serialize(store.quads("7"), form), form, "x"))
     assert len(list(again.quads("7"))) == len(list(store.quads("7")))
     end = again.query(f"SELECT ?end {{ <{meme}> <urn:a>/<urn:b>/<urn:c> ?end }}")
     assert end.rows == (("end",),)
@@ -148,7 +148,7 @@ def test_nodes_without_a_name_go_along(form: Format) -> None:
 def test_the_last_word_on_a_meme_counts() -> None:
     store = GraphStore.in_memory()
     later = dataclasses.replace(UNTIDY, meme="7")
-    assert store.put([DUEL, later]) == 1
+    assert store.add([DUEL, later]) == 1
     assert store.get("7") == later
 
 
@@ -168,7 +168,7 @@ def test_a_copy_of_the_ontology_in_a_file_stays_out_of_the_memes(tmp_path: Path)
     (tmp_path / "both.ttl").write_bytes(text)
     store, alone = GraphStore.in_memory(), GraphStore.in_memory()
     import_path(store, tmp_path / "both.ttl")
-    alone.put([DUEL])
+    alone.add([DUEL])
     assert set(store.quads("7")) == set(alone.quads("7"))
 
 

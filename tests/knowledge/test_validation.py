@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from memantics.cli.kb import read_starter_knowledge
+from memantics.actions.knowledge import read_starter_knowledge
 from memantics.core.errors import DataError
 from memantics.knowledge import Individual, Knowledge, Provenance, Relation
 from memantics.knowledge.adoption import Account, adopt
@@ -36,7 +36,7 @@ def term(name: str) -> NamedNode:
 
 def store_of(*knowledge: Knowledge) -> GraphStore:
     store = GraphStore.in_memory()
-    store.put(knowledge)
+    store.add(knowledge)
     return store
 
 
@@ -44,7 +44,7 @@ def changed(add: Iterable[Quad] = (), drop: str = "") -> GraphStore:
     """The duel with statements added, or those of a predicate left out."""
     kept = (quad for quad in to_quads(DUEL) if not drop or quad.predicate.value != drop)
     store = GraphStore.in_memory()
-    store.put_quads([*kept, *add])
+    store.add_quads([*kept, *add])
     return store
 
 

@@ -11,34 +11,21 @@ from typing import Annotated, Literal
 import typer
 from rich.tree import Tree
 
+from memantics.actions.knowledge import Account, Breach, KnowledgeStore
+from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.journal import replace_file
-from memantics.knowledge.adoption import Account
-from memantics.knowledge.figures import list_dangling, measure
-from memantics.knowledge.formats import Format, guess_format, serialize
+from memantics.knowledge.formats import Format
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
 from memantics.knowledge.querying import shorten
-from memantics.knowledge.records import (
-    Individual,
-    Knowledge,
-    Provenance,
-    Relation,
-    tell_apart,
-)
-from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import GraphStore
-from memantics.knowledge.validation import Breach, validate, validate_slowly
-from memantics.report.pages.knowledge import find_image, write_page
+from memantics.knowledge.records import Knowledge, Relation
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
 )
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Memes = Annotated[list[str] | None, typer.Argument(help="Ids of memes. Default: all.")]
 STORE = Path("knowledge")
-STARTER_SOURCE = "starter pack"
 _SHOWN = 15
 
 
@@ -55,52 +42,13 @@ def import_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Put knowledge into the store; what was known about the same memes is replaced."""
-    opened = GraphStore.create(store)
-    total = {}
-    for source in sources:
-        account = _import_starter(opened) if source == "starter" else None
-        total[source] = account or import_path(opened, Path(source))
+    opened = KnowledgeStore.create(store)
+    total = {source: opened.import_path(source) for source in sources}
     if as_json:
         print_json({source: asdict(account) for source, account in total.items()})
         return
     for source, account in total.items():
         _show_account(source, account)
-
-
-def _import_starter(store: GraphStore) -> Account:
-    account = Account()
-    made = read_starter_knowledge()
-    for own in made:
-        account.add(own)
-    store.put(made)
-    return account
-
-
-def read_starter_knowledge() -> tuple[Knowledge, ...]:
-    """What we wrote down about our own memes."""
-    from memantics.starter import read_starter
-
-    origin = Provenance(source=STARTER_SOURCE)
-    return tuple(
-        Knowledge(
-            meme.id,
-            tell_apart(
-                Individual(
-                    own.dimension,
-                    own.name,
-                    own.label,
-                    own.description,
-                    tuple(Relation(link.relation, link.target) for link in own.relations),
-                    provenance=origin,
-                )
-                for own in meme.knowledge
-            ),
-            image=meme.file,
-            language="en",
-            collection="starter",
-        )
-        for meme in read_starter()
-    )
 
 
 def _show_account(source: str, account: Account) -> None:
@@ -138,7 +86,7 @@ def query_knowledge(
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
     text = sys.stdin.read() if query == "-" else query
-    found = GraphStore.open(store).query(text, limit=limit, timeout=timeout)
+    found = KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
         print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})
         return
@@ -160,11 +108,11 @@ def show_stats(
     as_json: AsJson = False,
 ) -> None:
     """Count what the store holds."""
-    opened = GraphStore.open(store)
+    opened = KnowledgeStore.open(store)
     if dangling:
         _show_dangling(opened, as_json)
         return
-    found = measure(opened)
+    found = opened.figures()
     if as_json:
         print_json(found)
         return
@@ -201,8 +149,8 @@ def show_stats(
         out.print(made)
 
 
-def _show_dangling(store: GraphStore, as_json: bool) -> None:
-    found = list(list_dangling(store))
+def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
+    found = store.dangling()
     if as_json:
         print_json(found)
         return
@@ -231,17 +179,17 @@ def validate_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
-    opened = GraphStore.open(store)
-    found = (validate if engine == "store" else validate_slowly)(opened, shapes)
+    opened = KnowledgeStore.open(store)
+    found = opened.validate(shapes, engine)
     violations = [own for own in found if own.severity == "Violation"]
     if as_json:
-        print_json({"memes": len(opened.memes()), "breaches": [asdict(own) for own in found]})
+        print_json({"memes": len(opened.ids()), "breaches": [asdict(own) for own in found]})
     else:
         _show_breaches(found, every)
         memes = len({own.meme for own in violations})
         console().print(
             plain(
-                f"{len(opened.memes()):,} graphs checked: {len(violations):,} violations"
+                f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations"
                 + (f" in {memes:,} graphs" if violations else ""),
                 "bold",
             )
@@ -283,16 +231,15 @@ def show_meme(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON-LD instead.")] = False,
 ) -> None:
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
-    opened = GraphStore.open(store)
+    opened = KnowledgeStore.open(store)
     if as_json:
-        sys.stdout.write(serialize(opened.quads(meme), "jsonld").decode())
+        sys.stdout.write(opened.serialize([meme], "jsonld").decode())
         return
     known = opened.get(meme)
     console().print(draw_tree(known))
     if page:
         name = re.sub(r"[^\w.-]", "_", meme).lstrip(".") or "meme"
-        target = out or Path(f"{name}.html")
-        write_page(known, target, find_image(known, images))
+        target = known.save(out or Path(f"{name}.html"), images=images)
         console().print(plain(f"wrote {target}", "dim"))
 
 
@@ -335,13 +282,11 @@ def export_knowledge(
     ] = None,
 ) -> None:
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
-    opened = GraphStore.open(store)
-    chosen = form or (guess_format(out) if out else "nquads")
-    quads = [quad for meme in memes or opened.memes() for quad in opened.quads(meme)]
-    data = serialize(quads, chosen)
+    opened = KnowledgeStore.open(store)
     if out is None:
-        sys.stdout.write(data.decode())
+        sys.stdout.write(opened.serialize(memes, form or "nquads").decode())
         return
-    replace_file(out, data, "export")
-    count = len(set(memes)) if memes else len(opened.memes())
-    console().print(plain(f"{count:,} memes, {len(quads):,} statements: {out}"))
+    opened.export(out, memes, form)
+    chosen = dict.fromkeys(memes or opened.ids())
+    count = sum(1 for meme in chosen for _ in opened.quads(meme))
+    console().print(plain(f"{len(chosen):,} memes, {count:,} statements: {out}"))

@@ -93,7 +93,7 @@ def measure(store: GraphStore) -> StoreFigures:
     }
     confirmed = next(iter(select(store.graphs, _CONFIRMED)))["count"]
     return StoreFigures(
-        memes=len(store.memes()),
+        memes=len(store.ids()),
         statements=len(store.graphs),
         individuals=sum(own.individuals for own in dimensions.values()),
         confirmed=int(confirmed.value),

@@ -31,7 +31,7 @@ def import_path(store: GraphStore, path: Path) -> Account:
         import_all(store, _count(read_confirmed(built), account))
     else:
         for file in _files(path):
-            memes = store.put_quads(parse(_read(file), guess_format(file), file.name))
+            memes = store.add_quads(parse(_read(file), guess_format(file), file.name))
             if not memes:
                 raise DataError(
                     file.name,
@@ -47,7 +47,7 @@ def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
     """Put knowledge into a store, some hundred memes at a time."""
     rest = iter(knowledge)
     while chunk := list(islice(rest, _CHUNK)):
-        store.put(chunk)
+        store.add(chunk)
 
 
 def _count(knowledge: Iterable[Knowledge], account: Account) -> Iterator[Knowledge]:

@@ -40,9 +40,9 @@ class GraphStore:
 
     >>> store = GraphStore.in_memory()
     >>> from memantics.knowledge.records import Individual
-    >>> store.put([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
     1
-    >>> store.memes(), store.get("7").individuals[0].label
+    >>> store.ids(), store.get("7").individuals[0].label
     (('7',), 'two knights')
     """
 
@@ -122,7 +122,7 @@ class GraphStore:
         data = self.graphs.dump(format=RdfFormat.N_QUADS)
         return data or b""
 
-    def put(self, knowledge: Iterable[Knowledge]) -> int:
+    def add(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
         made = {own.meme: list(to_quads(own)) for own in knowledge}
         # Nothing is forgotten before everything new is at hand.
@@ -131,7 +131,7 @@ class GraphStore:
         self._add(quad for quads in made.values() for quad in quads)
         return len(made)
 
-    def put_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
+    def add_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
         """Add quads as they are, each meme's into its own graph; return the memes.
 
         What was known about these memes before is replaced.
@@ -155,7 +155,7 @@ class GraphStore:
             if self.folder is not None:
                 self.graphs.flush()
 
-    def memes(self) -> tuple[str, ...]:
+    def ids(self) -> tuple[str, ...]:
         """The memes that something is known about, in order."""
         named = (str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs())
         return tuple(sorted(meme for name in named if (meme := meme_of(name)) is not None))
@@ -168,7 +168,7 @@ class GraphStore:
         """The graph of one meme, statement by statement."""
         graph = node(graph_iri(meme))
         if not self.graphs.contains_named_graph(graph):
-            known = self.memes()
+            known = self.ids()
             if len(known) > _FEW:
                 near = difflib.get_close_matches(meme, known, n=1, cutoff=0.5)
                 raise DataError(
@@ -181,7 +181,7 @@ class GraphStore:
 
     def all(self) -> Iterator[Knowledge]:
         """Everything, meme by meme."""
-        return (self.get(meme) for meme in self.memes())
+        return (self.get(meme) for meme in self.ids())
 
 
 def _with_ontology(graphs: Store) -> Store:

@@ -58,7 +58,7 @@ def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Brea
 
     from memantics.knowledge.formats import serialize
 
-    quads = [quad for meme in store.memes() for quad in store.quads(meme)]
+    quads = [quad for meme in store.ids() for quad in store.quads(meme)]
     data = rdflib.Graph().parse(data=serialize(quads, "turtle"), format="turtle")
     rules = read_ontology("shapes") if shapes is None else _read(shapes)
     _, report, _ = pyshacl.validate(
