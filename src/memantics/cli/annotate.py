@@ -81,6 +81,10 @@ def open_app(
     public_url: Annotated[
         str, typer.Option(help="The address people use, such as https://annotate.example.org.")
     ] = "",
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; none by default."),
+    ] = None,
     contact: Annotated[
         str, typer.Option(help="Whom people can turn to when the work weighs on them.")
     ] = "",
@@ -88,12 +92,13 @@ def open_app(
     """Start the web app; queues that are named are opened as projects."""
     require_extra()
     from memantics.annotate.web.server import listen, serve
-    from memantics.annotate.web.settings import WebSettings, find_secret, is_local
+    from memantics.annotate.web.settings import WebSettings, find_secret, is_local, read_proxies
 
     if demo and (queues or database):
         raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
     if public_url and not public_url.startswith(("http://", "https://")):
         raise InputError(f"--public-url {public_url} is no address", hint="begin with https://")
+    proxies = read_proxies(trusted_proxy or ())
     open_to_others = public_url or not is_local(host)
     secret = find_secret(bool(open_to_others), home() / "annotate" / "secret")
     with ExitStack() as stack:
@@ -104,7 +109,9 @@ def open_app(
             service = stack.enter_context(_open(str(folder / "demo.db"), folder / "media"))
         else:
             service = stack.enter_context(_open(database, media))
-        settings = WebSettings(secret, host, int(taken.getsockname()[1]), public_url, contact, demo)
+        settings = WebSettings(
+            secret, host, int(taken.getsockname()[1]), public_url, contact, demo, proxies
+        )
         if demo:
             from memantics.cli.annotate_demo import make_demo
 
