@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.padding import Padding
 
+from memantics.actions.asking import Asking, read_pairs
 from memantics.cli import flags
-from memantics.cli.evaluation import read_pairs
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.cache import Cache
@@ -62,6 +62,7 @@ Runs = Annotated[Path, typer.Option(help="Where the answers of asked models go."
 Page = Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")]
 
 
+@flags.asks_models(price=False)
 def audit_benchmark(
     name: Name,
     model: Asked = None,
@@ -72,11 +73,8 @@ def audit_benchmark(
     published: Table = None,
     out: Page = None,
     runs: Runs = Path("runs/audit"),
-    base_url: flags.BaseUrl = None,
-    param: flags.Params = None,
-    concurrency: flags.Concurrency = 32,
-    timeout: flags.Timeout = 300.0,
-    no_cache: flags.NoCache = False,
+    *,
+    asking: Asking,
     as_json: flags.AsJson = False,
 ) -> None:
     """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
@@ -88,10 +86,9 @@ def audit_benchmark(
     options = read_pairs("--set", option)
     _check(options, split, cards)
     subject = _open(benchmark, find_source(benchmark, data), split, options)
-    settings = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    models = tuple(open_model(own, settings) for own in dict.fromkeys(model or ()))
+    models = tuple(open_model(own, asking.settings) for own in dict.fromkeys(model or ()))
     extra = check_tables(_read_table(published), published.name) if published else None
-    cache = Cache(home() / "cache.sqlite") if models and not no_cache else None
+    cache = Cache(home() / "cache.sqlite") if models and asking.use_cache else None
     try:
         with ExitStack() as bars:
             asker = Asker(
@@ -99,7 +96,7 @@ def audit_benchmark(
                 subject.data,
                 runs,
                 cache,
-                AskSettings(concurrency=concurrency),
+                AskSettings(concurrency=asking.concurrency),
                 _watch(bars),
             )
             inquiry = Inquiry(models, asker, limit) if models else None

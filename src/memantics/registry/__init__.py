@@ -19,7 +19,6 @@ from memantics import __version__
 from memantics.core.card import Card, TaskCard, read_card, read_policy
 from memantics.core.data import DataKind, Found, Source
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
-from memantics.core.home import home
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import find_registered, read_registry, read_shelf
@@ -193,17 +192,11 @@ def open_listener() -> Listener:
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
     """The embedded reader's OCR and its table of readings, for boxes instead of words."""
-    from memantics.models.embedded.ocr import RapidReader
-    from memantics.models.embedded.readings import RememberingOcr
-
-    reader = RapidReader()
+    from memantics.models.embedded.ocr import open_reader
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
-        ocr = RememberingOcr(reader, home() / "ocr")
-        try:
+        with open_reader() as ocr:
             return [line.box for line in ocr.read(data, name).lines]
-        finally:
-            ocr.close()
 
     return find_lines
 
