@@ -31,7 +31,7 @@ from memantics.models.baseline import Baseline, open_baseline
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import Inquiry, Trivial
-from memantics.run.audit.subject import Exam, Subject, open_exams, strip_images
+from memantics.run.audit.subject import AuditSubject, Exam, open_exams, strip_images
 from memantics.run.facts import DataFacts
 from memantics.tasks.plugin import AuditHooks
 
@@ -148,7 +148,7 @@ def make_exam(items: Sequence[Item], published: tuple[float, ...] = ()) -> Exam:
 
 def make_subject(
     root: Path, items: Sequence[Item], *, complete: bool = True, hooks: AuditHooks[Any] = NO_HOOKS
-) -> Subject:
+) -> AuditSubject:
     """A subject whose reader leaves out memes without an image, as real ones do."""
 
     def make(card: TaskCard, options: Mapping[str, str], split: str, source: Source) -> Task:
@@ -165,7 +165,7 @@ def make_subject(
 
         return make_task(walk)
 
-    return Subject(
+    return AuditSubject(
         card=BENCHMARK,
         source=Source("release", root, root),
         data=DATA,
@@ -176,7 +176,7 @@ def make_subject(
     )
 
 
-def open_exam(subject: Subject) -> Exam:
+def open_exam(subject: AuditSubject) -> Exam:
     exams, gaps = open_exams(subject, [CARD])
     assert not gaps
     return exams[0]

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.home import home
 from memantics.core.services import (
     BertSettings,
     LayoutTags,
@@ -29,17 +28,11 @@ def open_layout_check(captions: bool) -> LayoutTags:
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
     """The embedded reader's OCR and its table of readings, for boxes instead of words."""
-    from memantics.models.embedded.ocr import RapidReader
-    from memantics.models.embedded.readings import RememberingOcr
-
-    reader = RapidReader()
+    from memantics.models.embedded.ocr import open_reader
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
-        ocr = RememberingOcr(reader, home() / "ocr")
-        try:
+        with open_reader() as ocr:
             return [line.box for line in ocr.read(data, name).lines]
-        finally:
-            ocr.close()
 
     return find_lines
 

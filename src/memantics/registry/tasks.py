@@ -15,9 +15,9 @@ from memantics.models.kinds import ModelSettings, open_model
 from memantics.registry.benchmarks import find_tasks
 from memantics.registry.contract import TaskRef
 from memantics.registry.data import describe_data, find_source
-from memantics.run.evaluate import Question, pose
+from memantics.run.evaluate import PosedTask, pose
 from memantics.run.facts import Scope
-from memantics.run.plan import Choice
+from memantics.run.plan import TaskChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Wish:
     invalid: str | None = None
 
 
-def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> Question:
+def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask:
     """A task on its data; options that it does not have are not its own."""
     splits = ref.card.splits
     if wish.split is not None and wish.split not in splits:
@@ -52,18 +52,18 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> Question:
     return pose((ref.benchmark.card, ref.card), task, describe_data(ref.benchmark, source), scope)
 
 
-def list_choices(names: list[str], wish: Wish) -> list[Choice]:
+def list_choices(names: list[str], wish: Wish) -> list[TaskChoice]:
     """The tasks that a user asked for; those given as ``NAME/TASK`` must run."""
     return [make_choice(ref, wish, named=ref.name in names) for ref in find_tasks(names)]
 
 
-def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> Choice:
+def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> TaskChoice:
     """A task that a suite can pose."""
 
-    def pose_it(options: Mapping[str, str], split: str | None) -> Question:
+    def pose_it(options: Mapping[str, str], split: str | None) -> PosedTask:
         return pose_task(ref, options, replace(wish, split=split or wish.split))
 
-    return Choice(ref.name, ref.card, pose_it, named)
+    return TaskChoice(ref.name, ref.card, pose_it, named)
 
 
 def open_baselines(card: TaskCard) -> tuple[Model, ...]:
