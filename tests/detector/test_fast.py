@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.core import words
+from memantics.core import text as words
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
