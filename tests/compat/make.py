@@ -20,6 +20,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from pydantic import JsonValue
+
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 MOST_BYTES = 1_500_000
 MEMES = (
@@ -148,6 +150,7 @@ def annotate(queue: str, target: str) -> None:
     from memantics.annotate.service import open_service
     from tests.annotate.team import (
         add_people,
+        answer_by_number,
         make_lead,
         make_queue,
         plain_items,
@@ -175,7 +178,8 @@ def annotate(queue: str, target: str) -> None:
         },
     )
     for number, person in enumerate(people[:2]):
-        work_through(service, person, votes.id, lambda task, n=number: _vote(task.number, n))
+        table = {item: _vote(item, number) for item in range(1, 5)}
+        work_through(service, person, votes.id, answer_by_number(table))
     for project, kind in ((questions, "verdicts"), (questions, "raw"), (votes, "resolved")):
         name = "verdicts" if kind == "verdicts" else f"{kind}-{project.id}"
         data = service.exchange.export(lead, project.id, kind).data
@@ -184,7 +188,7 @@ def annotate(queue: str, target: str) -> None:
     service.close()
 
 
-def _vote(item: int, person: int) -> dict[str, str]:
+def _vote(item: int, person: int) -> dict[str, JsonValue]:
     """They agree on all but every third item."""
     if item % 3 == 0 and person == 1:
         return {"harmful": "yes", "type": "dispirited", "modality": "text"}
