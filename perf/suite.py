@@ -170,11 +170,11 @@ def run(url: str, out: Path, size: int) -> None:
     from memantics.actions.asking import Asking
     from memantics.cli.suite import conduct
     from memantics.registry import ModelSettings, Wish, list_choices, open_baselines, open_model
-    from memantics.run.evaluate import Question
-    from memantics.run.plan import Choice, SuiteDesk, plan_suite
+    from memantics.run.evaluate import PosedTask
+    from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
 
-    def grow(choice: Choice) -> Choice:
-        def pose(options: Mapping[str, str], split: str | None) -> Question:
+    def grow(choice: TaskChoice) -> TaskChoice:
+        def pose(options: Mapping[str, str], split: str | None) -> PosedTask:
             question = choice.pose(options, split)
             return replace(question, task=enlarge(question.task, size), total=size)
 

@@ -38,7 +38,7 @@ from memantics.report.pages.audit import Sheet, write_page
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import Audit, Inquiry, Trivial, audit, order_findings
-from memantics.run.audit.subject import Subject, read_hooks
+from memantics.run.audit.subject import AuditSubject
 from memantics.run.audit.tables import check_tables
 from memantics.run.progress import Progress
 
@@ -122,7 +122,9 @@ def audit_data(name: str) -> Audit:
     return asyncio.run(_audit(subject, cards, None))
 
 
-async def _audit(subject: Subject, cards: Sequence[TaskCard], inquiry: Inquiry | None) -> Audit:
+async def _audit(
+    subject: AuditSubject, cards: Sequence[TaskCard], inquiry: Inquiry | None
+) -> Audit:
     plain_settings = ModelSettings()
     trivial = Trivial(
         tuple(open_model(f"baseline/{own}", plain_settings) for own in STRATEGIES),
@@ -165,22 +167,21 @@ def _read_table(path: Path) -> tuple[PublishedRow, ...]:
 
 def _open(
     benchmark: Benchmark, source: Source, split: str | None, options: Mapping[str, str]
-) -> Subject:
+) -> AuditSubject:
     release = benchmark.open(source)
     found = benchmark.survey(release)
-    has_hooks = bool(benchmark.card.like) or (benchmark.folder / "audit.py").is_file()
 
     def make(card: TaskCard, chosen: Mapping[str, str], part: str, place: Source) -> Task:
         return TaskRef(benchmark, card).make(chosen, part, place, None)
 
-    return Subject(
+    return AuditSubject(
         card=benchmark.card,
         source=source,
         data=describe_data(benchmark, source),
         release=release,
         complete=found.images_found >= found.images_expected,
         make=make,
-        hooks=read_hooks(benchmark.load_part("audit") if has_hooks else None),
+        hooks=benchmark.plugin.audit,
         published=read_published(benchmark.folder / "expected" / "published.json"),
         split=split,
         options=options,
@@ -198,7 +199,7 @@ def _watch(bars: ExitStack) -> Callable[[str, int], Callable[[Progress], None]]:
 
 
 def _show(
-    subject: Subject, found: Audit, models: tuple[str, ...], out: Path | None, as_json: bool
+    subject: AuditSubject, found: Audit, models: tuple[str, ...], out: Path | None, as_json: bool
 ) -> None:
     ordered = order_findings(found.findings)
     sheet = Sheet(subject.card, subject.data, ordered, found.gaps, models)

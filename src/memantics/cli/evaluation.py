@@ -34,7 +34,7 @@ from memantics.report import (
     table,
 )
 from memantics.run.grid import Setting, check_settings, read_settings
-from memantics.run.plan import Choice, SuiteDesk, plan_suite
+from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
 from memantics.run.score import score_run
 
 __all__ = ["read_pairs", "read_price", "report", "run", "score"]
@@ -129,7 +129,7 @@ def report(
     console().print(plain(f"report: {path}"))
 
 
-def check_options(settings: Sequence[Setting], choices: Sequence[Choice]) -> None:
+def check_options(settings: Sequence[Setting], choices: Sequence[TaskChoice]) -> None:
     """Refuse options and values that the tasks do not have."""
     asked = {choice.name: choice.card for choice in choices}
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if settings else {}
