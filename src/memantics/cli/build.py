@@ -9,9 +9,9 @@ import typer
 
 from memantics.build.extract import (
     Adopted,
+    ExtractionPlan,
     ExtractSettings,
     KnowledgeReport,
-    Plan,
     Refine,
     ReportTally,
     adopt_memes,
@@ -132,7 +132,7 @@ async def extract_into(
 
 def show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
     """Show the order of steps, what each is told, and which can run at once."""
-    plan: Plan = settings.plan
+    plan: ExtractionPlan = settings.plan
     waves = plan.waves()
     if as_json:
         print_json(

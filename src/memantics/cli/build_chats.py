@@ -22,7 +22,7 @@ from memantics.build.chats.records import (
     Vectors,
 )
 from memantics.build.chats.release import (
-    Chat,
+    ReleasedChat,
     write_chat_queue,
     write_lines,
     write_punmemecn,
@@ -217,7 +217,7 @@ async def _build(
     ways: tuple[DeskWish, Path | None],
     means: tuple[Embedders, Gauges],
     settings: BuildSettings,
-) -> tuple[Adopted, list[Chat], ChatReport]:
+) -> tuple[Adopted, list[ReleasedChat], ChatReport]:
     wish, captions = ways
     async with open_desk(wish, place, "chats") as desk:
         adopted = adopt(memes[0], place, captions)
@@ -227,7 +227,9 @@ async def _build(
         return adopted, chats, report
 
 
-def _write(place: Path, chats: list[Chat], memes: tuple[Meme, ...], report: ChatReport) -> None:
+def _write(
+    place: Path, chats: list[ReleasedChat], memes: tuple[Meme, ...], report: ChatReport
+) -> None:
     write_lines(place, chats)
     write_report(place, report, REPORT)
     if chats:

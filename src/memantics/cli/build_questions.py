@@ -16,7 +16,7 @@ from memantics.build.questions import (
     People,
     QuestionReport,
     QuestionSettings,
-    Subject,
+    QuestionSubject,
     build_questions,
     list_slots,
     pair_subjects,
@@ -116,7 +116,7 @@ def _find_dimensions(names: list[str]) -> tuple[Dimension, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _find_subjects(folder: Path, limit: int | None) -> dict[str, Subject]:
+def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:
     """The memes of a build with their knowledge; a build without any individual is an error."""
     knowledge = list(read_knowledge(folder))
     subjects = pair_subjects(read_memes(folder)[:limit], knowledge)
@@ -130,7 +130,7 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, Subject]:
 
 async def _build(
     folder: Path,
-    subjects: dict[str, Subject],
+    subjects: dict[str, QuestionSubject],
     wish: DeskWish,
     critic_model: str | None,
     settings: QuestionSettings,

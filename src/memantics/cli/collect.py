@@ -11,7 +11,7 @@ import typer
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, collect
 from memantics.build.collect.listing import OWN
-from memantics.build.collect.looks import Reader
+from memantics.build.collect.looks import TextReader
 from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, show_value, table
@@ -81,7 +81,7 @@ def collect_memes(
     _show(done, page, as_json)
 
 
-def open_reader() -> Reader:
+def open_reader() -> TextReader:
     """The embedded OCR and its table of readings; every process opens its own."""
     from memantics.models.embedded.ocr import RapidReader
     from memantics.models.embedded.readings import RememberingOcr

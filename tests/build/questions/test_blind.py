@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import QuestionSettings, Subject, report_questions
+from memantics.build.questions import QuestionSettings, QuestionSubject, report_questions
 from memantics.build.questions.asking import even_out
 from memantics.build.questions.blind import Trial, read_letter, try_items
 from memantics.build.questions.chain import Built
@@ -29,7 +29,7 @@ from tests.build.questions.scripts import (
 SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"))
 
 
-def some(count: int = 40) -> dict[str, Subject]:
+def some(count: int = 40) -> dict[str, QuestionSubject]:
     return dict(list(starter_subjects().items())[:count])
 
 

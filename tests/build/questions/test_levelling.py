@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import BernoulliNB
 
-from memantics.build.questions import Question, QuestionSettings, report_questions
+from memantics.build.questions import DraftQuestion, QuestionSettings, report_questions
 from memantics.build.questions.chain import Built
 from memantics.build.questions.wording import alike
 from memantics.core.records import Request
@@ -136,7 +136,7 @@ def test_neither_does_being_short_or_neat(built: Built) -> None:
     assert not [text for text in shown if text.endswith(".") or text[0].islower()]
 
 
-def pick(questions: tuple[Question, ...], choose: Callable[[Question], int]) -> float:
+def pick(questions: tuple[DraftQuestion, ...], choose: Callable[[DraftQuestion], int]) -> float:
     return sum(choose(own) == own.answer for own in questions) / len(questions)
 
 
@@ -150,7 +150,7 @@ def test_no_trivial_answer_beats_chance(built: Built) -> None:
         assert abs(pick(questions, lambda _, p=place: p) - 0.25) <= TOLERANCE  # type: ignore[misc]
 
 
-def solve_with_bayes(questions: tuple[Question, ...]) -> float:
+def solve_with_bayes(questions: tuple[DraftQuestion, ...]) -> float:
     """Another learner, other features, other folds than those that the set was levelled with."""
     texts = [c.text if c.role != "none" else "nnn" for q in questions for c in q.options]
     beside = [

@@ -15,7 +15,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
 from memantics.build.collect.language import Guess, guess_language
 from memantics.build.collect.listing import OWN, Entry, fingerprint, list_entries
-from memantics.build.collect.looks import VERSION, Look, Reader, digest_file, look_at
+from memantics.build.collect.looks import VERSION, Look, TextReader, digest_file, look_at
 from memantics.build.collect.rules import Candidate, Dropped, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
@@ -83,7 +83,7 @@ Watch = Callable[[int, int], None]
 
 def collect(
     folder: Path,
-    open_reader: Callable[[], Reader],
+    open_reader: Callable[[], TextReader],
     settings: CollectSettings,
     watch: Watch = lambda _done, _total: None,
 ) -> Collected:
@@ -109,7 +109,7 @@ def collect(
 def _look_at_all(
     entries: Sequence[Entry],
     journal: Path,
-    how: tuple[Callable[[], Reader], CollectSettings],
+    how: tuple[Callable[[], TextReader], CollectSettings],
     watch: Watch,
 ) -> tuple[list[Look], int]:
     open_reader, settings = how
@@ -143,7 +143,7 @@ def _look_at_all(
 
 
 def _look_in_turn(
-    paths: Sequence[Path], open_reader: Callable[[], Reader], settings: CollectSettings
+    paths: Sequence[Path], open_reader: Callable[[], TextReader], settings: CollectSettings
 ) -> Iterator[tuple[int, Look]]:
     """Looks with their places; several processes where that was asked for."""
     if settings.workers <= 1 or len(paths) < 2:
@@ -168,10 +168,10 @@ def _look_in_turn(
             ) from error
 
 
-_reader: list[Reader] = []
+_reader: list[TextReader] = []
 
 
-def _begin(open_reader: Callable[[], Reader]) -> None:
+def _begin(open_reader: Callable[[], TextReader]) -> None:
     _reader[:] = [open_reader()]
 
 

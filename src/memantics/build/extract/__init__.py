@@ -16,7 +16,7 @@ from memantics.build.extract.folder import (
     read_background,
     write_report,
 )
-from memantics.build.extract.plan import PLANS, Plan, PlannedStep, Refine, find_plan
+from memantics.build.extract.plan import PLANS, ExtractionPlan, PlannedStep, Refine, find_plan
 from memantics.build.extract.report import KnowledgeReport, ReportTally
 
 __all__ = [
@@ -26,8 +26,8 @@ __all__ = [
     "Adopted",
     "ExtractSettings",
     "Extraction",
+    "ExtractionPlan",
     "KnowledgeReport",
-    "Plan",
     "PlannedStep",
     "Refine",
     "ReportTally",

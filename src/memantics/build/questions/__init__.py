@@ -1,6 +1,6 @@
 """Questions grounded in what is known about memes, with a critic that sends them back."""
 
-from memantics.build.questions.asking import Subject
+from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.chain import (
     Built,
     People,
@@ -9,9 +9,9 @@ from memantics.build.questions.chain import (
     pair_subjects,
 )
 from memantics.build.questions.records import (
-    Choice,
     Critic,
-    Question,
+    DraftQuestion,
+    QuestionOption,
     QuestionSettings,
     SetAside,
 )
@@ -30,15 +30,15 @@ __all__ = [
     "QUEUE",
     "SET_ASIDE",
     "Built",
-    "Choice",
     "Critic",
+    "DraftQuestion",
     "Leak",
     "People",
-    "Question",
+    "QuestionOption",
     "QuestionReport",
     "QuestionSettings",
+    "QuestionSubject",
     "SetAside",
-    "Subject",
     "build_questions",
     "list_slots",
     "pair_subjects",
