@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import DraftQuestion, QuestionOption, QuestionSubject, write_review
+from memantics.build.questions.asking import QuestionSubject
+from memantics.build.questions.records import DraftQuestion, QuestionOption
+from memantics.build.questions.review import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
 from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts

@@ -39,10 +39,10 @@ GROUPS = {
 }
 BUILD = {
     "knowledge": "build:build_knowledge",
-    "questions": "build_questions:make_questions",
-    "captions": "build_captions:build_captions",
-    "intents": "build_intents:build_intents",
-    "chats": "build_chats:make_chats",
+    "questions": "build:make_questions",
+    "captions": "build_drafts:build_captions",
+    "intents": "build_drafts:build_intents",
+    "chats": "build_drafts:make_chats",
     "reappraisal": "build_reappraisal:build_reappraisal",
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memantics.build.extract import PLANS, adopt_memes
-from memantics.build.extract.folder import read_background, safe_id
+from memantics.build.extract.folder import adopt_memes, read_background, safe_id
+from memantics.build.extract.plan import PLANS
 from memantics.cli.build import build_knowledge
 from memantics.core.errors import DataError, InputError
 from memantics.core.meaning import DIMENSIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.build.extract import PLANS, ExtractionPlan, PlannedStep, find_plan
+from memantics.build.extract.plan import PLANS, ExtractionPlan, PlannedStep, find_plan
 from memantics.core.errors import InputError, UnknownName
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import QuestionSettings, QuestionSubject, report_questions
-from memantics.build.questions.asking import even_out
+from memantics.build.questions.asking import QuestionSubject, even_out
 from memantics.build.questions.blind import Trial, read_letter, try_items
 from memantics.build.questions.chain import Built
+from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.report import report_questions
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Said

@@ -13,20 +13,18 @@ from pathlib import Path
 import pytest
 
 from memantics.annotate.workflow import read_workflow
-from memantics.build.extract import adopt_memes
-from memantics.build.questions import (
-    Built,
-    QuestionSettings,
-    build_questions,
+from memantics.build.extract.folder import adopt_memes
+from memantics.build.questions.asking import ask_draft, ask_seen, ask_told, complain
+from memantics.build.questions.chain import Built, People, build_questions
+from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.review import (
+    make_queue,
     read_questions,
     write_questions,
     write_review,
 )
-from memantics.build.questions.asking import ask_draft, ask_seen, ask_told, complain
-from memantics.build.questions.chain import People
-from memantics.build.questions.review import make_queue
 from memantics.build.questions.slots import plan_slots
-from memantics.cli.build_questions import make_questions
+from memantics.cli.build import make_questions
 from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request

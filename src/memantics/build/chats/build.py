@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memantics.build.captions.mine import mine_captions, with_captions
+from memantics.build.captions.mine import mine_captions
 from memantics.build.chats.distractors import (
     ChatPool,
     DistractorSettings,
@@ -34,8 +34,7 @@ from memantics.build.chats.selection import (
 )
 from memantics.build.drafts import Miss, Tally, count_statuses
 from memantics.core.errors import InputError
-from memantics.core.memes import Meme
-from memantics.core.records import Status
+from memantics.core.memes import Meme, with_captions
 from memantics.core.step import Asker
 
 
@@ -68,7 +67,7 @@ class ChatReport:
     unknown: tuple[str, ...]
     written: int
     corpus: Corpus
-    statuses: dict[Status, int]
+    statuses: dict[str, int]
     broken: dict[str, int]
     incomplete: int
     filled: dict[str, int]

@@ -27,7 +27,6 @@ from memantics.build.drafts import (
     array,
     choice,
     complain,
-    language_of,
     make_request,
     name_language,
     note_source,
@@ -35,6 +34,7 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
+from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Request, Sampling

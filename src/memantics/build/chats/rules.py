@@ -13,8 +13,8 @@ from math import ceil
 from pathlib import Path
 
 from memantics.build.chats.records import ChatSubject, Said, Turn
-from memantics.build.collect.language import UNKNOWN, count_scripts, guess_language
 from memantics.build.collect.rules import has_dense_script
+from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.words import cut_chinese
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")

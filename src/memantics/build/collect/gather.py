@@ -13,7 +13,6 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
-from memantics.build.collect.language import Guess, guess_language
 from memantics.build.collect.listing import OWN, Entry, fingerprint, list_entries
 from memantics.build.collect.looks import VERSION, Look, TextReader, digest_file, look_at
 from memantics.build.collect.rules import Candidate, Dropped, RuleSet
@@ -27,7 +26,9 @@ from memantics.core.journal import (
     replace_file,
     write_whole,
 )
+from memantics.core.language import Guess, guess_language
 from memantics.core.memes import MEMES
+from memantics.core.result import Result
 
 LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
 _LOOK = TypeAdapter(Look)
@@ -57,7 +58,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(Result):
     """What came of a folder: ``folder`` holds ``memes.jsonl``."""
 
     folder: Path
@@ -81,7 +82,7 @@ class Collected:
 Watch = Callable[[int, int], None]
 
 
-def collect(
+def gather(
     folder: Path,
     open_reader: Callable[[], TextReader],
     settings: CollectSettings,
