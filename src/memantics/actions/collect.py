@@ -8,9 +8,7 @@ from pathlib import Path
 from memantics.actions.desk import Watch
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.listing import OWN
-from memantics.core.home import home
-from memantics.models.embedded.ocr import RapidReader
-from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
 
@@ -37,8 +35,3 @@ def collect(
     if page:
         write_page(done, done.folder / OWN / PAGE)
     return done
-
-
-def open_reader() -> RememberingOcr:
-    """The embedded OCR and its table of readings; every process opens its own."""
-    return RememberingOcr(RapidReader(), home() / "ocr")

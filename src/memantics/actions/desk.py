@@ -11,7 +11,8 @@ from typing import TypedDict, Unpack
 from memantics.actions.asking import Asking, open_cache
 from memantics.core.errors import InputError
 from memantics.registry import ModelSettings, open_model
-from memantics.run.desk import Desk, DeskSettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 from memantics.run.progress import Progress
 
 Watch = Callable[[Progress], None]
@@ -56,7 +57,7 @@ async def open_desk(
             hint="give --model, such as openai/NAME with --base-url",
         )
     model = open_model(name, asking.settings)
-    settings = DeskSettings(concurrency=asking.concurrency)
+    settings = AskSettings(concurrency=asking.concurrency)
     try:
         with (
             open_cache(asking.use_cache and model.cacheable) as cache,

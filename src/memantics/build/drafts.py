@@ -17,9 +17,9 @@ from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import STATUSES, Form, Image, Message, Request, Sampling, Status
-from memantics.core.reply import clean_line
 from memantics.core.step import Taken
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 
 NAMES = {
     "ar": "Arabic",
