@@ -25,13 +25,13 @@ COMMANDS = {
         "Say what memes say, show, mean, intend and pun on, and whom they may hurt.",
     ),
     "score": ("evaluation:score", "Score finished answers again; no model is asked."),
-    "report": ("evaluation:report", "Compare runs on one self-contained page, or as a table."),
+    "report": ("showing:report", "Compare runs on one self-contained page, or as a table."),
     "collect": (
         "collect:collect_memes",
         "Read a folder of images: text, language, copies, templates, filters. Deletes nothing.",
     ),
     "gallery": (
-        "gallery:show_gallery",
+        "showing:show_gallery",
         "Show what editors made of memes: source, outputs, scores, failures, on one page.",
     ),
     "compare": (
@@ -43,11 +43,11 @@ COMMANDS = {
         "Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.",
     ),
     "export-inspect": (
-        "inspection:export",
+        "showing:export_inspect",
         "Write runs as logs of Inspect, one file each (extra: inspect).",
     ),
     "humans": (
-        "humans:export_humans",
+        "showing:export_humans",
         "Export answers for rating by people: a blind queue, and the key that tells who said what.",
     ),
     "pun": ("pun:read_puns", "Say what captions may mean when they are read aloud."),
@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "detector": ("detector:app", "Detectors of harmful memes."),
     "kb": ("kb:app", "Knowledge about memes: import, ask, check, draw, export."),
-    "models": ("models:app", "List the kinds of models."),
+    "models": ("data:models", "List the kinds of models."),
     "build knowledge": (
         "build:build_knowledge",
         "Extract what memes show, say and mean, one structured call for each dimension.",
