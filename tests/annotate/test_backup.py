@@ -151,6 +151,7 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(
     database = service.ground.db
     with database.write() as connection:
         connection.execute(sa.text("DROP INDEX ix_seats_held"))
+        connection.execute(sa.text("DROP TABLE login_attempts"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
     database.migrate()
     with database.read() as connection:

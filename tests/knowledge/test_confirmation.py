@@ -18,7 +18,7 @@ from memantics.knowledge.confirmation import read_confirmed
 from memantics.knowledge.figures import measure
 from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
 from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 from memantics.starter import image_path
 
 MADE = Provenance("fake/m", "abc", "2026-01-02T03:04:05Z")
@@ -81,7 +81,7 @@ def test_who_agreed_is_kept_with_what_they_agreed_with(tmp_path: Path) -> None:
 
 def test_the_store_counts_what_people_confirmed(tmp_path: Path) -> None:
     build = make_build(tmp_path)
-    before, after = KnowledgeStore.in_memory(), KnowledgeStore.in_memory()
+    before, after = GraphStore.in_memory(), GraphStore.in_memory()
     import_path(before, build)
     assert before.get("en-001") == KNOWN
     assert measure(before).confirmed == 0

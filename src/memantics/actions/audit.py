@@ -29,7 +29,7 @@ from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import AuditNotes, Inquiry, Trivial, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
-from memantics.run.audit.subject import AuditSubject, read_hooks
+from memantics.run.audit.subject import AuditSubject
 from memantics.run.audit.tables import check_tables
 from memantics.run.progress import Progress
 
@@ -157,7 +157,6 @@ def _open(
 ) -> AuditSubject:
     release = benchmark.open(source)
     found = benchmark.survey(release)
-    has_hooks = bool(benchmark.card.like) or (benchmark.folder / "audit.py").is_file()
 
     def make(card: TaskCard, chosen: Mapping[str, str], part: str, place: Source) -> Task:
         return TaskRef(benchmark, card).make(chosen, part, place, None)
@@ -169,7 +168,7 @@ def _open(
         release=release,
         complete=found.images_found >= found.images_expected,
         make=make,
-        hooks=read_hooks(benchmark.load_part("audit") if has_hooks else None),
+        hooks=benchmark.plugin.audit,
         published=read_published(benchmark.folder / "expected" / "published.json"),
         split=split,
         options=options,

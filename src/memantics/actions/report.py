@@ -87,10 +87,10 @@ def export_humans(folders: Sequence[Path], out: Path, *, memes: int = 30, seed: 
     Returns what the benchmark's protocol returns: rows, memes, and the paths of queue and key.
     """
     name = read_facts(folders[0]).benchmark
-    benchmark = find_benchmark(name)
-    if not (benchmark.folder / "humans.py").is_file():
+    export = find_benchmark(name).plugin.human_ratings
+    if export is None:
         raise InputError(f"{name} has no protocol for human ratings", hint="memeintent has one")
-    return benchmark.load_part("humans").export_human_evaluation(folders, out, seed, memes)
+    return export(folders, out, seed, memes)
 
 
 def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:

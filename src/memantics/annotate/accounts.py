@@ -16,9 +16,16 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
+from memantics.annotate.attempts import PER_PAIR, LoginAttempts
 from memantics.annotate.base import DAY, Ground, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
-from memantics.annotate.membership import join_project
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.membership import (
+    find_user,
+    insert_user,
+    join_project,
+    name_key,
+    require_admin,
+)
 from memantics.annotate.records import Actor, Invitation, Preferences, Session
 from memantics.annotate.statement import Statement
 from memantics.annotate.values import clean_text
@@ -40,6 +47,7 @@ class Accounts:
 
     def __init__(self, ground: Ground, hasher: PasswordHasher | None = None) -> None:
         self._ground = ground
+        self._attempts = LoginAttempts(ground)
         self._hasher = hasher or PasswordHasher()
         # Each hash takes tens of megabytes on purpose: a crowd at the door must wait in line.
         self._door = threading.BoundedSemaphore(4)
@@ -91,16 +99,17 @@ class Accounts:
         """Close an account: its sessions end, what it answered stays."""
         with self._ground.db.write() as connection:
             require_admin(connection, actor)
-            user = _find_user(connection, name)
+            user = find_user(connection, name)
             if user == actor.id:
                 raise Forbidden("nobody closes their own account", "log out instead")
             connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
             self._ground.log(connection, actor, "account.close", f"user:{user}")
 
-    def log_in(self, name: str, password: str) -> Session:
-        """A session for a name and its password."""
-        query = sa.select(_users).where(_users.c.name_key == name.casefold()[:80])
+    def log_in(self, name: str, password: str, address: str = "") -> Session:
+        """A session for a name and its password, given from a network address."""
+        attempt = self._attempts.begin_login(name_key(name), address)
+        query = sa.select(_users).where(_users.c.name_key == name_key(name))
         with self._ground.db.read() as connection:
             row = connection.execute(query).one_or_none()
         stored = row.password_hash if row and row.active and row.password_hash else None
@@ -112,6 +121,7 @@ class Accounts:
             if fresh:
                 change = sa.update(_users).where(_users.c.id == row.id)
                 connection.execute(change.values(password_hash=fresh))
+            self._attempts.succeed(connection, attempt)
             expired = _sessions.c.expires_at < self._ground.clock()
             connection.execute(sa.delete(_sessions).where(expired))
             session = self._open(connection, Actor(row.id, row.name, bool(row.admin)))
@@ -131,11 +141,15 @@ class Accounts:
 
     def change_password(self, actor: Actor, old: str, new: str) -> Session:
         """A new password; every session of this person ends but the one returned."""
+        key = f"password of {actor.id}"
+        attempt = self._attempts.begin({key: PER_PAIR}, key)
         query = sa.select(_users.c.password_hash).where(_users.c.id == actor.id)
         with self._ground.db.read() as connection:
             stored = connection.execute(query).scalar_one_or_none()
         if not stored or not self._verify(stored, old):
             raise LoginFailed
+        with self._ground.db.write() as connection:
+            self._attempts.succeed(connection, attempt)
         hashed = self._hash(new)
         with self._ground.db.write() as connection:
             change = sa.update(_users).where(_users.c.id == actor.id)
@@ -152,7 +166,7 @@ class Accounts:
         hashed = self._hash(new)
         with self._ground.db.write() as connection:
             require_admin(connection, actor)
-            user = _find_user(connection, name)
+            user = find_user(connection, name)
             change = sa.update(_users).where(_users.c.id == user)
             connection.execute(change.values(password_hash=hashed, active=True))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
@@ -329,7 +343,7 @@ class Accounts:
     def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
         if not _NAME.fullmatch(name):
             raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
-        taken = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+        taken = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
         if connection.execute(taken).first():
             raise AnswerError({"name": "this name is taken"})
         try:
@@ -349,39 +363,6 @@ class Accounts:
                 return len(password) <= _MOST and self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
-
-
-def require_admin(connection: Connection, actor: Actor) -> None:
-    """Refuse who is no administrator now, whatever their session said once."""
-    query = sa.select(_users.c.admin).where(_users.c.id == actor.id, _users.c.active.is_(True))
-    if not connection.execute(query).scalar_one_or_none():
-        raise Forbidden
-
-
-def insert_user(
-    connection: Connection, name: str, hashed: str | None, *, admin: bool, now: float
-) -> Actor:
-    """Write an account; without a password nobody can log in to it."""
-    entry = {
-        "name": name,
-        "name_key": name.casefold()[:80],
-        "password_hash": hashed,
-        "admin": admin,
-        "active": hashed is not None,
-        "preferences": Preferences().model_dump_json(),
-        "created_at": now,
-    }
-    key = connection.execute(sa.insert(_users), entry).inserted_primary_key
-    assert key is not None
-    return Actor(int(key[0]), name, admin)
-
-
-def _find_user(connection: Connection, name: str) -> int:
-    query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
-    user = connection.execute(query).scalar_one_or_none()
-    if user is None:
-        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
-    return int(user)
 
 
 def hash_token(token: str) -> str:

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.accounts import require_admin
 from memantics.annotate.base import Ground, Rights, read_rights, read_roles, write_roles
 from memantics.annotate.errors import AnswerError, NotFound
-from memantics.annotate.membership import join_project
+from memantics.annotate.membership import join_project, name_key, require_admin
 from memantics.annotate.records import Actor, Member, Project
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
@@ -125,7 +124,7 @@ class Projects:
         wanted = list(roles)
         with self._ground.db.write() as connection:
             self._ground.require(connection, actor, project, "lead")
-            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+            query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
             user = connection.execute(query).scalar_one_or_none()
             if user is None:
                 raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from memantics.actions.audit import audit_data
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.chats import add_chats
 from memantics.build.publish.families import find_writer
@@ -16,7 +17,6 @@ from memantics.build.publish.family import Made
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.cli import flags
-from memantics.actions.audit import audit_data
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.data import Source
 from memantics.core.errors import InputError
