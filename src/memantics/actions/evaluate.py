@@ -28,8 +28,7 @@ from memantics.registry import (
     open_baselines,
     open_model,
 )
-from memantics.report.runs import Run, load_run, load_runs
-from memantics.report.tables import render_html
+from memantics.report.runs import Run, load_run, load_runs, render_html
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
 from memantics.run.grid import Setting, check_settings

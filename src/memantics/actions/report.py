@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
@@ -23,6 +23,7 @@ from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
 from memantics.report.runs import Run
 from memantics.run.score import read_outcomes
+from memantics.tasks.plugin import HumanExport
 
 Form = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
@@ -81,11 +82,10 @@ def _mark(run: Run) -> dict[str, float | None]:
     return {outcome.item.id: mark for outcome, mark in zip(outcomes, marks, strict=True)}
 
 
-def export_humans(folders: Sequence[Path], out: Path, *, memes: int = 30, seed: int = 0) -> Any:
-    """Write the answers of runs as a blind queue for raters, and the key that says who gave them.
-
-    Returns what the benchmark's protocol returns: rows, memes, and the paths of queue and key.
-    """
+def export_humans(
+    folders: Sequence[Path], out: Path, *, memes: int = 30, seed: int = 0
+) -> HumanExport:
+    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
     name = read_facts(folders[0]).benchmark
     export = find_benchmark(name).plugin.human_ratings
     if export is None:

@@ -17,7 +17,6 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from memantics.core.result import Result
 from memantics.core.text import mend_surrogates
 
 Justify = Literal["left", "right"]
@@ -97,7 +96,7 @@ def print_data(text: str) -> None:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Result):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
-from memantics.core.records import Score
+from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, to_plain
 from memantics.core.rundir import RunFacts, Scores, last_answers, read_facts, read_scores
+from memantics.core.text import mask_unseen
 
 STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
 _SHOWN = 10
@@ -94,13 +96,34 @@ class Run(Result):
         return shown | {"usage": to_plain(self.figures.usage)}
 
     def _repr_html_(self) -> str:
-        from memantics.report.tables import render_html
-
         return render_html([self])
 
 
 def _over_all(scores: Sequence[Score]) -> dict[str, Score]:
     return {score.key: score for score in scores if not score.by}
+
+
+def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -> str:
+    """Runs with their trivial baselines as a table for a notebook, and why others have no row."""
+    heads = ("task", "model", "figure", "value", "95 % interval", "n", *STATUSES)
+    lines = ["".join(f"<th>{name}</th>" for name in heads)]
+    for run in runs:
+        counts = [str(run.counts.get(status, 0)) for status in STATUSES]
+        rows = {run.model: (run.scores, counts)}
+        rows |= {name: (own, [""] * len(STATUSES)) for name, own in run.baselines.items()}
+        for name, (scores, ends) in rows.items():
+            main = scores.get(run.figures.main)
+            value = "–" if main is None or main.value is None else f"{main.value:.3f}"
+            span = "–".join(f"{end:.3f}" for end in (main and main.interval) or ())
+            n = "" if main is None else str(main.n)
+            cells = (run.task, name, run.figures.main, value, span, n, *ends)
+            lines.append("".join(f"<td>{html.escape(mask_unseen(cell))}</td>" for cell in cells))
+    notes = [f"{name}: {why}" for name, why in (missing or {}).items()]
+    notes += [STARTER_NOTE] if any(run.kind == "starter" for run in runs) else []
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>{body}</table>" + "".join(
+        f"<p>{html.escape(mask_unseen(note))}</p>" for note in notes
+    )
 
 
 def load_run(folder: str | Path) -> Run:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from pydantic import JsonValue
@@ -165,27 +164,6 @@ def _row_json(row: Row) -> JsonValue:
         "published": row.published.model_dump(mode="json") if row.published else None,
         "scores": [asdict(score) for score in row.scores],
     }
-
-
-def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -> str:
-    """The leaderboards for a notebook, and why some runs have no row."""
-    parts = []
-    for board in make_boards(runs):
-        heads = ("model", board.main.replace("_", " "), "95 % interval", "n", *STATUSES)
-        lines = ["".join(f"<th>{html.escape(name)}</th>" for name in heads)]
-        for row in board.rows:
-            cells = [show_figure(row.value), show_span(row.main), "" if row.n is None else row.n]
-            cells += [row.counts[status] if row.counts else "" for status in STATUSES]
-            name = html.escape(mask_unseen(row.label))
-            label = f"<i>{name}</i>" if row.trivial else f"<b>{name}</b>"
-            lines.append("".join(f"<td>{cell}</td>" for cell in (label, *cells)))
-        caption = f"{board.title}: {board.task}, {show_scope(board)}"
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        parts.append(f"<table><caption>{html.escape(mask_unseen(caption))}</caption>{body}</table>")
-        parts += [f"<p>{html.escape(STARTER_NOTE)}</p>"] if board.starter else []
-    for name, why in (missing or {}).items():
-        parts.append(f"<p>{html.escape(mask_unseen(f'{name}: {why}'))}</p>")
-    return "".join(parts)
 
 
 def table(runs: Sequence[Run]) -> Group:
