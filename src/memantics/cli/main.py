@@ -73,19 +73,19 @@ COMMANDS = {
         "Extract what memes show, say and mean, one structured call for each dimension.",
     ),
     "build questions": (
-        "build_questions:make_questions",
+        "build:make_questions",
         "Write questions about what is known, try them, and level the set.",
     ),
     "build captions": (
-        "build_captions:build_captions",
+        "build_drafts:build_captions",
         "Mine what words mean and pictures show, in each meme's language, for detectors and chats.",
     ),
     "build intents": (
-        "build_intents:build_intents",
+        "build_drafts:build_intents",
         "Draft background knowledge and ranked intents; people edit and review them in a queue.",
     ),
     "build chats": (
-        "build_chats:make_chats",
+        "build_drafts:make_chats",
         "Write chats that end in a meme, keep the best, and add near and random wrong answers.",
     ),
     "build reappraisal": (

@@ -12,6 +12,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from memantics.core.memes import Meme
+
 UNKNOWN = "und"
 Method = Literal["script", "model", "words", "given", "none"]
 _SCRIPTS = {
@@ -76,6 +78,19 @@ def guess_language(text: str) -> Guess:
     if found is not None and found.confidence >= _SURE:
         return found
     return Guess(UNKNOWN, found.confidence if found else 0.0, "none")
+
+
+def language_of(meme: Meme, default: str = "en") -> str:
+    """The language of a meme: as given, else by its text, else the default.
+
+    >>> from pathlib import Path
+    >>> language_of(Meme("a", Path("a.png"), "今晚又失眠了"))
+    'zh'
+    """
+    if meme.language and meme.language != UNKNOWN:
+        return meme.language
+    found = guess_language(meme.text).language
+    return default if found == UNKNOWN else found
 
 
 def count_scripts(text: str) -> Counter[str]:
