@@ -137,7 +137,7 @@ def estimate_plan(plan: SuitePlan, asking: Asking) -> list[Estimate]:
         return estimate(plan.jobs, cache)
 
 
-async def evaluate_async(  # noqa: PLR0913 - what a user may say, each by its name
+async def evaluate_async(
     tasks: str | Sequence[str],
     *,
     model: str | Sequence[str],

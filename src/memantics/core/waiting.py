@@ -65,14 +65,3 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(task.cancel)
             raise
-
-
-def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The synchronous twin of an asynchronous function: the same arguments, waited for."""
-
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(function(*args, **kwargs))
-
-    run.__name__ = function.__name__.removesuffix("_async")
-    return run
