@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
 P = ParamSpec("P")
 
