@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from memantics.actions.audit import audit_data
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.cli import flags
-from memantics.cli.audit import audit_data
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.data import Source
 from memantics.core.errors import InputError

@@ -1,4 +1,4 @@
-"""What every part of the service stands on: the database, the clock, rights and the audit log."""
+"""The context of every part of the service: database, images, clock, rights and audit log."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Rights:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """Shared by all parts of a service."""
+class ServiceContext:
+    """What all parts of a service share: the database, the folder of images, the clock."""
 
     db: Database
     media: Path

@@ -1,28 +1,17 @@
-"""The drawings of the Chinese pun groups, without their captions. Things stay above y = 590."""
+"""Scenes that are computed rather than laid out: loops, curves and turned parts."""
 
 from __future__ import annotations
 
 import math
 
-from starter.draw import (
-    INK,
-    Canvas,
-    Look,
-    Pen,
-    animal,
-    cloud,
-    door,
-    face,
-    fruit,
-    gradient,
-    head,
-    kitchen,
-    room,
-    shade,
-    sky,
-    window,
-    write,
-)
+from starter.draw.canvas import INK, Canvas, Pen, Printed
+from starter.draw.creatures import animal, head, shade
+from starter.draw.faces import face
+from starter.draw.letters import Look, write
+from starter.draw.people import Looks, person
+from starter.draw.places import gradient, kitchen, room, sky
+from starter.draw.table import cloud, fruit
+from starter.draw.things import window
 
 WHITE = "#ffffff"
 
@@ -172,54 +161,6 @@ def six_clock() -> Canvas:
     return canvas
 
 
-def dish(pen: Pen, colour: str, filling: str, rim: str = WHITE) -> None:
-    """A wide bowl, 240 across, level filling at y = -110, origin on the ground."""
-    pen.blob([(-120, -110), (120, -110), (92, -34), (52, -6), (-52, -6), (-92, -34)], colour)
-    pen.box((-46, -10), (46, 6), shade(colour, 0.85), 5)
-    pen.oval((0, -110), (120, 30), rim)
-    pen.oval((0, -108), (106, 23), filling, None)
-
-
-def wisps(pen: Pen, colour: str = "#ffffffd0") -> None:
-    """Steam rising from the origin."""
-    for x in (-38, 0, 38):
-        pen.curve([(x, 0), (x - 12, -20), (x + 10, -40), (x - 4, -64)], colour, 8)
-
-
-def soup_in_bed() -> Canvas:
-    """A bowl of soup in bed, seen from the foot end."""
-    canvas = Canvas()
-    room(canvas, "#f3d9d3", "#c49a7a", 0.78)
-    window(canvas.at(118, 170), "#bfe6ff", 150)
-    pen = canvas.pen
-    pen.box((170, 150), (620, 560), "#8d5f3c", 50)
-    pen.box((196, 176), (594, 560), "#a8744a", 40, None)
-    pen.blob([(214, 420), (230, 300), (395, 278), (560, 300), (576, 420), (395, 460)], "#fbf7f0")
-    bowl = canvas.at(395, 440, 1.5)
-    dish(bowl, "#5b8fc9", "#eeb45e")
-    for x, y, colour in ((-50, -112, "#6cb35d"), (-20, -100, "#e4572e"), (34, -114, "#6cb35d")):
-        bowl.oval((x, y), (11, 5), colour, None)
-    face(bowl.at(0, -68), "relaxed", 34, 11)
-    wisps(canvas.at(395, 218, 1.1), "#fff6ead0")
-    pen.blob(
-        [
-            (128, 452),
-            (250, 424),
-            (395, 436),
-            (540, 424),
-            (662, 452),
-            (680, 620),
-            (395, 650),
-            (110, 620),
-        ],
-        "#7fbf8a",
-    )
-    pen.curve([(136, 476), (250, 454), (395, 464), (540, 454), (654, 476)], "#e4f5e6", 18)
-    for x in (220, 395, 560):
-        pen.curve([(x, 510), (x + 14, 556), (x + 4, 610)], "#5f9e6c", 4)
-    return canvas
-
-
 def lotus_root(pen: Pen, mood: str, colour: str = "#f3ddc3") -> None:
     """A standing lotus root of three sections with one waving arm, 330 tall."""
     pen.oval((0, 0), (74, 12), "#1b15301f", None)
@@ -307,87 +248,77 @@ def meadow(canvas: Canvas) -> None:
         pen.oval((x, y - 40), (6, 6), "#fff3c4", None)
 
 
-def porridge_waiter() -> Canvas:
-    """A bowl of porridge walks in with a tray."""
+def going_home() -> Canvas:
+    """A cheerful walk home at sunset."""
     canvas = Canvas()
-    room(canvas, "#e9f0dd", "#c99b6d", 0.74)
+    gradient(canvas, "#f78f6a", "#ffe3a3")
     pen = canvas.pen
-    pen.box((70, 90), (300, 534), "#8d5f3c", 4)
-    pen.box((90, 110), (280, 534), "#fff3c4", 0)
-    door(canvas.at(30, 560, 1.35))
-    pen = canvas.at(370, 580, 1.3)
-    pen.oval((0, 0), (100, 12), "#1b15301f", None)
-    for side in (-1, 1):
-        pen.limb([(side * 36, -70), (side * 38, -8)], "#3a3547", 13)
-        pen.blob([(side * 26, -12), (side * 58, -12), (side * 62, 2), (side * 24, 2)], "#3a3547")
-    pen.limb([(-96, -110), (-140, -84), (-112, -60)], "#e8756a", 15)
-    pen.limb([(98, -120), (140, -104), (160, -136)], "#e8756a", 15)
-    bowl = pen.at(0, -60)
-    dish(bowl, "#e8756a", "#fffaf0")
-    face(bowl.at(0, -66), "happy", 34, 11)
-    tie = bowl.at(0, -12)
-    for side in (-1, 1):
-        tie.polygon([(0, 0), (side * 32, -18), (side * 32, 18)], "#33364a")
-    tie.oval((0, 0), (9, 9), "#4a4e63")
-    wisps(bowl.at(0, -140), "#b9a88cb0")
-    tray = pen.at(186, -144)
-    tray.oval((0, 0), (84, 13), "#c7ccd6")
-    fruit(tray.at(-38, -4, 0.44), "egg", None)
-    tray.blob([(0, -34), (64, -34), (52, -6), (12, -6)], "#7cc7f2")
-    tray.oval((32, -34), (32, 8), "#8fb04a")
+    pen.oval((520, 330), (92, 92), "#fff0b3", None)
+    for x, width, height, colour in (
+        (0, 150, 300, "#8c5a7a"),
+        (140, 110, 220, "#7a4f74"),
+        (430, 120, 190, "#7a4f74"),
+        (560, 170, 290, "#8c5a7a"),
+    ):
+        pen.box((x, 500 - height), (x + width, 500), colour, 0)
+        for row in range(int(height / 56)):
+            for column in range(int(width / 46)):
+                left, top = x + 18 + column * 44, 500 - height + 20 + row * 54
+                pen.box((left, top), (left + 22, top + 28), "#ffdf8a", 2, None)
+    pen.box((0, 500), (720, 720), "#b9806b", 0, None)
+    pen.stroke([(0, 500), (720, 500)], INK, 3)
+    looks = Looks(hair="ponytail", shirt="#3d85c6", trousers="#4a4e63")
+    walker = canvas.at(330, 590, 1.6)
+    walker.box((-104, -66), (-34, -12), "#8d5f3c", 8)
+    walker.arc((-69, -66), (16, 14), (180, 360), INK, 6)
+    person(walker, "excited", looks, "wave")
     return canvas
 
 
-def teacup(pen: Pen, tea: str) -> None:
-    """A cup without handle, 110 across."""
-    wisps(pen.at(0, -104, 0.8), "#8a7f74a0")
-    pen.blob([(-54, -84), (54, -84), (42, -20), (24, -2), (-24, -2), (-42, -20)], "#fbfbf5")
-    pen.oval((0, -84), (54, 14), WHITE)
-    pen.oval((0, -83), (45, 10), tea, None)
-    pen.curve([(-40, -44), (-14, -36), (14, -50), (40, -42)], "#5b8fc9", 5)
-
-
-def tea_inspector() -> Canvas:
-    """A dog looks at tea through a magnifying glass."""
+def exam_paper() -> Canvas:
+    """A sad student with a failed paper."""
     canvas = Canvas()
-    room(canvas, "#d9e8d3", "#c99b6d", 0.8)
-    dog = canvas.at(360, 512, 1.9)
-    animal(dog, "dog", "neutral")
-    dog.stroke([(-48, -164), (-16, -152)], INK, 7)
+    room(canvas, "#efe6d2", "#b98a63", 0.8)
     pen = canvas.pen
-    pen.box((30, 486), (690, 530), "#8d5f3c", 8)
-    pen.box((70, 530), (650, 720), "#a8744a", 0)
-    for x, tea in ((150, "#8fb04a"), (360, "#b5703a"), (570, "#d9a94e")):
-        teacup(canvas.at(x, 490, 1.15), tea)
-    lens = dog.at(31, -138)
-    lens.limb([(26, 34), (52, 72)], "#8d5f3c", 12)
-    lens.oval((0, 0), (43, 43), "#e8f6ffee", INK, 8)
-    lens.arc((0, 0), (43, 43), (0, 360), "#f2c84b", 5)
-    lens.oval((0, 2), (21, 24), INK, None)
-    lens.oval((-7, -7), (8, 8), WHITE, None)
-    lens.stroke([(-30, -22), (22, -34)], INK, 7)
+    pen.box((60, 40), (660, 320), "#8d5f3c", 8)
+    pen.box((78, 58), (642, 302), "#3f7158", 4)
+    person(canvas.at(360, 600, 1.75), "crying", Looks(hair="short", shirt="#e58a5e"), "hold")
+    paper = canvas.at(360, 470, 1, -4)
+    paper.box((-92, -104), (92, 96), "#fffdf5", 4)
+    for y in (18, 40, 62):
+        paper.stroke([(-66, y), (60, y)], "#b9b6c6", 4)
+    write(canvas, "59", (280, 372, 440, 478), Look(colour="#d93a4a", sizes=(60, 92)))
+    canvas.printed.append(Printed("59", "label"))
     return canvas
 
 
-def low_glass() -> Canvas:
-    """A tall glass with hardly any water, and a ruler."""
+def two_cats() -> Canvas:
+    """Two cats glare at each other."""
     canvas = Canvas()
-    gradient(canvas, "#fde6c8", "#fff6e8")
-    canvas.pen.box((0, 540), (720, 720), "#b9804f", 0, None)
-    canvas.pen.stroke([(0, 540), (720, 540)], INK, 3)
-    pen = canvas.at(300, 572)
-    pen.oval((0, 0), (120, 16), "#1b15302a", None)
-    pen.polygon([(-128, -480), (128, -480), (98, 0), (-98, 0)], "#eaf7ffd8", INK, 6)
-    pen.polygon([(-101, -54), (101, -54), (97, -4), (-97, -4)], "#5cb3d9", None)
-    pen.oval((0, -54), (101, 12), "#8fd0f0", INK, 3)
-    pen.oval((0, -480), (128, 20), "#f6fcff", INK, 6)
-    pen.stroke([(-100, -430), (-84, -120)], WHITE, 12)
-    face(pen.at(0, -270, 1.2), "calm", 44, 14)
-    scale = canvas.at(540, 572)
-    scale.box((-40, -490), (40, 0), "#f7cf52", 6)
-    for step in range(1, 24):
-        reach = 38 if step % 4 == 0 else 20
-        scale.stroke([(-38, -step * 20), (-38 + reach, -step * 20)], INK, 4)
-    for x in range(-132, -48, 18):
-        scale.stroke([(x, -54), (x + 8, -54)], "#e4572e", 5)
+    gradient(canvas, "#9ecfe8", "#d9eef7")
+    pen = canvas.pen
+    for row in range(6):
+        for column in range(-1, 7):
+            x, y = column * 120 + (row % 2) * 60, 200 + row * 52
+            pen.box(
+                (x, y), (x + 116, y + 48), "#d98f73" if (row + column) % 3 else "#cf8166", 4, None
+            )
+    pen.box((-10, 182), (730, 206), "#b56f57", 0)
+    pen.box((0, 510), (720, 720), "#a8a39a", 0, None)
+    pen.stroke([(0, 510), (720, 510)], INK, 3)
+    for x, fur, flip in ((200, "#f4a64a", False), (520, "#9aa0ad", True)):
+        cat = canvas.at(x, 576, 1.6, flip=flip)
+        bristle(cat, fur)
+        animal(cat, "cat", "angry", fur)
+    pen.stroke([(338, 236), (356, 268), (344, 280), (366, 316)], "#f7cf52", 9)
+    pen.stroke([(388, 236), (372, 268), (384, 280), (366, 316)], "#f7cf52", 9)
     return canvas
+
+
+def bristle(pen: Pen, fur: str) -> None:
+    """Raised hair behind a sitting animal."""
+    spikes = []
+    for step in range(11):
+        y = -12 - step * 9
+        spikes += [(-60 - 26, y - 4), (-56, y - 9)]
+    pen.polygon([(-40, -4), *spikes, (-30, -110)], shade(fur, 0.85), INK, 3)
