@@ -89,6 +89,21 @@ def test_validate_keeps_what_is_yes_twice(answer: Answer, kept: bool) -> None:
     assert found.values == answer
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({}, ""),
+        ({"also_right": False, "absurd": False}, ""),
+        ({"also_right": True, "absurd": False}, "another option is also right"),
+        ({"also_right": False, "absurd": True}, "an option is absurd"),
+    ],
+)
+def test_other_options_must_be_wrong_and_plausible(said: Answer, reason: str) -> None:
+    answer = {**JUDGED, **said}
+    found = resolve(read_workflow("validate"), case([answer], labels=frozenset({"options"})))
+    assert (found.kept, found.reason) == (not reason, reason)
+
+
 def intents(*texts: str) -> dict[str, JsonValue]:
     return {"intents": list(texts)}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import Ground
+from memantics.annotate.context import ServiceContext
 from memantics.annotate.errors import TooManyAttempts
 from memantics.annotate.schema import login_attempts as _attempts
 
@@ -39,8 +39,8 @@ class Attempt:
 class LoginAttempts:
     """Counts attempts by key within a sliding window."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     def begin_login(self, account: str, address: str) -> Attempt:
         """Count an attempt at an account, or raise TooManyAttempts."""
@@ -53,9 +53,9 @@ class LoginAttempts:
         """Count an attempt under each key; where one is at its limit, under none, and raise."""
         keys = {_hash(key): limit for key, limit in limits.items()}
         attempt = Attempt(secrets.token_hex(16), _hash(cleared))
-        now = self._ground.clock()
-        with self._ground.db.write() as connection:
-            if not self._ground.db.sqlite:
+        now = self._context.clock()
+        with self._context.db.write() as connection:
+            if not self._context.db.sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             connection.execute(sa.delete(_attempts).where(_attempts.c.at <= now - WINDOW))
             times: dict[str, list[float]] = defaultdict(list)

@@ -60,24 +60,24 @@ class Manifest(BaseModel):
 
 def backup(service: Service, target: Path) -> Manifest:
     """Write a backup while people work; the file appears whole or not at all."""
-    ground = service.ground
+    context = service.context
     partial = target.with_name(f"{target.name}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
-        with _snapshot(ground.db) as connection, zipfile.ZipFile(partial, "w") as archive:
+        with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
             counts = {table.name: _write_table(connection, archive, table) for table in TABLES}
             images = 0
             for row in connection.execute(sa.select(schema.media)):
                 place = f"{row.project_id}/{row.id}"
-                archive.write(ground.media / place, f"media/{place}")
+                archive.write(context.media / place, f"media/{place}")
                 images += 1
             manifest = Manifest(
                 kind="memantics annotation backup",
-                schema_version=ground.db.schema_version(),
-                database="sqlite" if ground.db.sqlite else "postgresql",
-                created=ground.clock(),
+                schema_version=context.db.schema_version(),
+                database="sqlite" if context.db.sqlite else "postgresql",
+                created=context.clock(),
                 tables=counts,
                 images=images,
             )

@@ -13,7 +13,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import Rights, dump
+from memantics.annotate.context import Rights, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.intake import labels_of
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results

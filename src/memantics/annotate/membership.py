@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import read_roles, write_roles
+from memantics.annotate.context import read_roles, write_roles
 from memantics.annotate.errors import Forbidden, NotFound
 from memantics.annotate.records import Actor, Preferences
 
