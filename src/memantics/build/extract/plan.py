@@ -16,7 +16,7 @@ Refine = Literal["same", "second", "off"]
 def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
     """The relations that are asked for with the individuals of one dimension.
 
-    What stands for what is asked with the analogy that says so, and nowhere else.
+    What stands for what is said by the two ends of an analogy: ``mappedOnto`` is not asked for.
 
     >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
     (['hasParticipant'], ())
@@ -24,8 +24,7 @@ def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
     return tuple(
         term
         for term in RELATIONS.values()
-        if dimension in term.domain
-        and (term.name != "mappedOnto" or dimension == "AnalogicalMapping")
+        if dimension in term.domain and term.name != "mappedOnto"
     )
 
 

@@ -1,8 +1,8 @@
 """Level a set of items until neither length nor a blind solver finds the key more than by chance.
 
-Options are exchanged first (the item's own spare, then the right answer of another meme); what
-cannot be levelled so is set aside. Every move is drawn by the seed: the same drafts always give
-the same set.
+Options are exchanged first (for one of the item's own spares, then for the right answer to another
+question of its kind); what cannot be levelled so is set aside. Every move is drawn by the seed:
+the same drafts always give the same set.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 
 from memantics.build.questions.assembly import Item
 from memantics.build.questions.lending import OptionPool
-from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside
-from memantics.build.questions.slots import draw
-from memantics.build.questions.solver import CHANCE, Solved, solve_blindly
+from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
+from memantics.build.questions.solver import CHANCE, FEWEST, Solved, solve_blindly
 from memantics.build.questions.wording import fold
 from memantics.knowledge.records import Knowledge
 
@@ -50,8 +49,10 @@ class Levelled:
 def level(
     items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
 ) -> Levelled:
-    """Level a set; see the module."""
+    """Level a set; see the module. Of a small one no rate says anything: it stays as it is."""
     state = Levelled({item.id: item for item in items})
+    if len(items) < FEWEST:
+        return state
     pool = OptionPool(items, knowledge, settings.seed)
     _replace_recurring(state, pool, settings)
     for _ in range(3):
@@ -265,20 +266,12 @@ def _restore(
             return
         item = items[place]
         lent = [own for own in item.wrong if own.role == "borrowed"]
-        own = _find_unused(item)
-        if lent and own is not None and _same_rank(item, lent[0])(own.text):
-            pool.take_back(lent[0])
-            state.items[item.id] = item.swap(lent[0], own)
-            count -= 1
-
-
-def _find_unused(item: Item) -> QuestionOption | None:
-    shown = {own.text for own in item.wrong}
-    for role in ("plausible", "implausible", "spare"):
-        text = item.draft.text_of(role)
-        if text and text not in shown:
-            return QuestionOption(text, role)
-    return None
+        for own in item.spares if lent else ():
+            if _same_rank(item, lent[0])(own.text):
+                pool.take_back(lent[0])
+                state.items[item.id] = item.swap(lent[0], own)
+                count -= 1
+                break
 
 
 def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:

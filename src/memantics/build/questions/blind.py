@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import LETTERS, QuestionSubject, ask_blind, ask_seen, ask_told
@@ -64,9 +64,12 @@ async def try_items(
     items: Sequence[Item],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
+    *,
+    blind_only: bool = False,
 ) -> dict[str, Trial]:
-    """Try every item, many at once."""
-    jobs = (_try(asker, item, subjects[item.slot.meme], settings) for item in items)
+    """Try every item, many at once; ``blind_only`` where only its options have changed."""
+    tries = _try_blind if blind_only else _try
+    jobs = (tries(asker, item, subjects[item.slot.meme], settings) for item in items)
     trials = [trial async for trial in in_order(jobs, _WINDOW)]
     return {item.id: trial for item, trial in zip(items, trials, strict=True)}
 
@@ -77,22 +80,33 @@ async def _try(
     first, second = _draw_orders(item, settings)
     question = item.draft.question
 
-    def blind(texts: Sequence[str]) -> Request:
-        return ask_blind(question, texts, settings)
-
     def told(texts: Sequence[str]) -> Request:
         return ask_told(question, texts, settings, subject)
 
     def seen(texts: Sequence[str]) -> Request:
         return ask_seen(question, texts, settings, subject)
 
+    trial = await _try_blind(asker, item, subject, settings)
+    if trial.solved_blindly:
+        return trial  # it goes, whatever else would be found
+    return replace(
+        trial,
+        told=await _choose(asker, item, settings, ("told", first), told),
+        seen=await _choose(asker, item, settings, ("seen", second), seen),
+    )
+
+
+async def _try_blind(
+    asker: Asker, item: Item, _: QuestionSubject, settings: QuestionSettings
+) -> Trial:
+    first, second = _draw_orders(item, settings)
+
+    def blind(texts: Sequence[str]) -> Request:
+        return ask_blind(item.draft.question, texts, settings)
+
     once = await _choose(asker, item, settings, ("blind-1", first), blind)
     twice = await _choose(asker, item, settings, ("blind-2", second), blind)
-    return Trial(
-        (once, twice),
-        await _choose(asker, item, settings, ("told", first), told),
-        await _choose(asker, item, settings, ("seen", second), seen),
-    )
+    return Trial((once, twice))
 
 
 def _draw_orders(item: Item, settings: QuestionSettings) -> Orders:
@@ -116,7 +130,7 @@ async def _choose(
     name, order = way
     texts = [*(own.text for own in item.shown), settings.none_text]
     request = ask([texts[place] for place in order])
-    step = Step(f"{item.id}/{name}", lambda _: request, read_letter, 2)
+    step = Step(f"{item.id}/{name}", request, read_letter, 2)
     taken = await asker.take(step)
     if taken.value is None:
         return None
