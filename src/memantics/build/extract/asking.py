@@ -35,6 +35,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 # servers bound how long such lists may be.
 _MOST_LISTED = 400
 _TOLD = 160  # characters of a description that later steps are told
+_DESCRIBED = frozenset({"TextualMaterial", "BackgroundKnowledge"})
 
 Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
@@ -124,10 +125,10 @@ def _show_before(
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """One a line; a long description ends after the words that matter most."""
+    """One a line; what can be seen needs no description, and a long one ends early."""
     return "\n".join(
         f"{own.key}: {own.label}"
-        + (f" ({shorten(own.description, _TOLD)})" if own.description else "")
+        + (f" ({shorten(own.description, _TOLD)})" if own.dimension in _DESCRIBED else "")
         for own in entries
     )
 
@@ -140,7 +141,8 @@ def _usable(
 
 
 def _describe(term: RelationTerm) -> str:
-    return f"- {term.name}, to {' or '.join(term.range)}: {term.definition}"
+    ends = "any of them" if len(term.range) >= len(DIMENSIONS) - 1 else " or ".join(term.range)
+    return f"- {term.name}, to {ends}: {term.definition}"
 
 
 def _describe_extra(dimension: Dimension, relations: Sequence[RelationTerm]) -> str:
@@ -153,8 +155,8 @@ def _describe_extra(dimension: Dimension, relations: Sequence[RelationTerm]) -> 
         lines.append(f'- "kind" is one of these. {kinds}')
     if relations:
         lines.append(
-            '- "relations" link an entry to what is known so far; name targets exactly as they '
-            "are listed, dimension included. These may be used:"
+            '- "relations" link an entry to what is known so far, named exactly as listed, '
+            "dimension included:"
         )
         lines += [f"  {_describe(term)}" for term in relations]
     return "\n".join(lines)

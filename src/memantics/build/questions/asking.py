@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -28,7 +29,7 @@ from memantics.knowledge.records import Individual, Knowledge
 
 LETTERS = "ABCD"
 _PROMPTS = Path(__file__).parent / "prompts"
-_MOST_KNOWN, _MOST_NEAR = 80, 12
+_MOST_KNOWN, _MOST_NEAR, _TOLD = 80, 6, 160
 _PLAUSIBLE, _IMPLAUSIBLE = 3, 2
 
 
@@ -67,7 +68,8 @@ def find_prompts() -> Mapping[str, Prompt]:
 def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
     """What is known, one individual a line, in the order of the knowledge."""
     lines = [
-        f"{own.key}: {own.label}" + (f" ({own.description[:300]})" if details else "")
+        f"{own.key}: {own.label}"
+        + (f" ({shorten(own.description, _TOLD)})" if details and own.description else "")
         for own in individuals
     ]
     return enclose(label, "\n".join(lines))

@@ -75,6 +75,12 @@ class Item:
         sizes = sorted(len(own.text) for own in self.shown)
         return sizes[-1] > sizes[-2]
 
+    def without(self, texts: set[str]) -> Item:
+        """The same item with a draft that lacks some wrong options; what it shows stays."""
+        near = tuple(own for own in self.draft.plausible if own not in texts)
+        far = tuple(own for own in self.draft.implausible if own not in texts)
+        return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
+
     def swap(self, old: QuestionOption, new: QuestionOption) -> Item:
         """The same item with another wrong option."""
         return replace(self, wrong=tuple(new if own is old else own for own in self.wrong))

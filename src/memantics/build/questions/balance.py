@@ -58,11 +58,25 @@ def level(
     for _ in range(3):
         _level_lengths(state, pool, settings)
         _level_shortest(state, pool, settings)
+        _trim(state, settings)
         if not _level_wording(state, pool, settings):
             break
+    _trim(state, settings)
+    return state
+
+
+def _trim(state: Levelled, settings: QuestionSettings) -> None:
     trim_shortest(state, settings)
     trim_lengths(state, settings)
-    return state
+    bound_none(state, settings)
+
+
+def bound_none(state: Levelled, settings: QuestionSettings) -> None:
+    """Set "None" items aside where others went, so that their share grew beyond its bound."""
+    without = [item for item in state.items.values() if item.correct is None]
+    without.sort(key=lambda item: draw(2**60, settings.seed, "bound", item.id))
+    while len(without) > settings.none_share * len(state.items) + 1e-9:
+        _drop(state, without.pop().id, "'None of the others' is the key of too many others")
 
 
 @dataclass(slots=True)
@@ -115,19 +129,24 @@ class Lengths:
 
 
 def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
-    """An option that stands in many items and is never right there is a dead one."""
-    counts = Counter(fold(own.text) for item in state.items.values() for own in item.wrong)
+    """An option that stands in many drafts and is never right there is a dead one."""
+    drafts = [item.draft.wrong for item in state.items.values()]
+    counts = Counter(fold(own.text) for wrong in drafts for own in wrong)
     most = max(2, math.ceil(0.01 * len(state.items)))
     seen: Counter[str] = Counter()
     for item in _shuffled(state.items.values(), settings, "recurring"):
+        dead = {own.text for own in item.draft.wrong if counts[fold(own.text)] > most}
+        shown = {own.text for own in item.wrong} & dead
+        seen.update(fold(text) for text in shown)
+        spared = {text for text in shown if seen[fold(text)] <= most}
+        state.items[item.id] = item.without(dead - spared)
         for own in item.wrong:
-            text = fold(own.text)
-            seen[text] += 1
-            if counts[text] <= most or seen[text] <= most:
+            if own.text not in dead - spared:
                 continue
             size = len(item.draft.correct)
             if not _exchange(state, pool, item.id, own, _between(0.5 * size, 1.5 * size + 8)):
-                _drop(state, item.id, f"option {own.text!r} recurs in {counts[text]} questions")
+                count = counts[fold(own.text)]
+                _drop(state, item.id, f"option {own.text!r} recurs in {count} questions")
                 break
 
 

@@ -23,6 +23,7 @@ from memantics.core.task import Unparsed
 
 _WINDOW = 256
 _LETTER = re.compile(r"^\W*(?:(?:final\s+)?answer\s*(?:is)?\W*)?([A-D])(?![A-Za-z0-9'’])", re.I)
+_CLOSING = re.compile(r"(?:^|\n)\W*(?:final\s+)?answer\W*(?:is)?\W*([A-D])\W*$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,12 @@ Orders = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def read_letter(text: str) -> str:
-    """The letter of an option at the beginning of a reply.
+    r"""The letter of an option at the beginning of a reply, or in its closing line.
 
-    >>> read_letter("Answer: (b)"), read_letter("C. A cat")
-    ('B', 'C')
+    >>> read_letter("Answer: (b)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
+    ('B', 'C', 'D')
     """
-    found = _LETTER.match(text.strip()[:200])
+    found = _CLOSING.search(text.strip()[-200:]) or _LETTER.match(text.strip()[:200])
     if found is None:
         raise Unparsed("no option letter found")
     return found.group(1).upper()

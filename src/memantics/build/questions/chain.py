@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.assembly import Item, deal_none, finish, make_item, make_items
-from memantics.build.questions.balance import Levelled, level, trim_lengths
+from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import Trial, try_items
 from memantics.build.questions.lending import complete
 from memantics.build.questions.records import (
@@ -92,11 +91,12 @@ async def build_questions(
     state.aside[:0] = aside_before
     if critic is not None:
         stale = [own for own in state.items.values() if keyed[own.id] != own]
-        trials |= await try_items(critic, stale, subjects, settings, blind_only=True)
+        again = await try_items(critic, stale, subjects, settings, blind_only=True)
+        trials |= {name: replace(trials[name], blind=own.blind) for name, own in again.items()}
         _drop_solved(state, trials)
         if len(dealt) >= FEWEST:
             trim_lengths(state, settings)
-    _bound_none(state, keyed, settings)
+    bound_none(state, settings)
     kept = [_note(item, trials.get(item.id)) for item in state.items.values()]
     return Built(
         _mend_pairs(finish(kept, settings)),
@@ -192,16 +192,6 @@ def _drop_solved(state: Levelled, trials: Mapping[str, Trial]) -> None:
             _drop(state, item, "trial", "a model finds its key without the meme")
         elif trial is not None and trial.contradicted:
             _drop(state, item, "trial", "the knowledge leads to another option than the key")
-
-
-def _bound_none(state: Levelled, keyed: Mapping[str, Item], settings: QuestionSettings) -> None:
-    """Give right options back where so many items were set aside that the share grew too large."""
-    without = [item for item in state.items.values() if item.correct is None]
-    excess = len(without) - math.floor(settings.none_share * len(state.items) + 1e-9)
-    # Those first whose key is neither the longest nor the shortest: lengths stay level.
-    without.sort(key=lambda item: keyed[item.id].key_is_longest + keyed[item.id].key_is_shortest)
-    for item in without[: max(0, excess)]:
-        state.items[item.id] = keyed[item.id]
 
 
 def rate_blind(items: Mapping[str, Item], trials: Mapping[str, Trial]) -> float:
