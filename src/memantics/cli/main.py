@@ -89,7 +89,7 @@ COMMANDS = {
         "Write chats that end in a meme, keep the best, and add near and random wrong answers.",
     ),
     "build reappraisal": (
-        "build_reappraisal:build_reappraisal",
+        "reappraise:build_reappraisal",
         "Turn every meme of a folder around with one or more editors; people check the drafts.",
     ),
 }
