@@ -48,7 +48,7 @@ def drive(shell: Shell, *words: str | Path) -> str:
         contextlib.redirect_stderr(out),
         mock.patch.object(sys, "stdin", io.StringIO()),
         mock.patch.dict(os.environ, environment, clear=True),
-        mock.patch.object(sys, "argv", ["memantics", *map(os.fspath, words)]),
+        mock.patch.object(sys, "argv", ["memantics", *(str(word) for word in words)]),
         contextlib.suppress(SystemExit),
     ):
         main()
@@ -157,13 +157,13 @@ def test_file_names_that_are_not_utf8(shell: Shell) -> None:
     ):
         shown = check(drive(shell, *words))
         assert "caf\ufffd" in shown
-    for words in (
+    for line in (
         ("collect", memes, "--out", shell.folder / "collected"),
         ("collect", memes, "--out", shell.folder / "collected", "--json"),
         ("analyze", memes / strange, memes / "good.png"),
         ("analyze", memes / strange, memes / "good.png", "--json"),
     ):
-        check(drive(shell, *words))
+        check(drive(shell, *line))
 
 
 def test_the_neutraliser_keeps_what_people_write() -> None:
