@@ -17,10 +17,8 @@ from statistics import mean, median
 
 from PIL import Image
 
-from memantics.core.home import home
 from memantics.core.images import decode, encode_png
-from memantics.models.embedded.ocr import Ocr, RapidReader
-from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.ocr import Ocr, RapidReader, open_reader
 from memantics.reappraise.checking import check_result
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
@@ -195,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     if chosen.pictures:
         chosen.pictures.mkdir(parents=True, exist_ok=True)
-    ocr = RememberingOcr(RapidReader(), home() / "ocr")
+    ocr = open_reader()
     starter = read_starter()
     corpora = [
         ("starter pack, English", [IMAGES / m.file for m in starter if m.language == "en"]),

@@ -30,7 +30,7 @@ from memantics.models.baseline import Baseline, open_baseline
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import Inquiry, Trivial
-from memantics.run.audit.subject import Exam, Hooks, Subject, open_exams, strip_images
+from memantics.run.audit.subject import AuditSubject, Exam, Hooks, open_exams, strip_images
 from memantics.run.facts import DataFacts
 
 CARD = TaskCard(
@@ -146,7 +146,7 @@ def make_exam(items: Sequence[Item], published: tuple[float, ...] = ()) -> Exam:
 
 def make_subject(
     root: Path, items: Sequence[Item], *, complete: bool = True, hooks: Hooks = NO_HOOKS
-) -> Subject:
+) -> AuditSubject:
     """A subject whose reader leaves out memes without an image, as real ones do."""
 
     def make(card: TaskCard, options: Mapping[str, str], split: str, source: Source) -> Task:
@@ -163,7 +163,7 @@ def make_subject(
 
         return make_task(walk)
 
-    return Subject(
+    return AuditSubject(
         card=BENCHMARK,
         source=Source("release", root, root),
         data=DATA,
@@ -174,7 +174,7 @@ def make_subject(
     )
 
 
-def open_exam(subject: Subject) -> Exam:
+def open_exam(subject: AuditSubject) -> Exam:
     exams, gaps = open_exams(subject, [CARD])
     assert not gaps
     return exams[0]

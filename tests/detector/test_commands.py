@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memantics.cli import detector, detector_data
+from memantics.cli import detector
 from memantics.core.errors import InputError
 from memantics.detector.examples import Loaded
+from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import Line, Reading
 from tests.commands import Shell
 from tests.detector.commands import run
@@ -105,7 +106,7 @@ def test_what_was_learnt_from_images_is_read_in_them_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The label shows in the image alone: a detector that does not look knows nothing."""
-    monkeypatch.setattr(detector_data, "RapidReader", Reader)
+    monkeypatch.setattr(ocr, "RapidReader", Reader)
     rows = []
     for number in range(40):
         name = f"{'ab'[number % 2]}{number}.png"

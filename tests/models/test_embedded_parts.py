@@ -19,8 +19,13 @@ from memantics.models.embedded import encoder as encoders
 from memantics.models.embedded import ocr as ocrs
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
 from memantics.models.embedded.lexicon import Lexicon
-from memantics.models.embedded.ocr import Line, RapidReader, Reading, order_lines
-from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.ocr import (
+    Line,
+    RapidReader,
+    Reading,
+    RememberingOcr,
+    order_lines,
+)
 from memantics.models.embedded.sound import Hearing
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data

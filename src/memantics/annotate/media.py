@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -40,7 +40,8 @@ def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
     The whole first frame is decoded within bounds: what no browser could show is refused here.
     """
     facts = probe(data, name)
-    decode(data, name).close()
+    with decode(data, name) as image:  # upright, as browsers show it
+        facts = replace(facts, width=image.width, height=image.height)
     key = secrets.token_hex(16)
     folder = root / str(project)
     folder.mkdir(parents=True, exist_ok=True)

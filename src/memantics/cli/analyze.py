@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,6 @@ from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.detector_data import open_embedder, read_starter_examples
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import ImageError, InputError
-from memantics.core.home import home
 from memantics.core.memes import Meme, name_apart
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.detector.examples import Example
@@ -127,10 +126,9 @@ async def _ask(
 
 def open_tools(detector: Path | None, stack: ExitStack) -> Tools:
     """The parts of this machine; each is loaded when it is first used."""
-    from memantics.models.embedded.ocr import RapidReader
-    from memantics.models.embedded.readings import RememberingOcr
+    from memantics.models.embedded.ocr import open_reader
 
-    ocr = stack.enter_context(closing(RememberingOcr(RapidReader(), home() / "ocr")))
+    ocr = stack.enter_context(open_reader())
     return Tools(
         read=lambda data, name: choose_captions(ocr.read(data, name).lines),
         tell_language=lambda text: guess_language(text).language,

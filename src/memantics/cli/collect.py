@@ -11,12 +11,11 @@ import typer
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, collect
 from memantics.build.collect.listing import OWN
-from memantics.build.collect.looks import Reader
 from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, show_value, table
-from memantics.core.home import home
 from memantics.core.memes import MEMES
+from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
 
@@ -79,14 +78,6 @@ def collect_memes(
     if page:
         write_page(done, done.folder / OWN / PAGE)
     _show(done, page, as_json)
-
-
-def open_reader() -> Reader:
-    """The embedded OCR and its table of readings; every process opens its own."""
-    from memantics.models.embedded.ocr import RapidReader
-    from memantics.models.embedded.readings import RememberingOcr
-
-    return RememberingOcr(RapidReader(), home() / "ocr")
 
 
 def _show(done: Collected, page: bool, as_json: bool) -> None:

@@ -17,7 +17,8 @@ from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.registry import ModelSettings, open_model
-from memantics.run.desk import Desk, DeskSettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 
 Result = TypeVar("Result")
 
@@ -62,7 +63,7 @@ async def open_desk(wish: DeskWish, folder: Path, title: str) -> AsyncIterator[D
     """A desk that shows its progress; say ``desk.expect(n)`` when the number of steps is known."""
     model = open_model(wish.model, wish.settings)
     cache = Cache(home() / "cache.sqlite") if wish.use_cache and model.cacheable else None
-    settings = DeskSettings(concurrency=wish.settings.concurrency)
+    settings = AskSettings(concurrency=wish.settings.concurrency)
     try:
         with (
             Watcher(title, None, wish.prices) as view,

@@ -12,7 +12,6 @@ import numpy as np
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.data import checksum
 from memantics.core.errors import ImageError, InputError
-from memantics.core.home import home
 from memantics.core.images import read_bytes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type
@@ -20,8 +19,7 @@ from memantics.detector.features import Embedder, Singles
 from memantics.detector.presets import FastSettings
 from memantics.detector.sources import read_examples
 from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.models.embedded.ocr import RapidReader
-from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedders import LocalTextEncoder
 from memantics.registry import find_benchmark, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter
@@ -126,9 +124,8 @@ def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedde
 
 def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
     """Examples with what OCR reads in their images, and how many images it could not read."""
-    reader = RememberingOcr(RapidReader(), home() / "ocr")
     found, missed = [], 0
-    try:
+    with open_reader() as reader:
         for example in examples:
             text = ""
             if example.image is not None:
@@ -137,6 +134,4 @@ def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
                 except ImageError:
                     missed += 1
             found.append(replace(example, ocr=text))
-    finally:
-        reader.close()
     return tuple(found), missed

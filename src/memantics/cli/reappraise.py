@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, nullcontext
@@ -21,7 +20,6 @@ from memantics.cli.reviewing import review_in_terminal
 from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
-from memantics.core.home import home
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.reappraise.chain import Result, Workshop, reappraise_all
@@ -151,16 +149,13 @@ class Reader:
     """The embedded OCR with its table of readings; one thread at a time reads."""
 
     def __init__(self) -> None:
-        from memantics.models.embedded.ocr import RapidReader
-        from memantics.models.embedded.readings import RememberingOcr
+        from memantics.models.embedded.ocr import open_reader
 
-        self._lock = threading.Lock()
-        self._ocr = RememberingOcr(RapidReader(), home() / "ocr")
+        self._ocr = open_reader()
 
     def read(self, data: bytes, name: str) -> list[TextLine]:
         """The lines of text on an image."""
-        with self._lock:
-            found = self._ocr.read(data, name)
+        found = self._ocr.read(data, name)
         return [TextLine(line.text, line.box, line.score) for line in found.lines]
 
     def close(self) -> None:

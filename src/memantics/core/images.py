@@ -29,8 +29,20 @@ MIME = {
     "BMP": "image/bmp",
 }
 
-# Pillow only warns at a bomb; our own limit, below its, is the one that counts.
+# Pillow only warns at a bomb; our own limit, below its, is the one that counts. Its remarks on
+# damaged metadata say nothing that a user could act on.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
+_ORIENTATION = 0x0112
+_TURNS: Mapping[object, Pillow.Transpose] = {
+    2: Pillow.Transpose.FLIP_LEFT_RIGHT,
+    3: Pillow.Transpose.ROTATE_180,
+    4: Pillow.Transpose.FLIP_TOP_BOTTOM,
+    5: Pillow.Transpose.TRANSPOSE,
+    6: Pillow.Transpose.ROTATE_270,
+    7: Pillow.Transpose.TRANSVERSE,
+    8: Pillow.Transpose.ROTATE_90,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +159,35 @@ def _read_jpeg_header(data: bytes) -> ImageFacts | None:
 
 
 def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
-    """Decode the first frame to RGB, within bounds; transparency is laid on white."""
+    """Decode the first frame to RGB, upright and within bounds; transparency is laid on white."""
     with _open(data, name) as image:
         _facts(image, name, bounds)
         try:
+            turn = _TURNS.get(_read_orientation(image))
             image.load()
             if image.has_transparency_data:
                 backdrop = Pillow.new("RGBA", image.size, "white")
-                return Pillow.alpha_composite(backdrop, image.convert("RGBA")).convert("RGB")
-            return image.convert("RGB")
-        except (OSError, ValueError, SyntaxError, EOFError) as error:
-            raise _refuse(name, "truncated", str(error)) from error
+                made = Pillow.alpha_composite(backdrop, image.convert("RGBA")).convert("RGB")
+            else:
+                made = image.convert("RGB")
+            return made if turn is None else made.transpose(turn)
+        except Exception as error:
+            raise _refuse_damaged(name, error) from error
+
+
+def _read_orientation(image: Pillow.Image) -> object:
+    """The orientation in EXIF; a picture whose EXIF is damaged is shown as it is stored."""
+    try:
+        return image.getexif().get(_ORIENTATION)
+    except Exception:  # noqa: BLE001 - Pillow's parsers raise whatever a damaged block leads to
+        return None
+
+
+def turn_upright(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> bytes | None:
+    """An image that EXIF says is turned, upright as PNG; None where its bytes can stay."""
+    with _open(data, name) as image:
+        turned = _read_orientation(image) in _TURNS
+    return encode_png(decode(data, name, bounds)) if turned else None
 
 
 def encode_png(image: Pillow.Image, level: int = 1) -> bytes:
@@ -193,12 +223,19 @@ def _open(data: bytes, name: str) -> Pillow.Image:
         raise _refuse(name, "format", f"not one of {', '.join(FORMATS)}") from None
     except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
         raise _refuse(name, "too many pixels", str(error)) from error
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        raise _refuse(name, "truncated", str(error)) from error
+    except Exception as error:
+        raise _refuse_damaged(name, error) from error
+
+
+def _refuse_damaged(name: str, error: Exception) -> ImageError:
+    """Whatever a decoder raises is a fault of that file: some raise AssertionError or KeyError."""
+    return _refuse(name, "truncated", " ".join(str(error).split())[:200] or type(error).__name__)
 
 
 def _facts(image: Pillow.Image, name: str, bounds: Bounds) -> ImageFacts:
-    return _bounded(ImageFacts(image.format or "", *image.size), name, bounds)
+    # An MPO is a JPEG with further pictures behind the first one.
+    form = "JPEG" if image.format == "MPO" else image.format or ""
+    return _bounded(ImageFacts(form, *image.size), name, bounds)
 
 
 def _bounded(facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:

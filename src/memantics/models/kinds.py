@@ -75,6 +75,7 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
         "token_field": ("max_tokens", "max_completion_tokens"),
         "structured": ("strict", "object", "off"),
         "image_detail": ("auto", "low", "high"),
+        "image_orientation": ("stored", "upright"),
     }
     named: dict[str, Any] = {}
     extra: dict[str, JsonValue] = {}

@@ -9,7 +9,7 @@ import ipaddress
 import os
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
@@ -78,7 +78,7 @@ class OpenAIModel:
         self._identity: dict[str, JsonValue] = {
             "name": self.name,
             "base_url": str(self._base),
-            "settings": asdict(wire),
+            "settings": wire.describe(),
         }
 
     def __repr__(self) -> str:

@@ -11,15 +11,16 @@ import base64
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, Transient, first_fault
-from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes
+from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes, turn_upright
 from memantics.core.records import Image, Message, Part, Reply, Request
+from memantics.core.text import mend_surrogates
 
 # Stands for image data while the rest is encoded; random, so that no caption can contain it.
 _SLOT = secrets.token_hex(16)
@@ -46,12 +47,14 @@ class WireSettings:
     ``max_completion_tokens``). ``structured`` says how a schema is sent: ``strict`` as a JSON
     schema, ``object`` as plain JSON mode, ``off`` not at all. ``extra`` goes into the body as it
     is; a value of None removes a field that a server does not take (``{"temperature": None}``).
+    ``image_orientation`` is for servers that ignore EXIF: ``upright`` turns such images here.
     """
 
     token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105 - no password
     reasoning_effort: str | None = None
     structured: Literal["strict", "object", "off"] = "strict"
     image_detail: Literal["auto", "low", "high"] | None = None
+    image_orientation: Literal["stored", "upright"] = "stored"
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,6 +64,13 @@ class WireSettings:
                 f"extra field {', '.join(taken)} cannot be set",
                 hint="the engine sets it; leave it out",
             )
+
+    def describe(self) -> dict[str, JsonValue]:
+        """The settings in a model's identity; a new option at its default changes no cache key."""
+        described = asdict(self)
+        if self.image_orientation == "stored":
+            del described["image_orientation"]
+        return described
 
 
 def encode_request(
@@ -88,15 +98,17 @@ def encode_request(
     except orjson.JSONEncodeError as error:
         raise InputError(f"a request cannot be written as JSON: {error}") from error
     images = [p for m in request.messages for p in m.parts if isinstance(p, Image)]
-    return _fill(frame, images, bounds) if images else frame
+    return _fill(frame, images, settings, bounds) if images else frame
 
 
-def _fill(frame: bytes, images: list[Image], bounds: Bounds) -> bytes:
+def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Bounds) -> bytes:
     """Put the images into their slots: encoding them as part of the JSON would copy them twice."""
     head, *rest = frame.split(_SLOT.encode())
     pieces = [head]
     for image, after in zip(images, rest, strict=True):
         data = read_bytes(image.path, bounds)
+        if settings.image_orientation == "upright":
+            data = turn_upright(data, image.path.name, bounds) or data
         mime = probe(data, image.path.name, bounds).mime
         pieces += (
             b"data:%b;base64," % mime.encode(),
@@ -239,7 +251,7 @@ def mend(value: JsonValue) -> JsonValue:
     ['ok', {'a': '\ufffd!'}]
     """
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return mend_surrogates(value)
     if isinstance(value, list):
         return [mend(part) for part in value]
     if isinstance(value, dict):

@@ -19,16 +19,15 @@ from memantics import __version__
 from memantics.core.card import Card, TaskCard, read_card, read_policy
 from memantics.core.data import DataKind, Found, Source
 from memantics.core.errors import DataError, InputError, StoreError, UnknownName
-from memantics.core.home import home
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import find_registered, read_registry, read_shelf
 from memantics.core.rundir import RunFacts
 from memantics.core.task import InvalidPolicy, Task
 from memantics.models.kinds import MODEL_KINDS, ModelKind, ModelSettings, open_model
-from memantics.run.evaluate import Question, pose
+from memantics.run.evaluate import PosedTask, pose
 from memantics.run.facts import DataFacts, Scope
-from memantics.run.plan import Choice
+from memantics.run.plan import TaskChoice
 
 # The kinds of models are reached through here too: callers need one place for names.
 __all__ = [
@@ -193,17 +192,11 @@ def open_listener() -> Listener:
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
     """The embedded reader's OCR and its table of readings, for boxes instead of words."""
-    from memantics.models.embedded.ocr import RapidReader
-    from memantics.models.embedded.readings import RememberingOcr
-
-    reader = RapidReader()
+    from memantics.models.embedded.ocr import open_reader
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
-        ocr = RememberingOcr(reader, home() / "ocr")
-        try:
+        with open_reader() as ocr:
             return [line.box for line in ocr.read(data, name).lines]
-        finally:
-            ocr.close()
 
     return find_lines
 
@@ -299,7 +292,7 @@ class Wish:
     invalid: str | None = None
 
 
-def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> Question:
+def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask:
     """A task on its data; options that it does not have are not its own."""
     splits = ref.card.splits
     if wish.split is not None and wish.split not in splits:
@@ -319,18 +312,18 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> Question:
     return pose((ref.benchmark.card, ref.card), task, describe_data(ref.benchmark, source), scope)
 
 
-def list_choices(names: list[str], wish: Wish) -> list[Choice]:
+def list_choices(names: list[str], wish: Wish) -> list[TaskChoice]:
     """The tasks that a user asked for; those given as ``NAME/TASK`` must run."""
     return [make_choice(ref, wish, named=ref.name in names) for ref in find_tasks(names)]
 
 
-def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> Choice:
+def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> TaskChoice:
     """A task that a suite can pose."""
 
-    def pose_it(options: Mapping[str, str], split: str | None) -> Question:
+    def pose_it(options: Mapping[str, str], split: str | None) -> PosedTask:
         return pose_task(ref, options, replace(wish, split=split or wish.split))
 
-    return Choice(ref.name, ref.card, pose_it, named)
+    return TaskChoice(ref.name, ref.card, pose_it, named)
 
 
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:

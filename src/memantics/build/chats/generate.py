@@ -38,9 +38,10 @@ from memantics.build.drafts import (
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Request, Sampling
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _ABOUT = {

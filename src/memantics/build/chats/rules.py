@@ -15,7 +15,7 @@ from pathlib import Path
 from memantics.build.chats.records import Said, Subject, Turn
 from memantics.build.collect.language import UNKNOWN, count_scripts, guess_language
 from memantics.build.collect.rules import has_dense_script
-from memantics.core.words import cut_chinese
+from memantics.core.text import cut_chinese
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told

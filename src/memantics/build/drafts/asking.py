@@ -12,8 +12,8 @@ from memantics.build.collect.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import Form, Image, Message, Request, Sampling
-from memantics.core.reply import clean_line
 from memantics.core.step import Taken
+from memantics.core.text import clean_line
 
 NAMES = {
     "ar": "Arabic",

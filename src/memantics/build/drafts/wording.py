@@ -7,8 +7,8 @@ from collections import Counter
 
 from memantics.build.collect.language import UNKNOWN, count_scripts, guess_language
 from memantics.build.drafts.asking import name_language
-from memantics.core.reply import clean_line
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 
 _SURE = 0.8
 _ENOUGH = 12  # letters: of fewer no language can be told

@@ -17,7 +17,8 @@ from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
+from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.knowledge.records import Individual, Knowledge
 

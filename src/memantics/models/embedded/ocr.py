@@ -1,17 +1,26 @@
-"""Reading the text in an image: a protocol, RapidOCR behind it, and lines in reading order."""
+"""Reading the text in an image: RapidOCR, lines in reading order, and a table of readings."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import sqlite3
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import Unavailable
-from memantics.core.images import Bounds, decode
+from memantics.core.home import home
+from memantics.core.images import decode
 
 if TYPE_CHECKING:
     from rapidocr import RapidOCR
@@ -21,7 +30,8 @@ _RECOGNISER = "PP-OCRv6_rec_small.onnx"
 _SHORT_SIDE = 544  # finding text: smaller images are enlarged to this
 _LONG_SIDE = 1280  # larger ones are reduced: time grows with the area, recall does not
 _TINY = 8
-_BOUNDS = Bounds()
+_IN_MEMORY = 2048  # readings
+_ENGINE_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,9 @@ class Reading:
         return "\n".join(line.text for line in self.lines)
 
 
+_READING = TypeAdapter(Reading)
+
+
 class Ocr(Protocol):
     """Anything that reads images. ``version`` changes whenever readings may change."""
 
@@ -56,25 +69,25 @@ class Ocr(Protocol):
 
 
 class RapidReader:
-    """RapidOCR on one thread, with the weights of its own wheel; loaded at first use.
+    """RapidOCR on one thread, with the weights of its own wheel; loaded once a process.
 
     Orientation is not classified: captions of memes stand upright, and the classifier changed
     no reading (docs/research/embedded-reader.md).
     """
 
     def __init__(self) -> None:
-        self.version = f"rapidocr-{_version('rapidocr')}/{_SHORT_SIDE}-{_LONG_SIDE}"
-        self._engine: RapidOCR | None = None
+        self.version = f"rapidocr-{_version('rapidocr')}/{_SHORT_SIDE}-{_LONG_SIDE}/upright"
 
     def read(self, data: bytes, name: str) -> Reading:
         """Decode within bounds and read."""
         import numpy as np
 
-        image = decode(data, name, _BOUNDS)
+        image = decode(data, name)
         if min(image.size) < _TINY:
             return Reading()
         pixels = np.asarray(image)[:, :, ::-1]
-        found: Any = self._load()(np.ascontiguousarray(pixels))
+        with _ENGINE_LOCK:
+            found: Any = _load_engine(_weights())(np.ascontiguousarray(pixels))
         if not found.txts:
             return Reading()
         lines = (
@@ -83,26 +96,25 @@ class RapidReader:
         )
         return Reading(order_lines(line for line in lines if line.text))
 
-    def _load(self) -> RapidOCR:
-        if self._engine is None:
-            folder = _weights()
-            from rapidocr import RapidOCR
 
-            logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
-            # With explicit paths no code that could download weights is reached.
-            self._engine = RapidOCR(
-                params={
-                    "Global.log_level": "critical",
-                    "Global.use_cls": False,
-                    "Global.max_side_len": _LONG_SIDE,
-                    "Det.model_path": str(folder / _DETECTOR),
-                    "Det.limit_side_len": _SHORT_SIDE,
-                    "Rec.model_path": str(folder / _RECOGNISER),
-                    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-                    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-                }
-            )
-        return self._engine
+@cache
+def _load_engine(folder: Path) -> RapidOCR:
+    from rapidocr import RapidOCR
+
+    logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
+    # With explicit paths no code that could download weights is reached.
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,
+            "Global.max_side_len": _LONG_SIDE,
+            "Det.model_path": str(folder / _DETECTOR),
+            "Det.limit_side_len": _SHORT_SIDE,
+            "Rec.model_path": str(folder / _RECOGNISER),
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
 
 
 def order_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -150,3 +162,95 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "absent"
+
+
+class RememberingOcr:
+    """An OCR that looks in a small table first, keyed by image content and OCR version.
+
+    Threads may share it: one of them reads at a time.
+
+    ``folder`` is where the table lies. A folder that cannot be written costs speed and nothing
+    else, so it is no error: readings are then kept in memory only.
+    """
+
+    def __init__(self, ocr: Ocr, folder: Path | None) -> None:
+        self.version = ocr.version
+        self._ocr = ocr
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[bytes, Reading] = OrderedDict()
+        self._db = None if folder is None else _open_table(folder)
+
+    def read(self, data: bytes, name: str) -> Reading:
+        """The reading of an image, remembered or fresh."""
+        key = hashlib.sha256(self.version.encode() + b"\0" + hashlib.sha256(data).digest()).digest()
+        with self._lock:
+            found = self._recent.get(key) or self._load(key)
+            if found is None:
+                found = self._ocr.read(data, name)
+                self._save(key, found)
+            self._recent[key] = found
+            self._recent.move_to_end(key)
+            if len(self._recent) > _IN_MEMORY:
+                self._recent.popitem(last=False)
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the table."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _load(self, key: bytes) -> Reading | None:
+        if self._db is None:
+            return None
+        try:
+            row = self._db.execute("SELECT body FROM readings WHERE key = ?", (key,)).fetchone()
+            return None if row is None else _READING.validate_json(row[0])
+        except (sqlite3.Error, ValidationError):
+            return None  # a damaged row is read afresh and written over
+
+    def _save(self, key: bytes, reading: Reading) -> None:
+        if self._db is None:
+            return
+        try:
+            self._db.execute(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?)", (key, orjson.dumps(reading))
+            )
+        except sqlite3.Error:
+            self.close()  # a full or read-only disk: go on in memory
+
+
+def _open_table(folder: Path) -> sqlite3.Connection | None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The model's one worker thread uses it, and whoever closes the model.
+        db = sqlite3.connect(
+            folder / "readings.sqlite", isolation_level=None, timeout=5, check_same_thread=False
+        )
+    except (sqlite3.Error, OSError):
+        return None
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS readings"
+            " (key BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        db.close()
+        return None
+    return db
+
+
+def open_reader() -> RememberingOcr:
+    """The OCR that ships, with the table of readings in the user's folder; every process its own.
+
+    Opening it is cheap: the network is loaded when an image is read that is not in the table.
+    """
+    return RememberingOcr(RapidReader(), home() / "ocr")

@@ -8,14 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import JsonValue
 
-from memantics.core.home import home
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.encoder import open_encoder
 from memantics.models.embedded.evidence import Evidence, Senses, gather
 from memantics.models.embedded.lexicon import Lexicon
-from memantics.models.embedded.ocr import RapidReader
-from memantics.models.embedded.readings import RememberingOcr
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.embedded.scales import decide, rate
 from memantics.models.embedded.sound import PinyinEar
 from memantics.models.embedded.wording import write
@@ -27,8 +25,7 @@ _RULES = "1"
 
 def open_senses() -> Senses:
     """The parts that ship with Memantics; nothing is loaded before it is needed."""
-    ocr = RememberingOcr(RapidReader(), home() / "ocr")
-    return Senses(ocr, open_encoder(), Lexicon(), PinyinEar())
+    return Senses(open_reader(), open_encoder(), Lexicon(), PinyinEar())
 
 
 class EmbeddedReader:

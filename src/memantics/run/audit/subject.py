@@ -58,7 +58,7 @@ def read_hooks(module: object | None) -> Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AuditSubject:
     """A benchmark on one copy of its data. ``split`` and ``options`` are the user's wishes."""
 
     card: Card
@@ -116,7 +116,7 @@ class Exam:
         return next(own for own in scores if own.key == self.task.main and not own.by)
 
 
-def open_exams(subject: Subject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
+def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
     """The tasks that can be audited, and why the others cannot."""
     exams: list[Exam] = []
     gaps: list[Gap] = []
@@ -132,7 +132,7 @@ def open_exams(subject: Subject, cards: Sequence[TaskCard]) -> tuple[list[Exam],
     return exams, gaps
 
 
-def _stand_in(subject: Subject, folder: Path) -> Path | None:
+def _stand_in(subject: AuditSubject, folder: Path) -> Path | None:
     """A folder in which every image of the release has an empty file of its name.
 
     Readers leave out memes without an image. Checks that look at no image want them all the
@@ -144,7 +144,7 @@ def _stand_in(subject: Subject, folder: Path) -> Path | None:
     return folder if names else subject.source.images
 
 
-def _open_exam(subject: Subject, card: TaskCard, source: Source) -> Exam:
+def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
     options = _keep_known(card, subject.options)
     split, task, items = _find_split(subject, card, options, source)
     shown = _keep_known(card, subject.hooks.shown.get(card.name, {})) | options
@@ -181,7 +181,7 @@ def _keep_known(card: TaskCard, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_split(
-    subject: Subject, card: TaskCard, options: Mapping[str, str], source: Source
+    subject: AuditSubject, card: TaskCard, options: Mapping[str, str], source: Source
 ) -> tuple[str, Task, tuple[Item, ...]]:
     """The split that was asked for, else the first of which this copy has anything."""
     wanted = [subject.split] if subject.split in card.splits else list(card.splits)
@@ -202,7 +202,7 @@ def _find_split(
     raise fault or DataError(card.name, "has no items in this copy", hint="add a fuller copy")
 
 
-def _has(subject: Subject, card: TaskCard, split: str, source: Source) -> bool:
+def _has(subject: AuditSubject, card: TaskCard, split: str, source: Source) -> bool:
     try:
         return any(True for _ in subject.make(card, {}, split, source).items())
     except DataError:
