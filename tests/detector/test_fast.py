@@ -10,15 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.core import words
+from memantics.core import text as core_text
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
-from memantics.detector.fast import FastDetector, fit, train
-from memantics.detector.features import Block, Dense, Singles, fit_vocabulary, hear
-from memantics.detector.pictures import measure_images
-from memantics.detector.pieces import name_pieces
-from memantics.detector.presets import PRESETS, find_preset
+from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, train
+from memantics.detector.features import (
+    Dense,
+    FeatureBlock,
+    Singles,
+    fit_vocabulary,
+    hear,
+    measure_images,
+    name_pieces,
+)
 from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids
@@ -205,7 +210,7 @@ def test_held_out_predictions_are_not_those_of_the_trained_detector() -> None:
 
 def test_vocabularies_keep_what_two_memes_share() -> None:
     texts = [name_pieces("chars", own) for own in ("ab", "ac", "a")]
-    vocabulary = fit_vocabulary(Block("text", "chars", 1.0), texts)
+    vocabulary = fit_vocabulary(FeatureBlock("text", "chars", 1.0), texts)
     assert vocabulary.pieces == ("a",)
 
 
@@ -219,7 +224,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     """Jieba believes any cache that lies in the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"去公园": 10**9}, 10**9)))
-    words._load_cutter.cache_clear()
+    core_text._load_cutter.cache_clear()
     assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 

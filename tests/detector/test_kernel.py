@@ -8,8 +8,16 @@ from sklearn.metrics import f1_score
 
 from memantics.core.errors import InputError
 from memantics.detector import calibration
-from memantics.detector.kernel import MOST, Kernel, Rows, make_gram, score, solve
-from memantics.detector.scorers import KernelScorer, unfold
+from memantics.detector.kernel import (
+    MOST,
+    Kernel,
+    KernelScorer,
+    Rows,
+    make_gram,
+    score,
+    solve,
+    unfold,
+)
 
 
 def make_rows(count: int = 60, seed: int = 0) -> Rows:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.fast import train
-from memantics.detector.presets import find_preset
+from memantics.detector.fast import find_preset, train
 from memantics.detector.storage import load, load_with_card, save
 from tests.detector.samples import make_examples
 

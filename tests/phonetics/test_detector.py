@@ -19,7 +19,7 @@ from memantics.phonetics import (
     score_detection,
     stress,
 )
-from memantics.phonetics.tuning import fit_choice, fit_logistic
+from memantics.phonetics.detector import fit_choice, fit_logistic
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memantics.core.errors import InputError
 from memantics.phonetics import Readings, Settings, explain, hint, read_aloud, read_many
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.mandarin import analyze_caption
+from memantics.phonetics.speech import analyze_caption
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from memantics.actions.detect import Detector
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import Tools, ask_all, look
 from memantics.build.analysis.records import Analysis, Feeling, Harm, Sound
@@ -19,13 +20,11 @@ from memantics.build.extract import ExtractSettings
 from memantics.cli import flags
 from memantics.cli.analyze_card import dump, show
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
-from memantics.cli.detector_data import open_embedder, read_starter_examples
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import ImageError, InputError
 from memantics.core.memes import Meme, name_apart
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.detector.examples import Example
-from memantics.detector.screening import open_screener
 from memantics.models.embedded.ocr import Line
 from memantics.report.pages.analysis import write_page
 
@@ -36,7 +35,7 @@ ModelName = Annotated[
     str | None,
     typer.Option("--model", "-m", help="KIND/NAME; without one only this machine's parts speak."),
 ]
-Detector = Annotated[
+DetectorFile = Annotated[
     Path | None,
     typer.Option(help="A detector file. Default: a tiny one trained on the starter pack."),
 ]
@@ -52,7 +51,7 @@ Journal = Annotated[
 def analyze(
     images: Images,
     model: ModelName = None,
-    detector: Detector = None,
+    detector: DetectorFile = None,
     language: Language = None,
     out: Page = None,
     calls: Journal = Path("builds/analyze"),
@@ -158,22 +157,22 @@ def listen(text: str, language: str) -> list[Sound]:
 
 
 def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
-    screener = open_screener(path, read_starter_examples, open_embedder)
+    detector = Detector.load(path) if path is not None else Detector.starter()
 
     def screen(meme: Meme) -> Harm | None:
         example = Example(meme.id, meme.text)
         if example.empty:
             return None
-        (said,) = screener.screen([example])
-        moved = tuple(part.text for part in said.reasons if part.contribution > 0)
-        kind = said.type or ""
+        found = detector.explain(example)
+        said, harmful = found.prediction, found.prediction.label == 1
+        moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)
         return Harm(
-            said.harmful,
-            f"detector ({said.detector})",
+            harmful,
+            f"detector ({detector.name})",
             said.probability,
-            "" if kind == "none" or not said.harmful else kind,
-            elements=moved if said.harmful else (),
-            reason=said.note,
+            "" if said.type in (None, "none") or not harmful else str(said.type),
+            elements=moved if harmful else (),
+            reason=detector.note,
         )
 
     return screen

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memantics.core.result import Table as Shown
+
 Justify = Literal["left", "right"]
 
 
@@ -48,6 +50,15 @@ def table(columns: Sequence[tuple[str, Justify]], title: str = "") -> Table:
     for name, justify in columns:
         made.add_column(name, justify=justify, overflow="fold")
     return made
+
+
+def show_table(shown: Shown) -> None:
+    """Print the table of a result; text from data cannot steer the terminal."""
+    made = table(shown.sides)
+    made.title = plain(shown.title, "bold") if shown.title else None
+    for row in shown.rows:
+        made.add_row(*map(plain, row))
+    console().print(made)
 
 
 def plain(text: str, style: str = "") -> Text:

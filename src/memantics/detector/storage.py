@@ -25,12 +25,9 @@ from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.detector.calibration import Softmax
 from memantics.detector.examples import Example
-from memantics.detector.fast import Decision, FastDetector
+from memantics.detector.fast import Decision, FastDetector, FastSettings
 from memantics.detector.features import GRID, Extractor, Vocabulary
-from memantics.detector.heads import add_margin
-from memantics.detector.kernel import Rows
-from memantics.detector.presets import FastSettings
-from memantics.detector.scorers import KernelScorer, LinearScorer, Scorer
+from memantics.detector.kernel import KernelScorer, LinearScorer, Rows, Scorer, add_margin
 
 FORMAT = "memantics-fast-detector"
 VERSION = 1

@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from memantics.core.errors import MissingExtra
-from memantics.phonetics.loanword import load_dictionary
-from memantics.phonetics.reading import Change, Reading, Readings, Settings
+from memantics.phonetics.caption import load_dictionary
+from memantics.phonetics.reading import Reading, Readings, Settings, SoundChange
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LOG10 = math.log10(1.0001)  # the unit of the model's integer scores
@@ -249,7 +249,7 @@ def _build_reading(caption: str, words: Sequence[Word], path: _Path, plain: floa
     )
 
 
-def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[Change]:
+def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[SoundChange]:
     """Between phoneme positions where both sides begin a word, those that are not the same."""
     ours: list[_Arc] = []
     theirs: list[Word] = []
@@ -267,10 +267,10 @@ def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[
             ours, theirs = [], []
 
 
-def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> Change:
+def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> SoundChange:
     sound = " ".join("-".join(word.phonemes) for word in theirs).lower()
     distance = round(sum(arc.distance for arc in ours), 3)
-    return Change(
+    return SoundChange(
         start=theirs[0].start,
         end=theirs[-1].end,
         written=caption[theirs[0].start : theirs[-1].end],

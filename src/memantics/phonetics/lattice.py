@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import NamedTuple
 
-from memantics.phonetics.caption import Script
+from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.phonetics.lexicon import MAX_WORD, Costs, Heard, Lexicon
-from memantics.phonetics.loanword import LOANS, find_phonemes, speak_phonemes
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
 from memantics.phonetics.things import rate_drawable
 

@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from memantics.phonetics.pronunciation import Sound, list_sounds, phrase_sounds
-from memantics.phonetics.sound import measure_distance
+from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
 
 MAX_WORD = 6
 _BITS = 9

@@ -49,7 +49,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SoundChange:
     """A span of the caption that is heard as something else.
 
     ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same sound
@@ -82,7 +82,7 @@ class Reading:
     distance: float
     syllables: int
     syllables_matched: int
-    changes: tuple[Change, ...]
+    changes: tuple[SoundChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +128,74 @@ class Readings:
         value: dict[str, JsonValue] = asdict(self)
         value["meant"] = self.meant.text if self.meant else None
         return value
+
+
+def explain(readings: Readings, *, alternatives: int = 2) -> tuple[str, ...]:
+    """Say what was heard, how near it is, and what supports it.
+
+    The first line is the verdict; every line stands for itself and holds no line break.
+    """
+    lines, english = [_head(readings)], readings.language == "en"
+    if readings.readings:
+        lines.append(_details(readings.readings[0], "sounds" if english else "syllables"))
+        lines += [f"span: {_span(change)}" for change in readings.readings[0].changes]
+        others = [f"{r.text} ({r.sound})" for r in readings.readings[1 : 1 + alternatives]]
+        if others:
+            lines.append("or: " + "; ".join(others))
+    if readings.evidence:
+        quoted = ", ".join(f"'{word}'" for word in readings.evidence)
+        lines.append(f"literal reading supported by {quoted} in the picture")
+    for double in readings.double_meanings:
+        inside = f" inside {double.inside}" if double.inside else ""
+        seen = f" as '{double.seen_as}'" if double.seen_as != double.word else ""
+        lines.append(f"perhaps a double meaning: {double.word}{inside} is in the picture{seen}")
+    lines += [f"note: {note}" for note in readings.notes]
+    return tuple(" ".join(line.split()) for line in lines)
+
+
+def hint(readings: Readings, *, limit: int = 3) -> str:
+    """One line for a prompt: what the caption sounds like; empty where nothing else is heard.
+
+    It names the readings without a verdict, so that a model may weigh them itself.
+    """
+    if not readings.readings:
+        return ""
+    return "; ".join(f"{r.text} ({r.sound})" for r in readings.readings[:limit])
+
+
+def _head(readings: Readings) -> str:
+    said = f"{readings.caption} ({readings.sound})" if readings.sound else readings.caption
+    percent = f"{readings.confidence:.0%}"
+    if not readings.readings:
+        return f"{said or '(empty)'}: no other reading"
+    first = readings.readings[0]
+    if readings.meant:
+        return f"{said} → {first.text} ({first.sound}), {percent} sure"
+    return f"{said}: probably just what it says; nearest other reading {first.text}, {percent} sure"
+
+
+def _details(reading: Reading, unit: str) -> str:
+    notes = [note for change in reading.changes for note in change.notes]
+    tones = sum(change.tones_differ for change in reading.changes)
+    parts = [f"{reading.syllables_matched} of {reading.syllables} {unit} match"]
+    parts += dict.fromkeys(notes)
+    if tones:
+        parts.append(f"{tones} tone{'s' if tones > 1 else ''} differ{'s' if tones == 1 else ''}")
+    parts.append(_commonness(reading.gain))
+    return "; ".join(parts)
+
+
+def _commonness(gain: float) -> str:
+    if abs(gain) < 0.3:
+        return "as common as what is written"
+    word = "more" if gain > 0 else "less"
+    times = 10 ** min(abs(gain), 9)
+    rounded = f"{times:.0f}" if times < 100 else f"10^{abs(gain):.0f}"
+    return f"{rounded} times {word} common than what is written"
+
+
+def _span(change: SoundChange) -> str:
+    return (
+        f"{change.written} ({change.written_sound}) → {change.heard} ({change.heard_sound}),"
+        f" sound distance {change.distance:g}"
+    )
