@@ -204,7 +204,7 @@ class Detector:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
         if isinstance(items, Loaded):
             return self.judge.predict(items.examples)
-        return self.judge.predict(self._prepare(items))
+        return self.judge.predict(self.prepare(items))
 
     def explain(self, item: Item) -> Explanation:
         """Say which characters, words and captions moved a decision (fast detectors only)."""
@@ -213,21 +213,22 @@ class Detector:
                 f"{self.name} is a network, and this works on fast detectors only",
                 hint="give a file that 'memantics detector train' wrote",
             )
-        (example,) = self.judge.look(self._prepare(item))
+        (example,) = self.judge.look(self.prepare(item))
         if example.empty and example.image is None:
             raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
         return explain(self.judge.detector, example, self.judge.embedder)
 
-    def _prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
+    def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
+        """Texts and image files as examples; a file without a text that can be read is refused."""
         given = [items] if isinstance(items, str | Path | Example) else items
         examples = make_examples(given)
-        if isinstance(self.judge, FastJudge):
-            for example in examples:
-                if example.image is not None and example.empty:
-                    raise InputError(
-                        f"no text can be read in {example.image}",
-                        hint="leave it out, or use a detector of images",
-                    )
+        for item, example in zip(given, examples, strict=True):
+            unread = example.image is not None and example.empty and item is not example
+            if unread and isinstance(self.judge, FastJudge):
+                raise InputError(
+                    f"no text can be read in {example.image}",
+                    hint="leave it out, or use a detector of images",
+                )
         return examples
 
     def evaluate(self, data: Data = "toxicn_mm", split: str = "test") -> Evaluation:

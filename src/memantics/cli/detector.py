@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from memantics.actions import detect
-from memantics.actions.detector_data import load_examples, make_examples
+from memantics.actions.detector_data import load_examples
 from memantics.cli import detector_neural, detector_show
 from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
@@ -162,8 +162,8 @@ def predict(
     judge = detect.Detector.load(model, embedder)
     if texts and data:
         raise InputError("texts and --data do not go together", hint="give one of them")
-    loaded = Loaded("texts", make_examples(texts)) if texts else load_examples(data, split, labels)
-    said = judge.predict(loaded.examples)
+    loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
+    said = judge.predict(loaded)
     if out is not None:
         lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
         replace_file(out, lines, "predictions")
