@@ -21,7 +21,7 @@ from memantics.detector.neural.machine import (
     resolve_device,
 )
 from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
-from memantics.models.chat import Chat, move, open_processor
+from memantics.models.chat import ChatTemplate, move, open_processor
 
 ADAPTER, FACTS = "adapter", "tuning.json"
 _IGNORED = -100
@@ -41,7 +41,7 @@ class Conversation:
     """The processor of a model that sees, or the tokenizer of one that only reads."""
 
     def __init__(self, processor: Any, sees: bool, wording: Wording, max_pixels: int = 0) -> None:
-        self._chat = Chat(processor, sees)
+        self._chat = ChatTemplate(processor, sees)
         self._wording, self._max_pixels = wording, max_pixels
         self.tokenizer = self._chat.tokenizer
         if self._chat.template is None:
