@@ -15,6 +15,7 @@ from memantics.actions.detector_data import looks_like_path
 from memantics.core.errors import ImageError, InputError
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example, Loaded
+from memantics.detector.fast import fit
 from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import Line, Reading
 from tests.detector.commands import run
@@ -86,7 +87,6 @@ def test_the_starter_detector_is_trained_once_for_each_sample(
     """The official code cached its data and took the old copy whatever had changed."""
     data = Loaded("toy", tuple(make_examples(60)), checksum="c", sample=True)
     trained = []
-    fit = detect.fit
 
     def count(*given: object) -> object:
         trained.append(1)

@@ -13,8 +13,9 @@ from memantics.core.errors import InputError
 from memantics.detector.evaluation import compare, cross_validate, evaluate, make_trainer
 from memantics.detector.examples import TYPES, Example
 from memantics.detector.fast import Prediction, find_preset
-from memantics.detector.features import Dense, Singles
+from memantics.detector.features import Dense
 from memantics.detector.folds import split_blocks, split_examples
+from memantics.detector.kernel import Singles
 from tests.detector.samples import make_examples
 
 

@@ -18,12 +18,12 @@ from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, tra
 from memantics.detector.features import (
     Dense,
     FeatureBlock,
-    Singles,
     fit_vocabulary,
     hear,
     measure_images,
     name_pieces,
 )
+from memantics.detector.kernel import Singles
 from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids
