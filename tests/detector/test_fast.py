@@ -4,6 +4,7 @@ import io
 import marshal
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from memantics.core import text as core_text
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
-from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, train
+from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, make_dense, train
 from memantics.detector.features import (
     Dense,
+    Extractor,
     FeatureBlock,
     fit_vocabulary,
     hear,
@@ -236,3 +238,23 @@ def test_a_disguised_word_is_heard() -> None:
 
 def test_every_preset_is_found_by_its_name() -> None:
     assert {find_preset(name).preset for name in PRESETS} == set(PRESETS)
+
+
+class Chatty:
+    """Gives every text the same meaning, the empty one too."""
+
+    version = "chatty-1"
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+
+def test_a_field_that_is_empty_has_no_meaning() -> None:
+    """Whatever an embedder makes of nothing: blank fields must not look alike."""
+    extractor = Extractor((), (), (Dense("text", 1.0), Dense("text_caption", 1.0)), 1.0)
+    examples = [Example("1", "hi"), Example("2", " \n", "what it means"), Example("3", "")]
+    dense = make_dense(extractor, examples, Chatty())
+    assert dense is not None
+    halves = dense.reshape(3, 2, 4).any(axis=2)
+    assert halves.tolist() == [[True, False], [False, True], [False, False]]
+    assert dense[0, :4].tolist() == [0.5] * 4

@@ -17,8 +17,8 @@ from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.harm import StressScores, disguise, judge_aloud, stress
 from memantics.phonetics.reading import (
     DoubleMeaning,
+    Heard,
     Reading,
-    Readings,
     Settings,
     SoundChange,
     explain,
@@ -31,9 +31,9 @@ __all__ = [
     "DetectionScores",
     "DoubleMeaning",
     "Figures",
+    "Heard",
     "PunDetector",
     "Reading",
-    "Readings",
     "Settings",
     "SoundChange",
     "StressScores",

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
-from memantics.phonetics.reading import Readings
+from memantics.phonetics.reading import Heard
 
 Matrix = npt.NDArray[np.float64]
 _STEPS, _ENOUGH = 50, 1e-8
@@ -100,15 +100,15 @@ class DetectionScores:
 
 
 class _Stored(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     language_model: str
-    threshold: float
+    threshold: float = Field(ge=0, le=1)
     bias: float
-    weights: dict[str, float]
+    weights: dict[str, float] = Field(min_length=1)
 
 
-def extract_features(readings: Readings) -> tuple[float, ...]:
+def extract_features(readings: Heard) -> tuple[float, ...]:
     """The feature block of a caption, in the order of ``FEATURES``; zeros where it has none.
 
     Other detectors may take the same block, so that a pun is judged by what it says aloud.
@@ -126,7 +126,7 @@ class PunDetector:
 
     @classmethod
     def train(
-        cls, readings: Sequence[Readings], labels: Sequence[bool], *, threshold: float = 0.4
+        cls, readings: Sequence[Heard], labels: Sequence[bool], *, threshold: float = 0.4
     ) -> PunDetector:
         """Fit on captions that were read aloud, all with the same language model."""
         models = {r.model for r in readings}
@@ -139,7 +139,7 @@ class PunDetector:
         linear = fit_logistic(rows, np.array(labels, dtype=bool), FEATURES, _RIDGE)
         return cls(linear, models.pop(), threshold)
 
-    def predict(self, readings: Readings) -> float:
+    def predict(self, readings: Heard) -> float:
         """The probability that a caption is a pun."""
         if readings.model != self.language_model:
             raise InputError(
@@ -149,7 +149,7 @@ class PunDetector:
             )
         return self.linear.probability(dict(zip(FEATURES, extract_features(readings), strict=True)))
 
-    def evaluate(self, readings: Sequence[Readings], labels: Sequence[bool]) -> DetectionScores:
+    def evaluate(self, readings: Sequence[Heard], labels: Sequence[bool]) -> DetectionScores:
         """Rates on labelled captions."""
         chances = [self.predict(r) for r in readings]
         return score_detection(chances, labels, self.threshold)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from memantics.core.errors import MissingExtra
 from memantics.phonetics.caption import load_dictionary
-from memantics.phonetics.reading import Reading, Readings, Settings, SoundChange
+from memantics.phonetics.reading import Heard, Reading, Settings, SoundChange
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LOG10 = math.log10(1.0001)  # the unit of the model's integer scores
@@ -190,7 +190,7 @@ def _split_words(caption: str, vocabulary: Vocabulary) -> Iterator[Word]:
         yield Word(match.group(), match.start(), match.end(), phonemes)
 
 
-def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Readings:
+def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Heard:
     """What an English caption may mean when it is read aloud."""
     vocabulary = load_vocabulary()
     words = list(_split_words(caption, vocabulary))
@@ -207,7 +207,7 @@ def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Re
         built = (_build_reading(caption, words, path, plain) for path in paths)
         readings = tuple(r for r in built if r.changes)[: settings.limit]
     confidence = _rate_confidence(readings[0]) if readings else 0.0
-    return Readings(
+    return Heard(
         caption=caption,
         language="en",
         model="pocketsphinx",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
+from memantics.core.result import Result, Table
 
 Language = Literal["zh", "en"]
+Spoken = Literal["auto", "zh", "en"]
 ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
 MAX_CHARACTERS = 120
@@ -29,7 +31,7 @@ class Settings:
     confidence above which the first one counts as meant.
     """
 
-    language: Language | Literal["auto"] = "auto"
+    language: Spoken = "auto"
     model: ModelName = "auto"
     model_file: Path | None = None
     limit: int = 5
@@ -96,7 +98,7 @@ class DoubleMeaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class Heard(Result):
     """What a caption may mean when it is read aloud.
 
     ``confidence`` is the probability that the first reading is meant, given how puns and plain
@@ -123,14 +125,18 @@ class Readings:
         """The reading that is probably meant, if there is one."""
         return self.readings[0] if self.readings and self.confidence >= self.threshold else None
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_dict(self) -> dict[str, JsonValue]:
         """Plain data for a file or a service."""
-        value: dict[str, JsonValue] = asdict(self)
-        value["meant"] = self.meant.text if self.meant else None
-        return value
+        # Not super(): a dataclass with slots is another class than the one that is read here.
+        return Result.to_dict(self) | {"meant": self.meant.text if self.meant else None}
+
+    def _repr_html_(self) -> str:
+        rows = tuple((r.text, r.sound, f"{r.gain:+.1f}", f"{r.distance:g}") for r in self.readings)
+        columns = ("heard as", "sound", ">gain", ">distance")
+        return Table(columns, rows, explain(self, alternatives=0)[0])._repr_html_()
 
 
-def explain(readings: Readings, *, alternatives: int = 2) -> tuple[str, ...]:
+def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
     """Say what was heard, how near it is, and what supports it.
 
     The first line is the verdict; every line stands for itself and holds no line break.
@@ -153,7 +159,7 @@ def explain(readings: Readings, *, alternatives: int = 2) -> tuple[str, ...]:
     return tuple(" ".join(line.split()) for line in lines)
 
 
-def hint(readings: Readings, *, limit: int = 3) -> str:
+def hint(readings: Heard, *, limit: int = 3) -> str:
     """One line for a prompt: what the caption sounds like; empty where nothing else is heard.
 
     It names the readings without a verdict, so that a model may weigh them itself.
@@ -163,7 +169,7 @@ def hint(readings: Readings, *, limit: int = 3) -> str:
     return "; ".join(f"{r.text} ({r.sound})" for r in readings.readings[:limit])
 
 
-def _head(readings: Readings) -> str:
+def _head(readings: Heard) -> str:
     said = f"{readings.caption} ({readings.sound})" if readings.sound else readings.caption
     percent = f"{readings.confidence:.0%}"
     if not readings.readings:

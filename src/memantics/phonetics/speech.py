@@ -23,10 +23,10 @@ from memantics.phonetics.ranking import (
 )
 from memantics.phonetics.reading import (
     DoubleMeaning,
+    Heard,
     Language,
     ModelName,
     Reading,
-    Readings,
     Settings,
     SoundChange,
 )
@@ -199,7 +199,7 @@ _EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds
 
 def read_aloud(
     caption: str, *, description: str | None = None, settings: Settings = _PLAIN
-) -> Readings:
+) -> Heard:
     """What a caption may mean when it is read aloud.
 
     ``description`` says what the picture shows, in Chinese or English; its words support the
@@ -220,7 +220,7 @@ def read_aloud(
 
 def read_many(
     captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
-) -> Iterator[Readings]:
+) -> Iterator[Heard]:
     """Read captions one after the other, each alone or with a description; lazily, in order.
 
     >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
@@ -254,7 +254,7 @@ def _choose_language(text: str, settings: Settings) -> Language:
     return "en" if letters > 1 else "zh"
 
 
-def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Readings:
+def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Heard:
     from memantics.phonetics.english import read_english
 
     try:
@@ -263,12 +263,12 @@ def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Read
         if settings.language == "en":
             raise
         # Among Chinese captions a stray English one must not end the batch.
-        return Readings(text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),))
+        return Heard(text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),))
 
 
 def _read_chinese(
     text: str, notes: tuple[str, ...], description: str | None, settings: Settings
-) -> Readings:
+) -> Heard:
     lattice = load_lattice(settings.model, settings.model_file)
     _, sure = load_weights(lattice.model.name)
     pictured = find_evidence(text, description, lattice) if description else {}
@@ -286,7 +286,7 @@ def _read_chinese(
     if not any(slot.sounds for slot in analysis.script.slots):
         notes = (*notes, "nothing in it can be read aloud")
     meant = bool(readings) and confidence >= settings.threshold
-    return Readings(
+    return Heard(
         caption=text,
         language="zh",
         model=lattice.model.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -214,6 +215,8 @@ class Judge:
             for word in self._wording.words
         ]
         chances = torch.softmax(torch.stack(columns, -1), -1)[:, 1].tolist()
+        if not all(map(math.isfinite, chances)):
+            raise StoreError("the model's weights give no number", hint="tune it again")
         return [
             LoraVerdict(case.id, case.label, chance > 0.5, chance)
             for case, chance in zip(cases, chances, strict=True)

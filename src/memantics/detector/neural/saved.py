@@ -357,6 +357,8 @@ def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Ask
     encoded = detector.encode(examples)
     chances = detector.predict(encoded)
     classes = detector.classes
+    if not np.isfinite(chances).all():
+        raise StoreError("the network's weights give no number", hint="train it again")
     predictions = tuple(
         Prediction(
             example.id,
