@@ -19,7 +19,8 @@ from memantics.run.audit.audit import audit, drop_repeated, order_findings
 from memantics.run.audit.judging import compare_judgements, judge_consistency, judge_swap
 from memantics.run.audit.makers import find_kinship, judge_models, judge_published
 from memantics.run.audit.permutation import rotate
-from memantics.run.audit.subject import AuditSubject, Hooks
+from memantics.run.audit.subject import AuditSubject
+from memantics.tasks.plugin import AuditHooks
 from tests.audit.toys import (
     CARD,
     Flaws,
@@ -115,7 +116,7 @@ def test_answers_are_kept_and_not_asked_again(tmp_path: Path, subject: AuditSubj
 def test_a_copy_without_images_is_audited_blind(tmp_path: Path, items: list[Item]) -> None:
     empty = tmp_path / "none"
     empty.mkdir()
-    subject = make_subject(empty, items, complete=False, hooks=Hooks(pictures=name_pictures))
+    subject = make_subject(empty, items, complete=False, hooks=AuditHooks(pictures=name_pictures))
     exam = open_exam(subject)
     assert len(exam.items) == N
     assert exam.seen == ()
@@ -284,7 +285,9 @@ def test_a_benchmarks_own_finding_replaces_the_general_one(tmp_path: Path) -> No
     draw_images(tmp_path, items)
     general = run_quietly(make_subject(tmp_path, items))
     special = replace(general["shortcut.longest"], title="Ours")
-    found = run_quietly(make_subject(tmp_path, items, hooks=Hooks(findings=lambda _: (special,))))
+    found = run_quietly(
+        make_subject(tmp_path, items, hooks=AuditHooks(findings=lambda _: (special,)))
+    )
     assert found["shortcut.longest"].title == "Ours"
     assert len(found) == len(general)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memantics.benchmarks.mquest.task import parse_as_published
-from memantics.benchmarks.punmemecn.task import ALIASES
+from memantics.benchmarks.punmemecn.detection import ALIASES
 from memantics.core.task import Unparsed
 from memantics.tasks.parse import find_object, parse_label, parse_letter
 

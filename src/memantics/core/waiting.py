@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine
+import functools
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The twin of an asynchronous function that waits: same parameters, types and docstring.
+
+    >>> async def answer_async(number: int) -> int:
+    ...     return number
+    >>> answer = make_sync(answer_async)
+    >>> answer(42), answer.__name__
+    (42, 'answer')
+    """
+
+    @functools.wraps(function)
+    def wait(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function(*args, **kwargs))
+
+    wait.__name__ = wait.__qualname__ = function.__name__.removesuffix("_async")
+    return wait
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from memantics.build.extract import Extraction, ExtractSettings, extract_memes
+from memantics.build.extract.chain import Extraction, ExtractSettings, extract_memes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, Said

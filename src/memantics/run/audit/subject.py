@@ -8,53 +8,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any
 
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import Source, inside
 from memantics.core.errors import DataError
-from memantics.core.finding import Finding, Gap, Maker
+from memantics.core.finding import Gap, Maker
 from memantics.core.published import PublishedRow
 from memantics.core.records import Field, Item, Outcome, Score
 from memantics.core.task import Task
 from memantics.run.facts import DataFacts
 from memantics.run.score import keep_scored
+from memantics.tasks.plugin import AuditHooks
 
 _WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
 MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a benchmark's ``audit.py`` offers (see :mod:`memantics.core.finding`)."""
-
-    findings: Callable[[object], tuple[Finding, ...]] = lambda _: ()
-    pictures: Callable[[object], Iterable[str]] = lambda _: ()
-    shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    makers: Callable[[object], tuple[Maker, ...]] = lambda _: ()
-    rated: frozenset[str] = frozenset()
-
-
-def read_hooks(module: object | None) -> Hooks:
-    """The hooks of a module; what it does not have does nothing.
-
-    >>> read_hooks(None).makers(None)
-    ()
-    """
-    plain = Hooks()
-    return Hooks(
-        findings=cast(
-            "Callable[[object], tuple[Finding, ...]]", getattr(module, "findings", plain.findings)
-        ),
-        pictures=cast(
-            "Callable[[object], Iterable[str]]", getattr(module, "pictures", plain.pictures)
-        ),
-        shown=cast("Mapping[str, Mapping[str, str]]", getattr(module, "SHOWN", plain.shown)),
-        makers=cast(
-            "Callable[[object], tuple[Maker, ...]]", getattr(module, "makers", plain.makers)
-        ),
-        rated=cast("frozenset[str]", getattr(module, "RATED", plain.rated)),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +35,7 @@ class AuditSubject:
     release: object
     complete: bool
     make: MakeTask
-    hooks: Hooks = Hooks()
+    hooks: AuditHooks[Any] = field(default_factory=AuditHooks)
     published: tuple[PublishedRow, ...] = ()
     split: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
