@@ -25,7 +25,7 @@ from memantics.detector.fast import FastSettings, Prediction, train
 from memantics.detector.features import Embedder
 from memantics.detector.folds import Folds, Split, split_examples
 from memantics.detector.kernel import Singles
-from memantics.metrics import multiclass
+from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
 from memantics.metrics.interval import Floats, bootstrap, wilson
 
@@ -109,9 +109,9 @@ def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> 
 
 
 def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> tuple[Score, ...]:
-    counts = multiclass.count_classes(gold, said, classes)
-    macro = multiclass.macro_figures(counts)
-    spans = multiclass.multiclass_intervals(gold, said, classes, list(range(len(gold))))
+    counts = classification.count_classes(gold, said, classes)
+    macro = classification.macro_figures(counts)
+    spans = classification.multiclass_intervals(gold, said, classes, list(range(len(gold))))
     n = len(gold)
 
     def make(key: str, value: float | None, span: tuple[float, float] | None) -> Score:
@@ -124,7 +124,8 @@ def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> 
         make("macro_f1", macro.f1, spans.f1),
     ]
     rows += [
-        make(f"f1/{name}", multiclass.f1(counts[name]), spans.f1_by_class[name]) for name in classes
+        make(f"f1/{name}", classification.f1(counts[name]), spans.f1_by_class[name])
+        for name in classes
     ]
     return tuple(rows)
 

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
+from memantics.phonetics.caption import simplify
 
 Language = Literal["zh", "en"]
 Spoken = Literal["auto", "zh", "en"]
@@ -159,14 +160,23 @@ def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
     return tuple(" ".join(line.split()) for line in lines)
 
 
-def hint(readings: Heard, *, limit: int = 3) -> str:
-    """One line for a prompt: what the caption sounds like; empty where nothing else is heard.
+def hint(heard: Heard, *, limit: int = 3) -> str:
+    """One line for a prompt: how sure the engine is that something else is meant, and what.
 
-    It names the readings without a verdict, so that a model may weigh them itself.
+    Empty where it hears nothing else. Script variants of the caption and readings less than ten
+    times as common as what is written are left out, the meant one apart.
     """
-    if not readings.readings:
+    if heard.meant is None:
         return ""
-    return "; ".join(f"{r.text} ({r.sound})" for r in readings.readings[:limit])
+    plain = "".join(map(simplify, heard.caption))
+    likely = [
+        reading
+        for reading in heard.readings
+        if (reading is heard.meant or reading.gain >= 1)
+        and "".join(map(simplify, reading.text)) != plain
+    ]
+    named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])
+    return f"{heard.confidence:.0%}: {named}" if named else ""
 
 
 def _head(readings: Heard) -> str:

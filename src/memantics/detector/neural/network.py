@@ -17,7 +17,7 @@ from memantics.detector.neural.backbone import Encoders
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, cut
 from memantics.detector.neural.machine import check_packages, get_torch
 from memantics.detector.neural.settings import Shape
-from memantics.metrics.multiclass import count_classes, f1, macro_figures
+from memantics.metrics.classification import count_classes, f1, macro_figures
 
 Join = Callable[[Any, Any, Any, Shape], Any]
 
