@@ -140,7 +140,7 @@ HUGE = dump(np.zeros(3, np.float32)).replace(b"(3,)", b"(9" + b"9" * 17 + b",)")
         ("kinds_deviation.npy", dump(np.full(7, -1, np.float32))),
         ("biases.npy", dump(np.zeros(0, np.float32))),
         ("biases.npy", dump(np.full(5, -np.inf, np.float32))),
-        ("biases.npy", dump(np.array(["a"] * 5))),  # type: ignore[arg-type]
+        ("biases.npy", dump(np.array(["a"] * 5))),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_at_once(
