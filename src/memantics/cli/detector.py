@@ -9,17 +9,21 @@ from typing import Annotated, Literal
 
 import orjson
 import typer
+from rich.text import Text
 
 from memantics.actions import detect
 from memantics.actions.detector_data import load_examples
-from memantics.cli import detector_neural, detector_show
+from memantics.cli import detector_neural
 from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.detector.card import SAMPLE_LIMIT, place_card
+from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Example, Loaded
+from memantics.detector.explanation import Explanation
+from memantics.detector.robustness import Robustness
 from memantics.report.pages import detector as pages
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
@@ -77,8 +81,8 @@ def train(
         return
     assert made.trained_on is not None
     assert made.held_out is not None
-    detector_show.show_loaded(made.trained_on)
-    detector_show.show_evaluation(made.held_out, "Held out inside training")
+    _show_loaded(made.trained_on)
+    _show_evaluation(made.held_out, "Held out inside training")
     size = out.stat().st_size / 1e6
     console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
     if made.sample:
@@ -135,12 +139,12 @@ def evaluate_detector(
         figures = {"figures": done.figures, "robustness": done.robustness}
         print_json({"title": done.title, "notes": done.notes, **figures})
         return
-    detector_show.show_loaded(done.data)
+    _show_loaded(done.data)
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
-    detector_show.show_evaluation(done.figures, done.title)
+    _show_evaluation(done.figures, done.title)
     if done.robustness is not None:
-        detector_show.show_robustness(done.robustness)
+        _show_robustness(done.robustness)
     if page is not None:
         console().print(plain(f"page: {page}"))
 
@@ -170,7 +174,7 @@ def predict(
     if as_json:
         print_json(said)
         return
-    detector_show.show_skips(loaded)
+    _show_skips(loaded)
     blank = judge.count_blank(loaded.examples)
     if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
@@ -201,7 +205,7 @@ def compare(
     if as_json:
         print_json(found)
         return
-    detector_show.show_loaded(loaded)
+    _show_loaded(loaded)
     if one.has_seen(loaded) or two.has_seen(loaded):
         console().print(plain(f"note: {detect.SEEN}", "yellow"))
     show_table(found.table(first.name, second.name))
@@ -253,8 +257,62 @@ def explain(
     if as_json:
         print_json(found)
         return
-    detector_show.show_explanation(found)
+    _show_explanation(found)
     if judge.sample:
         console().print(plain(judge.note, "dim"))
     if page is not None:
         console().print(plain(f"page: {page}"))
+
+
+def _show_loaded(loaded: Loaded) -> None:
+    out = console()
+    harmful = sum(e.label == 1 for e in loaded.examples)
+    out.print(plain(f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"))
+    for note in loaded.notes:
+        out.print(plain(f"note: {note}", "dim"))
+    _show_skips(loaded)
+
+
+def _show_skips(loaded: Loaded) -> None:
+    out = console()
+    for skip in loaded.skips[:5]:
+        out.print(plain(f"left out: {skip.file}: row {skip.row}: {skip.reason}", "yellow"))
+    if len(loaded.skips) > 5:
+        out.print(plain(f"left out: {len(loaded.skips):,} in all", "yellow"))
+
+
+def _show_evaluation(found: Evaluation, title: str) -> None:
+    show_table(found.table(title))
+    error = f"calibration error {100 * found.calibration_error:.1f} points"
+    console().print(plain(f"{found.count:,} memes; {error}"))
+
+
+def _show_robustness(found: Robustness) -> None:
+    if found.evasions:
+        show_table(found.table())
+    for line in found.lines:
+        console().print(plain(line))
+    for note in found.notes:
+        console().print(plain(f"note: {note}", "dim"))
+
+
+def _show_explanation(found: Explanation) -> None:
+    out = console()
+    verdict, score = found.lines
+    out.print(Text(verdict, "bold"))
+    out.print(plain(score))
+    for share in found.fields:
+        line = Text(f"{share.field.replace('_', ' ')} {share.total:+.2f}  ", "dim")
+        top = max(map(abs, share.characters), default=0.0) or 1.0
+        for letter, value in zip(plain(share.text).plain, share.characters, strict=False):
+            line.append(letter, _colour(value / top))
+        out.print(line)
+    show_table(found.table())
+    out.print(plain("+ speaks for harm, - against; all pieces add up to the score", "dim"))
+
+
+def _colour(share: float) -> str:
+    if abs(share) < 0.2:
+        return ""
+    strong = "bold " if abs(share) > 0.6 else ""
+    return f"{strong}{'red' if share > 0 else 'green'}"

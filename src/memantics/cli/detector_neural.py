@@ -13,11 +13,12 @@ from memantics.actions.train_networks import TuneOptions, train_network, tune_mo
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
+from memantics.detector.examples import Loaded
 from memantics.detector.lora import wording as lora
 from memantics.detector.lora.tuning import Tuning
 from memantics.detector.neural import settings as neural
 from memantics.detector.neural.card import CARD
-from memantics.detector.neural.seeds import SeedPlan, summarise, tabulate
+from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate
 from memantics.detector.neural.settings import HoldOut, Precision, Target, Weighting
 
 Data = Annotated[
@@ -95,20 +96,23 @@ def train(
         save_every=save_every,
     )
     plan = SeedPlan(backbones, shape, training)
-    data_read = load_examples(data, split, labels)
-    trained, loaded = train_network(data_read, plan, out, _listen(as_json))
+    read = load_examples(data, split, labels)
+    _show_trained(*train_network(read, plan, out, _listen(as_json)), as_json)
+
+
+def _show_trained(trained: Trained, loaded: Loaded, as_json: bool) -> None:
     if not trained.first:
         return
     if as_json:
-        found = summarise(trained.seeds)
-        print_json({"detector": str(out), "chosen": trained.chosen, "figures": found})
+        found = {"chosen": trained.chosen, "figures": summarise(trained.seeds)}
+        print_json({"detector": str(trained.folder), **found})
         return
     show_table(tabulate(trained.seeds))
     left = (*loaded.skips, *trained.skips)
     if left:
         first = f"first {left[0].row}: {left[0].reason}"
         console().print(plain(f"left out: {len(left)} memes, {first}"))
-    console().print(plain(f"detector: {out} (seed {trained.chosen}), card: {CARD}"))
+    console().print(plain(f"detector: {trained.folder} (seed {trained.chosen}), card: {CARD}"))
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:
