@@ -70,7 +70,9 @@ def test_embedded_json_comes_back_and_cannot_close_its_element(text: str) -> Non
         ("A", ["A", "B"], OPEN),
     ],
 )
-def test_verdicts_compare_scalars_and_records_of_them(value: JsonValue, gold: JsonValue, verdict: int) -> None:
+def test_verdicts_compare_scalars_and_records(
+    value: JsonValue, gold: JsonValue, verdict: int
+) -> None:
     assert judge_answer("answered", value, gold) == verdict
 
 
