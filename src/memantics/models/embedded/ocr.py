@@ -107,6 +107,7 @@ def _load_engine(folder: Path) -> RapidOCR:
         """Reads the largest regions only: time grows with their number and length."""
 
         def detect_and_crop(self, img: Any, op_record: dict[str, Any]) -> tuple[list[Any], Any]:
+            found: Any
             crops, found = super().detect_and_crop(img, op_record)
             kept = choose_regions([crop.shape[:2] for crop in crops])
             found.boxes = found.boxes[kept]
