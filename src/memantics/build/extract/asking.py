@@ -126,11 +126,11 @@ def _show_before(
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
     """One a line; what can be seen needs no description, and a long one ends early."""
-    return "\n".join(
-        f"{own.key}: {own.label}"
-        + (f" ({shorten(own.description, _TOLD)})" if own.dimension in _DESCRIBED else "")
-        for own in entries
-    )
+    lines = []
+    for own in entries:
+        told = shorten(own.description, _TOLD) if own.dimension in _DESCRIBED else ""
+        lines.append(f"{own.key}: {own.label}" + (f" ({told})" if told else ""))
+    return "\n".join(lines)
 
 
 def _usable(

@@ -193,6 +193,8 @@ async def _link_step(
         reason = "nothing to link" if sources else "no individuals"
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
+    if dimension == "AnalogicalMapping":
+        sources += [own for name in known for own in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[Link, ...]:

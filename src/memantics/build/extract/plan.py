@@ -16,7 +16,7 @@ Refine = Literal["same", "second", "off"]
 def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
     """The relations that are asked for with the individuals of one dimension.
 
-    What stands for what is said by the two ends of an analogy: ``mappedOnto`` is not asked for.
+    What stands for what is asked with the analogy that says so, and nowhere else.
 
     >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
     (['hasParticipant'], ())
@@ -24,7 +24,8 @@ def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
     return tuple(
         term
         for term in RELATIONS.values()
-        if dimension in term.domain and term.name != "mappedOnto"
+        if dimension in term.domain
+        and (term.name != "mappedOnto" or dimension == "AnalogicalMapping")
     )
 
 
@@ -42,9 +43,14 @@ class PlannedStep:
     background: bool = True
 
     def relations(self) -> tuple[RelationTerm, ...]:
-        """The relations that this step itself can state: those that lead to one of its inputs."""
+        """The relations that this step itself can state: those that lead to one of its inputs.
+
+        ``mappedOnto`` links the two ends of an analogy, not the analogy: a second pass can ask it.
+        """
         return tuple(
-            term for term in list_relations(self.dimension) if set(term.range) & set(self.inputs)
+            term
+            for term in list_relations(self.dimension)
+            if set(term.range) & set(self.inputs) and term.name != "mappedOnto"
         )
 
 
