@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.archive import pack_tasks, read_bounded, unpack_tasks
-from memantics.annotate.context import Rights, ServiceContext
+from memantics.annotate.context import ServiceContext
 from memantics.annotate.errors import NoSuchForm, NotFound
 from memantics.annotate.export import take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
@@ -26,7 +26,7 @@ from memantics.annotate.labelstudio import write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
 from memantics.annotate.media import Stored, find_image, register_image, store_image
 from memantics.annotate.projects import Projects
-from memantics.annotate.records import Actor, Export, Imported, Media, Project
+from memantics.annotate.records import Actor, Export, Imported, Media, Project, Rights
 from memantics.annotate.table import TYPES
 from memantics.annotate.workflow import Settings, Workflow, read_workflow
 from memantics.core.data import inside
@@ -188,9 +188,9 @@ class Exchange:
         skipped: list[str] = []
         if rights.workflow.shuffle:
             # Numbers are seen by annotators: they must not tell one model's outputs from another's.
-            pairs = sorted(pairs, key=lambda pair: shuffled(rights.project, pair[0].id))
+            pairs = sorted(pairs, key=lambda pair: shuffled(rights.id, pair[0].id))
         with self._context.db.read() as connection:
-            known = known_keys(connection, rights.project)
+            known = known_keys(connection, rights.id)
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
             for item, paths in pairs[start : start + _CHUNK]:
@@ -218,13 +218,13 @@ class Exchange:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
         with self._context.db.write() as connection:
-            known = lock_project(connection, rights.project)
+            known = lock_project(connection, rights.id)
             for item, stored in ready:
                 if item.id in known:  # another import was faster
                     _discard(stored)
                     skipped.append(f"{item.id}: {_THERE}")
                     continue
-                keys = [register_image(connection, rights.project, one) for one in stored]
+                keys = [register_image(connection, rights.id, one) for one in stored]
                 entered.append((item, keys))
             now = self._context.clock()
             count = add_items(connection, rights, entered, owner=None, now=now)
@@ -233,18 +233,18 @@ class Exchange:
         return done
 
     def _store(self, rights: Rights, path: Path) -> Stored:
-        return store_image(self._context.media, rights.project, path.name, read_bytes(path))
+        return store_image(self._context.media, rights.id, path.name, read_bytes(path))
 
     def _log(
         self, connection: Connection, actor: Actor, rights: Rights, action: str, done: Imported
     ) -> None:
-        subject = f"project:{rights.project}"
+        subject = f"project:{rights.id}"
         self._context.log(
             connection,
             actor,
             action,
             subject,
-            project=rights.project,
+            project=rights.id,
             items=done.items,
             images=done.images,
             answers=done.answers,

@@ -13,19 +13,15 @@ from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, iso, load, load_list, load_optional
+from memantics.annotate.context import iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.gathering import Gathered, Person, gather, read_people
-from memantics.annotate.records import Export, Resolved
+from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
 from memantics.annotate.table import TYPES, Row, write_rows
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Verdict, Vote
 
-_REVISIONS = sa.text(
-    "SELECT id, item_id, seat_id, user_id, stage, version, action, answer, at, seconds"
-    " FROM revisions WHERE project_id = :project ORDER BY id"
-)
 RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
 
 
@@ -53,9 +49,11 @@ class Snapshot:
 def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
     """Read all of a project."""
     revisions: dict[int, list[Any]] = defaultdict(list)
-    for row in connection.execute(_REVISIONS, {"project": rights.project}):
+    changes = schema.revisions
+    said = sa.select(changes).where(changes.c.project_id == rights.id).order_by(changes.c.id)
+    for row in connection.execute(said):
         revisions[row.item_id].append(row)
-    query = sa.select(schema.media).where(schema.media.c.project_id == rights.project)
+    query = sa.select(schema.media).where(schema.media.c.project_id == rights.id)
     return Snapshot(
         rights,
         gather(connection, rights),
@@ -67,7 +65,7 @@ def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
 
 def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
     """One file of a project."""
-    name = f"{snapshot.workflow.name}-{snapshot.rights.project}-{what}.{form}"
+    name = f"{snapshot.workflow.name}-{snapshot.rights.id}-{what}.{form}"
     match what:
         case "raw" if form == "jsonl":
             data = b"".join(orjson.dumps(line) + b"\n" for line in _raw_lines(snapshot))
@@ -89,7 +87,7 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
     """Every change in a project, from the first."""
     table = schema.audit
     people = read_people(connection, rights)
-    query = sa.select(table).where(table.c.project_id == rights.project).order_by(table.c.id)
+    query = sa.select(table).where(table.c.project_id == rights.id).order_by(table.c.id)
     rows: list[Row] = [
         {
             "id": row.id,
@@ -102,7 +100,7 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
         for row in connection.execute(query)
     ]
     data = write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
-    return Export(f"{rights.workflow.name}-{rights.project}-audit.{form}", TYPES[form], data)
+    return Export(f"{rights.workflow.name}-{rights.id}-audit.{form}", TYPES[form], data)
 
 
 def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:

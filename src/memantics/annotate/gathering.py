@@ -9,28 +9,13 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import Rights
+from memantics.annotate import queries
 from memantics.annotate.intake import labels_of
+from memantics.annotate.records import Rights, record_of
 from memantics.annotate.resolution import Case
 from memantics.annotate.seating import Seat, make_case, read_seat
-from memantics.annotate.statement import Statement
 from memantics.annotate.tasks import read_shown
 from memantics.core.queue import Shown
-
-_ITEMS = Statement(
-    "SELECT id, number, item_key, group_key, images, shown, prelabels, gold, hidden, state,"
-    " training_round, created_at FROM items WHERE project_id = :project ORDER BY number"
-)
-_SEATS = (
-    "SELECT id, item_id, stage, seat, state, user_id, lease_until, version, answer, submitted_at,"
-    " seconds, training_round FROM seats WHERE project_id = :project"
-)
-_ALL = Statement(f"{_SEATS} ORDER BY item_id, stage, seat")
-_DONE = Statement(f"{_SEATS} AND state = 'done' ORDER BY item_id, stage, seat")
-_PEOPLE = Statement(
-    "SELECT m.user_id, m.pseudonym, m.training, m.roles, u.name FROM memberships m"
-    " JOIN users u ON u.id = m.user_id WHERE m.project_id = :project ORDER BY m.user_id"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +57,13 @@ class Person:
 
 def gather(connection: Connection, rights: Rights, *, answered: bool = False) -> list[Gathered]:
     """Every item of a project, in order, training items too; ``answered``: only done seats."""
-    key = {"project": rights.project}
+    key = {"project": rights.id}
+    query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_SEATS
     rows: dict[int, list[Any]] = defaultdict(list)
-    for row in (_DONE if answered else _ALL).all(connection, key):
+    for row in query.all(connection, key):
         rows[row.item_id].append(row)
     found = []
-    for item in _ITEMS.all(connection, key):
+    for item in queries.ITEMS.all(connection, key):
         mine = rows[item.id]
         found.append(
             Gathered(
@@ -94,5 +80,5 @@ def gather(connection: Connection, rights: Rights, *, answered: bool = False) ->
 
 def read_people(connection: Connection, rights: Rights) -> dict[int, Person]:
     """The members of a project by account."""
-    rows = _PEOPLE.all(connection, {"project": rights.project})
-    return {row.user_id: Person(row.user_id, row.pseudonym, row.name, row.training) for row in rows}
+    rows = queries.PEOPLE.all(connection, {"project": rights.id})
+    return {row.user: record_of(Person, row) for row in rows}

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, dump
+from memantics.annotate.context import dump
 from memantics.annotate.errors import AnswerError
+from memantics.annotate.records import Rights
 from memantics.annotate.seating import first_states
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
@@ -83,7 +84,7 @@ def add_items(
 
     The caller holds :func:`lock_project`.
     """
-    count, gold = _present(connection, rights.project)
+    count, gold = _present(connection, rights.id)
     states = first_states(rights.workflow)
     for start in range(0, len(items), _CHUNK):
         rows: list[dict[str, object]] = []
@@ -93,7 +94,7 @@ def add_items(
             if item.gold is not None:
                 gold += 1
                 training = _training_round(rights, gold)
-            rows.append(_item_row(rights.project, count, item, images, training))
+            rows.append(_item_row(rights.id, count, item, images, training))
             rows[-1] |= {"owner_id": owner, "created_at": now}
         insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
         ids = connection.execute(insert, rows).scalars().all()
@@ -148,12 +149,12 @@ def _seat_row(
 ) -> dict[str, object]:
     key = str(row["item_key"])
     return {
-        "project_id": rights.project,
+        "project_id": rights.id,
         "item_id": item,
         "group_key": row["group_key"],
         "stage": stage,
         "seat": seat,
-        "place": shuffled(rights.project, key) if rights.workflow.shuffle else row["number"],
+        "place": shuffled(rights.id, key) if rights.workflow.shuffle else row["number"],
         "training_round": 0,
         "version": 0,
     }

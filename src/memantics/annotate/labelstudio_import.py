@@ -13,11 +13,12 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, dump
+from memantics.annotate.context import dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.intake import labels_of
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
 from memantics.annotate.membership import insert_user, next_pseudonym
+from memantics.annotate.records import Rights
 from memantics.annotate.resolution import state_before
 from memantics.annotate.seating import Seat, make_case, read_seats, settle
 from memantics.annotate.tasks import read_shown
@@ -129,7 +130,7 @@ class Returning:
     def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
         """Fill the seats of an item; how many, and what could not be kept."""
         query = sa.select(_items).where(
-            _items.c.project_id == self._rights.project, _items.c.item_key == key
+            _items.c.project_id == self._rights.id, _items.c.item_key == key
         )
         item = self._connection.execute(query).one()
         labels = labels_of(read_shown(item.shown))
@@ -214,7 +215,7 @@ class Returning:
     ) -> None:
         rows = [
             {
-                "project_id": self._rights.project,
+                "project_id": self._rights.id,
                 "item_id": item.id,
                 "seat_id": seat,
                 "user_id": self._ghost(clean_text(one.person, lines=False)[:40])
@@ -236,7 +237,7 @@ class Returning:
         if self._connection.execute(taken).first():
             return None
         row = {
-            "project_id": self._rights.project,
+            "project_id": self._rights.id,
             "item_id": item.id,
             "group_key": item.group_key,
             "stage": 0,
@@ -254,7 +255,7 @@ class Returning:
         """A member without an account that anybody could use, under the same pseudonym if free."""
         if person in self._ghosts:
             return self._ghosts[person]
-        project = self._rights.project
+        project = self._rights.id
         name = f"import.{project}.{person}"[:80]
         users = schema.users
         found = self._connection.execute(

@@ -9,26 +9,11 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
+from memantics.annotate import queries
 from memantics.annotate.context import load, load_optional
-from memantics.annotate.records import SeatState
+from memantics.annotate.records import SeatState, record_of
 from memantics.annotate.resolution import Ballot, Case, find_end, needs_adjudication
-from memantics.annotate.statement import Statement
 from memantics.annotate.workflow import Workflow
-
-_SEATS = Statement(
-    "SELECT id, stage, seat, state, user_id, lease_until, version, answer, submitted_at"
-    " FROM seats WHERE item_id = :item AND training_round = 0 ORDER BY stage, seat"
-)
-# Only what nobody holds is moved: a lease or an answer that came in between stays.
-_MOVE = Statement(
-    "UPDATE seats SET state = :new, user_id = NULL, lease_until = NULL"
-    " WHERE id = :id AND state = :old AND version = :version"
-)
-_RESET = Statement(
-    "UPDATE seats SET state = 'waiting', user_id = NULL, lease_until = NULL, answer = NULL,"
-    " submitted_at = NULL, seconds = NULL WHERE id = :id"
-)
-_FINISH = Statement("UPDATE items SET state = :state WHERE id = :id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +37,13 @@ class Seat:
 
 def read_seats(connection: Connection, item: int) -> list[Seat]:
     """All seats of an item, in order."""
-    return [read_seat(row) for row in _SEATS.all(connection, {"item": item})]
+    return [read_seat(row) for row in queries.SEATS.all(connection, {"item": item})]
 
 
-def read_seat(row: Any) -> Seat:
+def read_seat(row: Any, **given: object) -> Seat:
     """A seat from its row."""
-    return Seat(
-        row.id,
-        row.stage,
-        row.seat,
-        row.state,
-        row.user_id,
-        row.lease_until,
-        row.version,
-        load_optional(row.answer),
-    )
+    answer = load_optional(row.answer)
+    return record_of(Seat, row, user=row.user_id, answer=answer, **given)
 
 
 def make_case(item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozenset()) -> Case:
@@ -120,16 +97,15 @@ def settle(
     """Bring the states of an item's seats in line with its answers; returns the item's state."""
     wanted = plan_states(workflow, seats, make_case(item, seats, labels))
     moves = [
-        {"id": seat.id, "new": wanted[seat.id], "old": seat.state, "version": seat.version}
+        {"seat": seat.id, "new": wanted[seat.id], "old": seat.state, "seen": seat.version}
         for seat in seats
         if seat.id in wanted and wanted[seat.id] != seat.state
     ]
-    if moves:
-        _MOVE.run_each(connection, moves)
+    queries.MOVE_SEAT.run_each(connection, moves)
     finished = all(wanted.get(seat.id, seat.state) in ("done", "closed") for seat in seats)
     state = "done" if finished else "open"
     if state != item.state:
-        _FINISH.run(connection, {"id": item.id, "state": state})
+        queries.SET_ITEM_STATE.run(connection, {"item": item.id, "new": state})
     return state
 
 
@@ -168,7 +144,7 @@ def rests_on(workflow: Workflow, seats: Sequence[Seat], mine: Seat, now: float) 
 
 def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
     """Let answers and leases go; what was said stays in history."""
-    _RESET.run_each(connection, [{"id": seat.id} for seat in seats])
+    queries.RESET_SEAT.run_each(connection, [{"seat": seat.id} for seat in seats])
 
 
 def with_answer(

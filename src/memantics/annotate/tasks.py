@@ -11,22 +11,16 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import Rights, load, load_list
+from memantics.annotate import queries
+from memantics.annotate.context import load, load_list
 from memantics.annotate.errors import Values
 from memantics.annotate.intake import labels_of
-from memantics.annotate.records import Actor, Step, Task
+from memantics.annotate.records import Actor, Rights, Step, Task, record_of
 from memantics.annotate.resolution import Case, state_before
 from memantics.annotate.seating import Seat, make_case, read_seats
-from memantics.annotate.statement import Statement
 from memantics.annotate.values import turn_pairs
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Shown
-
-_HISTORY = Statement(
-    "SELECT r.stage, r.action, r.answer, r.at, r.version, m.pseudonym FROM revisions r"
-    " JOIN memberships m ON m.project_id = r.project_id AND m.user_id = r.user_id"
-    " WHERE r.item_id = :item ORDER BY r.id"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +87,7 @@ def make_task(connection: Connection, actor: Actor, place: Place) -> Task:
 
     return Task(
         assignment=seat.id,
-        project=rights.project,
+        project=rights.id,
         number=item.number,
         stage=stage.id,
         kind=stage.kind,
@@ -155,7 +149,7 @@ def _read_history(connection: Connection, place: Place, kind: str) -> tuple[Step
     stages = place.rights.workflow.stages
     if stages[place.seat.stage].kind != kind or place.training_round:
         return ()
-    rows = _HISTORY.all(connection, {"item": place.item.id})
+    rows = queries.HISTORY.all(connection, {"item": place.item.id})
     return tuple(
         read_step(place.rights.workflow, row) for row in rows if stages[row.stage].kind == kind
     )
@@ -176,4 +170,4 @@ def _read_votes(place: Place) -> tuple[Step, ...]:
 def read_step(workflow: Workflow, row: Any) -> Step:
     """One entry of a history from its row."""
     stage = workflow.stages[row.stage].id
-    return Step(row.pseudonym, stage, row.action, load(row.answer), row.at, row.version)
+    return record_of(Step, row, person=row.pseudonym, stage=stage, values=load(row.answer))
