@@ -221,8 +221,7 @@ class Accounts:
         if not text:
             raise AnswerError({"roles": f"choose at least one of {', '.join(ROLES)}"})
         now = self._context.clock()
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             entry = {
                 "token_hash": hash_token(token),
                 "project_id": project,
@@ -266,8 +265,7 @@ class Accounts:
         query = _OFFERS.where(_invitations.c.project_id == project).order_by(
             _invitations.c.id.desc()
         )
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, _):
             now = self._context.clock()
             return tuple(_view(row, now) for row in connection.execute(query))
 

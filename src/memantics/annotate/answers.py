@@ -10,17 +10,18 @@ from sqlalchemy.engine import Connection
 from memantics.annotate import queries
 from memantics.annotate.context import ServiceContext, dump, load, same
 from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
+from memantics.annotate.leasing import give_feedback
 from memantics.annotate.records import Action, Actor, Saved, SeatState
-from memantics.annotate.seating import (
+from memantics.annotate.tasks import (
+    Place,
     Seat,
     find_later,
+    is_swapped,
     reset_seats,
     rests_on,
     settle,
     with_answer,
 )
-from memantics.annotate.tasks import Place, is_swapped
-from memantics.annotate.training import give_feedback
 from memantics.annotate.values import check, turn_pairs
 
 LARGEST = 200_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -48,6 +49,19 @@ class ServiceContext:
         if role not in rights.roles:
             raise Forbidden
         return rights
+
+    @contextmanager
+    def as_lead(
+        self, actor: Actor, project: int, *, write: bool = False
+    ) -> Iterator[tuple[Connection, Rights]]:
+        """A transaction for a lead of a project; anybody else is refused."""
+        with self.db.write() if write else self.db.read() as connection:
+            yield connection, self.require(connection, actor, project, "lead")
+
+    def lead_rights(self, actor: Actor, project: int) -> Rights:
+        """The rights of a lead of a project; anybody else is refused."""
+        with self.as_lead(actor, project) as (_, rights):
+            return rights
 
     def log(
         self,

@@ -145,7 +145,7 @@ class Query:
     def _execute(self, connection: Connection, values: Bound) -> Any:
         driver: Any = connection.connection.driver_connection
         text, fixed = self.text(connection.dialect)
-        return driver.execute(text, {**fixed, **values})
+        return driver.execute(text, {**fixed, **values} if fixed else values)
 
     def _shape(self, cursor: Any) -> Any:
         if self._row is None:

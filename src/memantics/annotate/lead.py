@@ -11,11 +11,17 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
-from memantics.annotate.consensus import find_disagreements, measure_agreement, measure_drift
+from memantics.annotate.consensus import (
+    Gathered,
+    Person,
+    find_disagreements,
+    gather,
+    measure_agreement,
+    measure_drift,
+    read_people,
+)
 from memantics.annotate.context import DAY, ServiceContext, load, load_list, load_optional
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
-from memantics.annotate.gathering import Gathered, Person, gather, read_people
-from memantics.annotate.intake import labels_of
 from memantics.annotate.records import (
     Actor,
     Agreement,
@@ -30,15 +36,17 @@ from memantics.annotate.records import (
     StageProgress,
     record_of,
 )
-from memantics.annotate.seating import (
+from memantics.annotate.tasks import (
     Seat,
     find_later,
+    labels_of,
     read_seat,
     read_seats,
+    read_shown,
+    read_step,
     reset_seats,
     settle,
 )
-from memantics.annotate.tasks import read_shown, read_step
 from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
 
@@ -53,8 +61,7 @@ class Lead:
 
     def progress(self, actor: Actor, project: int) -> ProjectProgress:
         """How far a project is, by stage and by person."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             key = {"project": project}
             counts = queries.COUNT_ITEMS.one(connection, key)
             stages = _stage_progress(rights.workflow, queries.COUNT_SEATS.all(connection, key))
@@ -100,8 +107,7 @@ class Lead:
         )
         if before is not None:
             query = query.where(table.c.id < before)
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, _):
             rows = connection.execute(query)
             return tuple(record_of(AuditEntry, row, detail=load(row.detail)) for row in rows)
 
@@ -117,8 +123,7 @@ class Lead:
             .limit(min(limit, 500))
             .offset(offset)
         )
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             people = read_people(connection, rights)
             rows = connection.execute(query).all()
             return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
@@ -165,8 +170,7 @@ class Lead:
             raise AnswerError({"state": "passed or running"})
         members, seats = schema.memberships, schema.seats
         mine = sa.and_(members.c.project_id == project, members.c.user_id == user)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(members).where(mine).values(training=state)
             if connection.execute(change).rowcount != 1:
                 raise NotFound("this person is no member of the project")
@@ -200,8 +204,7 @@ class Lead:
     def _gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             items = gather(connection, rights, answered=True)
             return rights.workflow, items, read_people(connection, rights)
 

@@ -87,16 +87,14 @@ class Projects:
 
     def set_settings(self, actor: Actor, project: int, settings: Settings) -> None:
         """Change what the lead decides."""
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(settings=settings.model_dump_json()))
             self._log(connection, actor, "project.settings", project, settings.model_dump())
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(archived=archived))
             self._log(connection, actor, "project.archive", project, {"archived": archived})
@@ -109,15 +107,13 @@ class Projects:
             .where(_members.c.project_id == project)
             .order_by(_members.c.joined_at, _members.c.user_id)
         )
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, _):
             return tuple(_view_member(row) for row in connection.execute(query))
 
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
         """Let somebody in who has an account."""
         wanted = list(roles)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
             user = connection.execute(query).scalar_one_or_none()
             if user is None:
@@ -129,8 +125,7 @@ class Projects:
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
         """Set what a member may do; no role at all: they are out. The last lead stays."""
         text = write_roles(roles)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             if "lead" not in text.split(",") and _only_lead(connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             self._change(connection, project, user, roles=text)
@@ -143,8 +138,7 @@ class Projects:
         for limit in (daily, weekly):
             if limit is not None and not 0 <= limit <= 1_000_000:
                 raise AnswerError({"limit": "a number from 0"})
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             self._change(connection, project, user, daily_limit=daily, weekly_limit=weekly)
             detail = {"user": user, "daily": daily, "weekly": weekly}
             self._log(connection, actor, "member.limits", project, detail)

@@ -17,12 +17,13 @@ from memantics.annotate.leasing import (
     count_seen,
     expose,
     find_lease,
+    next_training_seat,
+    rules_for,
     stages_for,
+    training_counts,
 )
 from memantics.annotate.records import Actor, Done, Rights, Saved, Standing, Task, record_of
-from memantics.annotate.seating import read_seat, read_seats, rests_on
-from memantics.annotate.tasks import Place, make_place, make_task
-from memantics.annotate.training import next_training_seat, rules_for, training_counts
+from memantics.annotate.tasks import Place, make_place, make_task, read_seat, read_seats, rests_on
 from memantics.annotate.workflow import Words
 
 _PAUSE = 600

@@ -87,11 +87,12 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
         elif name == "reasoning_effort":
             named[name] = value
         else:
-            extra[name] = _json_or_text(value)
+            extra[name] = json_or_text(value)
     return named | {"extra": extra}
 
 
-def _json_or_text(value: str) -> JsonValue:
+def json_or_text(value: str) -> JsonValue:
+    """The JSON value that a text writes, else the text itself."""
     try:
         parsed: JsonValue = orjson.loads(value)
     except orjson.JSONDecodeError:
