@@ -1,0 +1,68 @@
+"""MemeIntent's format: a numbered table of memes with background knowledge and intents."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memantics.core.review import Review
+from memantics.core.writing import (
+    Made,
+    Record,
+    Writer,
+    find_lacking,
+    gather_memes,
+    pack,
+    refuse_nothing,
+    take_text,
+    take_texts,
+    walk_kept,
+)
+
+PREFIX = "the meme "
+
+
+def write_intents(review: Review) -> Made:
+    """One row a meme; memes that the format cannot hold stay out, and are counted."""
+    memes = gather_memes(review)
+    rows: dict[str, Record] = {}
+    table: list[Record] = []
+    used: set[str] = set()
+    left_out: Counter[str] = Counter()
+    for own, meme in walk_kept(review, memes):
+        intents, background = take_texts(own, "intents"), take_texts(own, "background")
+        lacking = find_lacking(own, "text", "description") if intents else "no intent"
+        if lacking:
+            left_out[lacking] += 1
+            continue
+        used.add(own.item.group)
+        rows[str(len(rows) + 1)] = {
+            "img": meme.file,
+            "text": meme.text,
+            "image_caption": take_text(own, "description", default=""),
+            "bks": "\n".join(f"* {line}" for line in background or [""]),
+            "intents": list(dict.fromkeys(map(complete, intents))),
+        }
+        table.append({"meme": meme.id, "intents": list(intents), "background": list(background)})
+    if not rows:
+        raise refuse_nothing(review, "MemeIntent", left_out)
+    return Made(
+        "memeintent",
+        ("intent", "background", "caption"),
+        tuple(meme for group, meme in memes.items() if group in used),
+        {"sigdial.json": pack(rows)},
+        {"intents": table},
+        left_out=left_out,
+    )
+
+
+def complete(intent: str) -> str:
+    """An intent as the format writes it; people leave out the words that it goes on from.
+
+    >>> complete("mocks late trains"), complete("The meme mocks late trains")
+    ('the meme mocks late trains', 'the meme mocks late trains')
+    """
+    head, rest = intent[: len(PREFIX)], intent[len(PREFIX) :]
+    return PREFIX + (rest if head.casefold() == PREFIX else intent)
+
+
+WRITER = Writer(write_intents)

@@ -1,0 +1,87 @@
+"""MER-Bench's format: the index of wishes, and the pictures that editors made, by editor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError
+from memantics.core.review import Review, Reviewed
+from memantics.core.writing import (
+    Files,
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    gather_memes,
+    pack,
+    read_png,
+    take_text,
+    walk_kept,
+)
+
+PAIRS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
+_COLUMNS = (
+    "source_emotion",
+    "target_emotion",
+    "description",
+    "rewritten",
+    "plan",
+    "visual_type",
+    "polarity",
+    "layout",
+)
+
+
+def write_reappraisals(review: Review) -> Made:
+    """One row a meme with the values that people left, and every editor's picture of it."""
+    memes = gather_memes(review)
+    rows: list[Record] = []
+    table: list[Record] = []
+    files: Files = {}
+    for own, meme in walk_kept(review, memes):
+        values = {name: take_text(own, name) for name in _COLUMNS}
+        if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
+            pair = f"{values['source_emotion']} to {values['target_emotion']}"
+            raise DataError(own.item.id, f"{pair} is no pair", hint="correct it in the review")
+        rows.append(_row(meme, values))
+        table.append({"meme": meme.id, **values})
+        for editor, image in _list_edits(own):
+            edited = read_png(inside(review.folder, image))
+            files[f"EditedResults/{editor}/{meme.file}"] = edited
+    return Made(
+        "mer_bench",
+        ("judge",),
+        tuple(memes.values()),
+        {"index_final.json": pack(rows)} | files,
+        {"reappraisals": table},
+    )
+
+
+def _row(meme: PublishedMeme, values: dict[str, str]) -> Record:
+    return {
+        "id": meme.file,
+        "det_emo": values["source_emotion"],
+        "img_desc": values["description"],
+        "pos_txt": values["rewritten"],
+        "spec": values["plan"],
+        "tgt_emo": values["target_emotion"],
+        "gen_id": meme.file,
+        "text": meme.text,
+        "visual_type": values["visual_type"],
+        "sentiment_polarity": values["polarity"],
+        "layout_type": f"{values['layout']}_Meme",
+    }
+
+
+def _list_edits(own: Reviewed) -> Iterator[tuple[str, str]]:
+    edits = own.item.hidden.get("edits", {})
+    if not isinstance(edits, dict):
+        raise DataError(own.item.id, "'edits' is no table of pictures by editor")
+    for editor, image in edits.items():
+        if not isinstance(image, str):
+            raise DataError(own.item.id, f"the picture of {editor!r} is no file name")
+        yield editor, image
+
+
+WRITER = Writer(write_reappraisals)

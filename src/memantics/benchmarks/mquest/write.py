@@ -1,0 +1,246 @@
+"""M-QUEST's format: question files by meme and dimension, and the knowledge behind them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from memantics.benchmarks.mquest.dimension import DIMENSIONS
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import DataError
+from memantics.core.meaning import Dimension
+from memantics.core.memes import read_memes
+from memantics.core.review import Review
+from memantics.core.writing import (
+    Files,
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    gather_memes,
+    pack,
+    take_texts,
+)
+
+QUESTIONS, KNOWLEDGE = "questions.jsonl", "knowledge.jsonl"
+NAMESPACE = "https://example.org/memantics/published#"
+# The official files give two dimensions other names: one in knowledge bases, one everywhere.
+QA_NAMES = {"Toxicity": "ToxicityAssessment"}
+_SECOND = ("second_question", "second_answer")
+KB_NAMES = {"Emotion": "EmotionExpression", "Toxicity": "ToxicityAssessment"}
+
+
+class _Read(BaseModel):
+    """A part of a line that a build wrote; what the format does not hold is passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Source(_Read):
+    model: str
+    when: str
+
+
+class _Option(_Read):
+    text: str
+
+
+class _Question(_Read):
+    id: str
+    meme: str
+    dimension: Dimension
+    question: str
+    options: list[_Option]
+    answer: int
+    explanation: str
+    cites: list[str]
+    pair: str = ""
+    provenance: _Source | None = None
+
+
+class _Relation(_Read):
+    relation: str
+    target: str
+
+
+class _Individual(_Read):
+    dimension: Dimension
+    name: str
+    label: str
+    description: str = ""
+    relations: list[_Relation] = []
+    provenance: _Source | None = None
+
+
+class _Knowledge(_Read):
+    meme: str
+    individuals: list[_Individual] = []
+
+
+Line = TypeVar("Line", bound=_Read)
+
+
+def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
+    return (conform(shape, line, path, row) for row, line in read_jsonl(path))
+
+
+def write_questions(review: Review) -> Made:
+    """Every question that was kept, with the knowledge bases of the memes it is about."""
+    if not any("questions" in own.item.hidden for own in review.items):
+        raise DataError(
+            review.folder,
+            "is no queue of questions",
+            hint="chats are published with the puns that they are about: --chats",
+        )
+    build = find_build(review.folder)
+    given = {own.id: own for own in read_memes(build)}
+    memes = {
+        name: replace(
+            own,
+            text=given[name].text,
+            language=given[name].language or own.language,
+            family=given[name].family,
+        )
+        for name, own in gather_memes(review).items()
+        if name in given
+    }
+    kept = set(_list_kept(review))
+    questions = [
+        own
+        for own in _read_lines(_Question, build / QUESTIONS)
+        if own.id in kept and own.meme in memes
+    ]
+    if not questions:
+        raise DataError(build / QUESTIONS, "none of its questions was kept")
+    used = {own.meme for own in questions}
+    known = {
+        own.meme: own for own in _read_lines(_Knowledge, build / KNOWLEDGE) if own.meme in used
+    }
+    files: Files = {}
+    for own in questions:
+        files |= _pair_file(own, memes[own.meme])
+    for name, knowledge in known.items():
+        place = f"kb/{memes[name].id}_dimensions_reversed_raw.json"
+        files[place] = pack(_base(knowledge, memes[name]))
+    return Made(
+        "mquest",
+        ("qa",),
+        tuple(meme for name, meme in memes.items() if name in used),
+        files,
+        {"questions": [_row(own, memes) for own in questions]},
+    )
+
+
+def find_build(queue: Path) -> Path:
+    """The folder of the build that a queue belongs to: its own, or the one around it."""
+    for place in (queue, queue.parent):
+        if (place / QUESTIONS).is_file() and (place / KNOWLEDGE).is_file():
+            return place
+    raise DataError(
+        queue,
+        f"neither it nor the folder around it holds {QUESTIONS} and {KNOWLEDGE}",
+        hint="publish from the folder that 'memantics build questions' made",
+    )
+
+
+def _list_kept(review: Review) -> Iterator[str]:
+    """Ids of the questions that people confirmed, or that nobody judged where that is allowed."""
+    for own in review.items:
+        if own.kept:
+            ids = take_texts(own, "questions")
+            yield from ids[:1]
+            if own.verdict is None or all(own.verdict.values.get(f) == "yes" for f in _SECOND):
+                yield from ids[1:]
+
+
+def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
+    dimension = QA_NAMES.get(own.dimension, own.dimension)
+    digest = hashlib.sha256(own.id.encode()).hexdigest()[:12]
+    place = f"qa/{meme.id}_qa/{dimension}/{meme.id}_{dimension}_qa_{digest}.jsonld"
+    source = own.provenance
+    pair = {
+        "@context": {"@vocab": NAMESPACE},
+        "@id": f"{NAMESPACE}qa_{digest}",
+        "@type": "QuestionAnswerPair",
+        "question": own.question,
+        "answers": [
+            {"text": option.text, "is_correct": place == own.answer}
+            for place, option in enumerate(own.options)
+        ],
+        "explanation": own.explanation,
+        "dimension": dimension,
+        "relatedInstances": [key.partition("/")[2] for key in own.cites],
+        "generationTimestamp": source.when if source else "",
+        "generationMethod": source.model if source else "",
+        "sourceImage": {
+            "@id": f"{NAMESPACE}image_{meme.id}",
+            "@type": "Image",
+            "filename": meme.file,
+            "path": f"images/{meme.file}",
+        },
+    }
+    return {place: pack(pair)}
+
+
+def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:
+    return {
+        "dimensions": [_individual(own) for own in knowledge.individuals],
+        "metadata": {
+            "image_path": f"images/{meme.file}",
+            "image_name": meme.file,
+            "extraction_timestamp": _latest(knowledge.individuals),
+            "llm_provider": ", ".join(_models(knowledge.individuals)),
+            "dimensions_processed": [KB_NAMES.get(name, name) for name in DIMENSIONS],
+            "total_dimensions_found": len(knowledge.individuals),
+            "pipeline_type": "memantics",
+        },
+        "success": True,
+    }
+
+
+def _individual(own: _Individual) -> dict[str, object]:
+    name = KB_NAMES.get(own.dimension, own.dimension)
+    row: dict[str, object] = {
+        "class_name": name,
+        "class_uri": name,
+        "instance_name": own.name,
+        "label": own.label,
+        "description": own.description,
+        "extraction_method": own.provenance.model if own.provenance else "",
+        "dimension_index": DIMENSIONS.index(own.dimension) + 1,
+    }
+    links = [
+        {"from": own.name, "relation": link.relation, "to": link.target.partition("/")[2]}
+        for link in own.relations
+    ]
+    return row | ({"directRelations": links} if links else {})
+
+
+def _latest(individuals: Sequence[_Individual]) -> str:
+    return max((own.provenance.when for own in individuals if own.provenance), default="")
+
+
+def _models(individuals: Sequence[_Individual]) -> list[str]:
+    return sorted({own.provenance.model for own in individuals if own.provenance})
+
+
+def _row(own: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
+    return {
+        "id": own.id,
+        "meme": memes[own.meme].id,
+        "dimension": own.dimension,
+        "question": own.question,
+        "options": [option.text for option in own.options],
+        "answer": own.answer,
+        "explanation": own.explanation,
+        "cites": list(own.cites),
+        "pair": own.pair,
+    }
+
+
+WRITER = Writer(write_questions)

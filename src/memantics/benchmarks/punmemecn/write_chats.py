@@ -1,0 +1,108 @@
+"""Chats that end in a meme, added to published puns: PunMemeCN's two files of chats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from memantics.core.data import read_jsonl
+from memantics.core.errors import DataError
+from memantics.core.review import Review
+from memantics.core.writing import Made, Record, pack
+from memantics.tasks.chats import CHATS, KINDS, LEVELS, Options, Said, Topic, Turn, make_entry
+
+_UNFIT = "chats with a meme that is not published as a pun"
+
+
+class _Options(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    easy: list[str]
+    hard: dict[str, str]
+    candidates: dict[str, list[str]]
+
+
+class _Line(BaseModel):
+    """What is read of a line of ``chats.jsonl``."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    meme: str
+    topic: Topic
+    turns: list[Turn]
+    sender: str
+    options: _Options
+
+
+def add_chats(made: Made, review: Review) -> Made:
+    """The published puns with the chats that were kept and whose memes are all published.
+
+    A wrong answer that was not published would be no option: such a chat stays out.
+    """
+    # The format takes chats about puns only, wrong answers included.
+    puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
+    names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
+    kept = {own.item.id for own in review.items if own.kept}
+    wanted = [line for line in _read(review.folder) if line.id in kept]
+    lines = [line for line in wanted if _fits(line, names)]
+    if not lines:
+        raise DataError(
+            review.folder,
+            "no chat was kept whose meme and wrong answers are all published as puns",
+            hint="build chats and fill in the pun form for the same memes",
+        )
+    files = {file: pack(_write(lines, names, level)) for level, file in LEVELS.items()}
+    table: list[Record] = [
+        {"id": line.id, "meme": names[line.meme].removesuffix(".png"), "topic": line.topic}
+        for line in lines
+    ]
+    return replace(
+        made,
+        tasks=(*made.tasks, "chat"),
+        files={**made.files, **files},
+        tables={**made.tables, "chats": table},
+        left_out={**made.left_out, _UNFIT: len(wanted) - len(lines)},
+    )
+
+
+def _read(queue: Path) -> Iterator[_Line]:
+    for place in (queue, queue.parent):
+        path = place / CHATS
+        if path.is_file():
+            for row, value in read_jsonl(path):
+                yield _check(value, path, row)
+            return
+    raise DataError(queue, f"neither it nor the folder around it holds {CHATS}")
+
+
+def _check(value: JsonValue, path: Path, row: int) -> _Line:
+    try:
+        return _Line.model_validate(value)
+    except ValueError as error:
+        raise DataError(path, str(error).splitlines()[-1].strip(), row=row) from error
+
+
+def _fits(line: _Line, names: Mapping[str, str]) -> bool:
+    wrong = [*line.options.easy, *(line.options.hard.get(kind, "") for kind in KINDS)]
+    return all(meme in names for meme in (line.meme, *wrong))
+
+
+def _write(
+    lines: list[_Line], names: Mapping[str, str], level: str
+) -> dict[str, dict[str, JsonValue]]:
+    rows = {}
+    for number, line in enumerate(lines, 1):
+        said = Said(tuple(line.turns), "A" if line.sender == "A" else "B")
+        own = line.options
+        options = Options(
+            tuple(own.easy),
+            {kind: own.hard[kind] for kind in KINDS},
+            {kind: tuple(own.candidates.get(kind, ())) for kind in KINDS},
+        )
+        entry = make_entry(line.meme, line.topic, said, options, names, level)
+        rows[f"chat_{number:05}"] = entry
+    return rows

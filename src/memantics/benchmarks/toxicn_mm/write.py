@@ -1,0 +1,111 @@
+"""ToxiCN MM's format: harm labels in version 2.0, all of them for testing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memantics.core.errors import DataError
+from memantics.core.review import Review, Reviewed
+from memantics.core.writing import (
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    find_lacking,
+    gather_memes,
+    pack,
+    refuse_nothing,
+    take_text,
+    walk_kept,
+)
+
+TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
+MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}
+# The official code book's names, in its order, and the answers of the voting form.
+TARGETS = {
+    "gender": "Gender",
+    "race": "Race",
+    "personality": "MBTI",
+    "region": "Region",
+    "age": "Age",
+    "body": "Appearance & Body",
+    "health": "Disease & Health",
+    "lgbtq": "LGBTQ",
+    "occupation": "Occupation",
+    "community": "Community & Organize",
+    "individual": "Specific Individual",
+    "poverty": "Poor",
+    "relationship": "Marriage & Relationship",
+    "parent": "Parent",
+    "other": "Others",
+}
+_CODES = {name: code for code, name in enumerate(TARGETS, 1)}
+
+
+def write_harms(review: Review) -> Made:
+    """One row a meme, with label, type, modalities and target."""
+    memes = gather_memes(review)
+    rows: list[Record] = []
+    table: list[Record] = []
+    used: dict[str, PublishedMeme] = {}
+    left_out: Counter[str] = Counter()
+    for own, meme in walk_kept(review, memes):
+        if lacking := find_lacking(own, "text", "description", "meaning"):
+            left_out[lacking] += 1
+            continue
+        used[own.item.group] = meme
+        rows.append(_row(own, meme))
+        fields = ("harmful", "type", "modality", "target")
+        labels = {name: str(own.values.get(name) or "") for name in fields}
+        table.append({"meme": meme.id, **labels})
+    if not rows:
+        raise refuse_nothing(review, "ToxiCN MM", left_out)
+    counts = Counter(int(str(row["target"])) for row in rows)
+    lines = [f"{code},{title},{counts[code]}" for code, title in enumerate(TARGETS.values(), 1)]
+    total = sum(counts[code] for code in _CODES.values())
+    tail = [f",,{total}", f"Null,Other Harmful Types or Non-harmful,{counts[0]}"]
+    book = "\n".join(["ID,Category,Num", *lines, *tail, ""])
+    return Made(
+        "toxicn_mm",
+        ("detection", "type", "target"),
+        tuple(used.values()),
+        {"test_data_discription_2.0.json": pack(rows), "target_info.csv": book.encode()},
+        {"labels": table},
+        splits=("test",),
+        defaults={"labels": "v2"},
+        left_out=left_out,
+    )
+
+
+def _row(own: Reviewed, meme: PublishedMeme) -> Record:
+    harmful = own.values.get("harmful")
+    if harmful not in ("yes", "no"):
+        raise DataError(own.item.id, "is labelled neither harmful nor harmless")
+    bad = harmful == "yes"
+    kind = _pick(own, "type", TYPES) if bad else 0
+    text, image = MODALITIES[_name(own, "modality", MODALITIES)] if bad else (0, 0)
+    return {
+        "path": meme.file,
+        "text": meme.text,
+        "meme_discription": take_text(own, "description", default=""),
+        "text_discription": take_text(own, "meaning", default=""),
+        "label": int(bad),
+        "type": kind,
+        "text_modal": text,
+        "image_modal": image,
+        "target": _pick(own, "target", _CODES) if kind == TYPES["targeted"] else 0,
+    }
+
+
+def _name(own: Reviewed, field: str, known: dict[str, tuple[int, int]] | dict[str, int]) -> str:
+    value = own.values.get(field)
+    if not isinstance(value, str) or value not in known:
+        raise DataError(own.item.id, f"{field} {value!r} is none of {', '.join(known)}")
+    return value
+
+
+def _pick(own: Reviewed, field: str, known: dict[str, int]) -> int:
+    return known[_name(own, field, known)]
+
+
+WRITER = Writer(write_harms)

@@ -1,0 +1,172 @@
+"""What the writer of a benchmark's format takes and gives: reviewed memes in, files and tables out.
+
+A benchmark whose card names workflows (``[publish] workflows``) holds a ``write.py`` with one
+``WRITER``: results of those workflows are published in its format.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.data import inside
+from memantics.core.errors import DataError
+from memantics.core.images import decode, probe, read_bytes
+from memantics.core.review import Review, Reviewed
+
+Record = Mapping[str, JsonValue]
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedMeme:
+    """A meme of a bundle; ``family`` is its template family: members stay in one split."""
+
+    id: str
+    image: Path
+    text: str = ""
+    language: str = ""
+    family: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of its image in the bundle."""
+        return f"{self.id}.png"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve.
+
+    ``left_out`` counts, by reason, what people kept and the family's format cannot hold.
+    """
+
+    like: str
+    tasks: tuple[str, ...]
+    memes: tuple[PublishedMeme, ...]
+    files: Mapping[str, bytes]
+    tables: Mapping[str, Sequence[Record]]
+    splits: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it."""
+
+    write: Callable[[Review], Made]
+    add_chats: Callable[[Made, Review], Made] | None = None
+
+
+_LACKING = {
+    "text": "printed text",
+    "description": "description of the image",
+    "meaning": "meaning of the words",
+}
+
+
+def pack(value: object) -> bytes:
+    """Readable JSON."""
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def gather_memes(review: Review) -> dict[str, PublishedMeme]:
+    """The memes of the items that were kept, by the name that the queue gives them."""
+    kept = [own for own in review.items if own.kept]
+    if not kept:
+        raise DataError(review.folder, "no item was kept, so there is nothing to publish")
+    names = name_memes(dict.fromkeys(own.item.group for own in kept))
+    memes: dict[str, PublishedMeme] = {}
+    for own in kept:
+        if own.item.group not in memes:
+            memes[own.item.group] = PublishedMeme(
+                names[own.item.group],
+                _find_image(own, review.folder),
+                take_text(own, "text", default=""),
+                take_text(own, "language", default=review.card.language),
+                take_text(own, "family", default=""),
+            )
+    return memes
+
+
+def walk_kept(
+    review: Review, memes: Mapping[str, PublishedMeme]
+) -> Iterator[tuple[Reviewed, PublishedMeme]]:
+    """Every item that was kept, with its meme."""
+    return ((own, memes[own.item.group]) for own in review.items if own.kept)
+
+
+def take_text(own: Reviewed, name: str, default: str | None = None) -> str:
+    """A text among an item's values or hidden facts; one that must be there is an error else."""
+    value = own.values.get(name, own.item.hidden.get(name, default))
+    if not isinstance(value, str):
+        raise DataError(own.item.id, f"has no text {name!r}", hint="was it made for this workflow?")
+    return value
+
+
+def take_texts(own: Reviewed, name: str) -> list[str]:
+    """A list of texts among an item's values; absent means empty."""
+    value = own.values.get(name, own.item.hidden.get(name, []))
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(own.item.id, f"{name!r} is no list of texts")
+    return [str(one) for one in value]
+
+
+def find_lacking(own: Reviewed, *names: str) -> str:
+    """Which of the texts that a family's reader takes only if they say something is empty."""
+    for name in names:
+        if not take_text(own, name, default="").strip():
+            return f"no {_LACKING.get(name, name)}"
+    return ""
+
+
+def refuse_nothing(review: Review, family: str, left_out: Mapping[str, int]) -> DataError:
+    """The error that says why nothing of a review fits a family's format."""
+    why = ", ".join(f"{count:,} with {name}" for name, count in left_out.items())
+    return DataError(
+        review.folder,
+        f"holds no meme that {family}'s format takes: {why}",
+        hint="give texts and notes in memes.jsonl; 'memantics build captions' drafts notes",
+    )
+
+
+def _find_image(own: Reviewed, folder: Path) -> Path:
+    if not own.item.images:
+        raise DataError(own.item.id, "names no image", hint="a meme is published with its image")
+    return inside(folder, own.item.images[0])
+
+
+def read_png(path: Path) -> bytes:
+    """An image as PNG: its own bytes where it is one, else decoded in bounds and written anew."""
+    data = read_bytes(path)
+    if probe(data, path.name).format == "PNG":
+        return data
+    out = io.BytesIO()
+    decode(data, path.name).save(out, "PNG")
+    return out.getvalue()
+
+
+def name_memes(ids: Iterable[str]) -> dict[str, str]:
+    """Plain names for memes, unique and fit for every family's files.
+
+    >>> name_memes(["cat.01", "cat 01", "dog"])
+    {'cat.01': 'cat-01', 'cat 01': 'cat-01-2', 'dog': 'dog'}
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for own in ids:
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", own).strip("-")[:80] or "meme"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name)
+        names[own] = name
+    return names
