@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from memantics.annotate.media import store_image
+from memantics.annotate.intake import store_image
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageOps
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
 from memantics.models.baseline import open_baseline
+from memantics.models.replies import json_or_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,6 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
         else:
             extra[name] = json_or_text(value)
     return named | {"extra": extra}
-
-
-def json_or_text(value: str) -> JsonValue:
-    """The JSON value that a text writes, else the text itself."""
-    try:
-        parsed: JsonValue = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return parsed
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001

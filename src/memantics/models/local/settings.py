@@ -15,7 +15,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError, MissingExtra, UnknownName
-from memantics.models.kinds import json_or_text
+from memantics.models.replies import json_or_text
 
 PACKAGES = ("torch", "transformers", "accelerate", "torchvision")
 _NEEDED = ("torch", "transformers", "accelerate")
