@@ -23,5 +23,5 @@ def test_train_and_test_share_no_group_and_leave_nothing_out(task: str) -> None:
 
 
 def test_a_part_that_is_none_is_refused() -> None:
-    with pytest.raises(mm.UnknownName, match="known: all, train, test"):
+    with pytest.raises(mm.UnknownName, match="known: all, test, train"):
         mm.load_dataset("punmemecn", split="dev", data="starter")
