@@ -114,7 +114,9 @@ def test_the_quickstart_runs_and_shows_results(desk: Path) -> None:
     cells = [cell.source for cell in book.cells if cell.cell_type == "code"]
     with serve_in_background() as server:
         done = run_notebook([cell.replace(SERVER, server.url) for cell in cells], desk)
-    shown = [out for cell in done.cells for out in cell.outputs if "text/html" in out.get("data", {})]
+    shown = [
+        out for cell in done.cells for out in cell.outputs if "text/html" in out.get("data", {})
+    ]
     assert len(shown) >= 5
 
 
