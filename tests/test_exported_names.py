@@ -69,7 +69,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_type_checkers_and_the_table_agree() -> None:
     tree = ast.parse((ROOT / "src/memantics/__init__.py").read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {
         (alias.name, (node.module or "").removeprefix("memantics."))
         for node in block.body

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memantics.actions import build
@@ -107,15 +107,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "build":
-        value: object = importlib.import_module("memantics.actions.build")
-    elif name in _HOME:
-        value = getattr(importlib.import_module(f"memantics.{_HOME[name]}"), name)
-    else:
-        raise AttributeError(f"module 'memantics' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else a type checker would take any name for granted
+
+    def __getattr__(name: str) -> object:
+        if name == "build":
+            value = importlib.import_module("memantics.actions.build")
+        elif name in _HOME:
+            value = getattr(importlib.import_module(f"memantics.{_HOME[name]}"), name)
+        else:
+            raise AttributeError(f"module 'memantics' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
@@ -123,7 +125,7 @@ def __dir__() -> list[str]:
 
 
 class _Face(ModuleType):
-    """Some rooms share their name with a verb (``memantics.report``): on the package, the verb wins.
+    """Keeps verbs in place where a room has the same name, as ``memantics.report`` does.
 
     Importing a submodule binds it on its package, which would hide the public function.
     """

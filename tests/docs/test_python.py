@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +62,8 @@ import memantics as mm
 run = mm.evaluate("mquest/qa", model="openai/NAME", base_url=URL, limit=100)
 run.scores["accuracy"].value, run.scores["accuracy"].interval, run.counts, run.folder
 other = mm.evaluate("mquest/qa", model="baseline/longest", limit=100)
-mm.score(run.folder); mm.compare(run, other); mm.audit("mquest"); mm.report([run, other], "report.html")
+mm.score(run.folder); mm.compare(run, other); mm.audit("mquest")
+mm.report([run, other], "report.html")
 data = mm.load_dataset("punmemecn", split="test")
 frame = data.to_pandas()
 a = mm.analyze("meme.png")
@@ -81,7 +85,8 @@ assert 0 <= run.scores["accuracy"].value <= 1 and len(run.scores["accuracy"].int
 assert a.text and (page := open("page.html", encoding="utf-8").read()).startswith("<!doctype html>")
 assert open("kinder.png", "rb").read(8).startswith(b"\\x89PNG")
 assert "mine" in [each.name for each in mm.list_benchmarks()]
-for shown in (run, other, a, data, d.explain("今天天气真好"), mm.compare(run, other), mm.audit("mquest")):
+because = d.explain("今天天气真好")
+for shown in (run, other, a, data, because, mm.compare(run, other), mm.audit("mquest")):
     assert "<" in shown._repr_html_() and shown.to_dict()
 """
 QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
@@ -108,10 +113,8 @@ def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: P
 
 
 def test_the_quickstart_runs_and_shows_results(desk: Path) -> None:
-    import nbformat
-
-    book = nbformat.read(NOTEBOOK, as_version=4)
-    cells = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    book = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
     with serve_in_background() as server:
         done = run_notebook([cell.replace(SERVER, server.url) for cell in cells], desk)
     shown = [
@@ -120,13 +123,12 @@ def test_the_quickstart_runs_and_shows_results(desk: Path) -> None:
     assert len(shown) >= 5
 
 
-def run_notebook(cells: list[str], folder: Path) -> "nbformat.NotebookNode":  # noqa: F821, UP037
-    import nbformat
-    from nbclient import NotebookClient
-
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = NotebookClient(
-        book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+def run_notebook(cells: list[str], folder: Path) -> Any:
+    nbformat: Any = importlib.import_module("nbformat.v4")
+    client: Any = importlib.import_module("nbclient").NotebookClient
+    book = nbformat.new_notebook(cells=[nbformat.new_code_cell(cell) for cell in cells])
+    place = {"metadata": {"path": str(folder)}}
+    client(book, timeout=600, kernel_name="python3", resources=place).execute(
+        env=environment(folder)
     )
-    client.execute(env=environment(folder))
     return book
