@@ -1,9 +1,9 @@
-"""Publish a reviewed queue: a benchmark that runs at once, and a data set for others."""
+"""``publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,37 +24,37 @@ from memantics.registry.publishing import find_writer
 
 @dataclass(frozen=True, slots=True)
 class Published(Result):
-    """A benchmark's folder: whose format it has, and how much is in it."""
+    """A benchmark that was published: its folder, family, memes and records by table."""
 
     folder: Path
     like: str
     memes: int
     records: Mapping[str, int]
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int]
 
 
 def publish(
-    queue: Path | str,
+    queue: str | Path,
     *,
     name: str,
     licence: str,
-    verdicts: Path | str | None = None,
+    verdicts: str | Path | None = None,
     title: str | None = None,
     summary: str = "",
     citation: str = "",
     version: str = "1.0.0",
-    out: Path | str = "published",
-    chats: Path | str | None = None,
+    out: str | Path = "published",
+    chats: str | Path | None = None,
     unreviewed: bool = False,
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
-    What people dropped stays out; nothing of the queue is changed. ``chats`` is a build whose chats
-    go along with puns; ``unreviewed`` lets drafts through that nobody judged.
+    The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
+    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so.
     """
     judged = Path(verdicts) if verdicts else None
     review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
-    family, made = _write(review, Path(chats) if chats else None, unreviewed)
+    family, made = _write(review, Path(chats) if chats else None, unreviewed=unreviewed)
     facts = Facts(
         name=name,
         title=title or review.card.title,
@@ -73,16 +73,13 @@ def publish(
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
-    return Published(
-        folder,
-        made.like,
-        len(bundle.memes),
-        {table: len(records) for table, records in bundle.tables.items()},
-        {reason: count for reason, count in made.left_out.items() if count},
-    )
+    counts = {table: len(records) for table, records in bundle.tables.items()}
+    left_out = {reason: count for reason, count in made.left_out.items() if count}
+    return Published(folder, made.like, len(bundle.memes), counts, left_out)
 
 
-def _write(review: Review, chats: Path | None, unreviewed: bool) -> tuple[Benchmark, Made]:
+def _write(review: Review, chats: Path | None, *, unreviewed: bool) -> tuple[Benchmark, Made]:
+    """The records in the format of the family whose card names the queue's workflow."""
     family, writer = find_writer(review.card.workflow)
     made = writer.write(review)
     if chats is None:

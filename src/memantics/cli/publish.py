@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions.publish import publish as publish_queue
+from memantics.actions import publish as action
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json
 
@@ -53,7 +53,7 @@ def publish(
     The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
     queue is changed.
     """
-    done = publish_queue(
+    done = action.publish(
         queue,
         name=name,
         licence=licence,
@@ -67,10 +67,12 @@ def publish(
         unreviewed=unreviewed,
     )
     if as_json:
-        print_json(done.to_dict())
+        print_json(done)
         return
     shown = ", ".join(f"{count:,} {table}" for table, count in done.records.items())
-    lines = [f"{done.folder}: {done.memes:,} memes, {shown}, in the format of {done.like}"]
-    lines += [f"left out: {reason}: {count:,}" for reason, count in done.left_out.items()]
-    for line in (*lines, f"next: memantics run {name} --model MODEL"):
-        console().print(plain(line))
+    console().print(
+        plain(f"{done.folder}: {done.memes:,} memes, {shown}, in the format of {done.like}")
+    )
+    for reason, count in done.left_out.items():
+        console().print(plain(f"left out: {reason}: {count:,}"))
+    console().print(plain(f"next: memantics run {name} --model MODEL"))
