@@ -39,6 +39,7 @@ from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
 from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.run.desk import Desk
 from memantics.starter import image_path, read_starter
 
 STARTER = "starter"
@@ -52,13 +53,19 @@ class Built(Result, Generic[Report]):
     """What a verb left in the folder of a build.
 
     ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
-    whose image cannot be read.
+    whose image cannot be read, ``tokens`` what this start sent and got.
     """
 
     folder: Path
     counts: Mapping[str, int]
     report: Report
     skips: tuple[Skip, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
+
+
+def _count_tokens(*desks: Desk) -> tuple[int, int]:
+    seen = [desk.progress for desk in desks]
+    return sum(own.tokens_in for own in seen), sum(own.tokens_out for own in seen)
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
@@ -127,8 +134,9 @@ async def knowledge_async(
                 file.write(dump_knowledge(extraction.knowledge))
                 tally.add(extraction)
         report = tally.report(desk.model, settings, adopted.skips)
+        tokens = _count_tokens(desk)
     write_report(place, report)
-    return Built(place, report.statuses, report, adopted.skips)
+    return Built(place, report.statuses, report, adopted.skips, tokens)
 
 
 async def captions_async(
@@ -151,8 +159,9 @@ async def captions_async(
         # Captions that were mined before come from the journal, so their sources stay with them.
         adopted = adopt_memes(memes, place)
         report = await mine_captions(desk, adopted.memes[:limit], language, desk.expect)
+        tokens = _count_tokens(desk)
     write_captions(place, report)
-    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
 
 
 async def intents_async(
@@ -173,9 +182,10 @@ async def intents_async(
         adopted = _adopt(memes, place, captions)
         kept = adopted.memes[:limit]
         report = await draft_intents(desk, kept, settings or IntentSettings(), desk.expect)
+        tokens = _count_tokens(desk)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
-    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
 
 
 async def chats_async(
@@ -203,12 +213,13 @@ async def chats_async(
             count = limit or len(adopted.memes)
             parts = (adopted.memes[:count], adopted.memes[count:])
             chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+            tokens = _count_tokens(desk)
     write_lines(place, chats)
     write_report(place, report, CHAT_REPORT)
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
         write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
-    return Built(place, report.statuses, report, adopted.skips)
+    return Built(place, report.statuses, report, adopted.skips, tokens)
 
 
 async def questions_async(
@@ -239,10 +250,11 @@ async def questions_async(
         people, window = People(writer, critic), 2 * asking.concurrency
         built = await build_questions(people, subjects, settings, window)
         report = report_questions(built, settings, writer.model, critic.model)
+        tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
     write_questions(place, built.questions, built.aside)
     write_review(place, built.questions, subjects, settings.language)
     write_report(place, report, QUESTION_REPORT)
-    return Built(place, report.statuses, report)
+    return Built(place, report.statuses, report, tokens=tokens)
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:

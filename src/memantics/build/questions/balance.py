@@ -61,8 +61,26 @@ def level(
         _trim(state, settings)
         if not _level_wording(state, pool, settings):
             break
+    for _ in range(2):
+        _trim(state, settings)
+        _drop_telling(state, settings)
     _trim(state, settings)
     return state
+
+
+def _drop_telling(state: Levelled, settings: QuestionSettings) -> None:
+    """What exchanging left to the blind solver is set aside, the surest keys first."""
+    for number in range(_ROUNDS // 2):
+        items = list(state.items.values())
+        solved = solve_blindly(items, settings.seed + 100 + number, 2 * _REPEATS)
+        excess = solved.accuracy - CHANCE if solved is not None else 0.0
+        if solved is None or excess <= settings.tolerance * _AIM:
+            return
+        paired = state.paired
+        telling = [n for n in np.argsort(-solved.margins) if items[n].id not in paired]
+        for place in telling[: math.ceil(0.7 * excess * len(items))]:
+            _drop(state, items[place].id, _TELLING)
+        bound_none(state, settings)
 
 
 def _trim(state: Levelled, settings: QuestionSettings) -> None:

@@ -58,6 +58,7 @@ class QuestionReport:
     slots: int
     questions: int
     set_aside: int
+    memes: int
     statuses: dict[str, int]
     reasons: dict[str, int]
     dimensions: dict[str, int]
@@ -93,6 +94,7 @@ def report_questions(
         slots=n + len(built.aside),
         questions=n,
         set_aside=len(built.aside),
+        memes=len({own.meme for own in questions}),
         statuses={name: statuses[name] for name in STATUSES},
         reasons=dict(Counter(_short(own.stage, own.reason) for own in built.aside).most_common()),
         dimensions=dict(sorted(Counter(own.dimension for own in questions).items())),
