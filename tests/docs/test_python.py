@@ -75,11 +75,11 @@ mm.read_aloud("压力山大").meant
 mm.reappraise("meme.png", target="calm").save("kinder.png")
 d = mm.Detector.train("toxicn_mm", preset="fast"); d.save("d.zip"); d = mm.Detector.load("d.zip")
 d.predict(["今天天气真好", "meme.png"]); d.explain("今天天气真好"); d.evaluate("toxicn_mm")
-kb = mm.KnowledgeStore.open("kb"); kb.import_path("starter"); kb.query(SPARQL); kb.get("en-001")
+kb = mm.KnowledgeStore.open("kb"); kb.query(SPARQL); kb.get("en-001")
 collected = mm.collect("memes/")
 built = mm.build.knowledge("memes", model="fake/builder", out="builds/k")
-asked = mm.build.questions("builds/k", model="fake/builder", out="builds/q")
-mm.publish("builds/q", name="mine", licence="CC0-1.0", unreviewed=True)
+asked = mm.build.questions("builds/k", model="fake/builder")
+mm.publish(asked.folder, name="mine", licence="CC0-1.0", unreviewed=True)
 mm.list_benchmarks(); mm.list_models()
 """
 CHECK = """
@@ -98,6 +98,8 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 @pytest.mark.parametrize("face", ["script", "notebook"])
 def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: Path) -> None:
     shutil.copy(desk / "memes" / "en-001.png", desk / "meme.png")
+    store = [sys.executable, "-m", "memantics", "kb", "import", "starter", "--store", "kb"]
+    subprocess.run(store, cwd=desk, env=environment(desk), check=True, capture_output=True)
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"
         if face == "notebook":
