@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -112,9 +113,10 @@ def test_any_text_is_answered(text: str) -> None:
     check(read_aloud(text, settings=chinese))
 
 
-def test_the_hint_names_readings_without_a_verdict() -> None:
+def test_the_hint_says_how_sure_the_engine_is_and_what_it_hears() -> None:
     readings = read_aloud("前途无亮", settings=PLAINEST)
-    assert hint(readings, limit=1) == "前途无量 (qián tú wú liàng)"
+    assert hint(readings, limit=1) == "83%: 前途无量 (qián tú wú liàng)"
+    assert hint(replace(readings, threshold=0.9)) == ""
     assert hint(read_aloud("🎉", settings=PLAINEST)) == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memantics.phonetics.caption import simplify
 from memantics.phonetics.reading import Change, Reading, Readings
 
 
@@ -29,13 +30,21 @@ def explain(readings: Readings, *, alternatives: int = 2) -> tuple[str, ...]:
 
 
 def hint(readings: Readings, *, limit: int = 3) -> str:
-    """One line for a prompt: what the caption sounds like; empty where nothing else is heard.
+    """One line for a prompt: how sure the engine is that something else is meant, and what.
 
-    It names the readings without a verdict, so that a model may weigh them itself.
+    Empty where it hears nothing else. Script variants of the caption and readings less than ten
+    times as common as what is written are left out, the meant one apart.
     """
-    if not readings.readings:
+    if readings.meant is None:
         return ""
-    return "; ".join(f"{r.text} ({r.sound})" for r in readings.readings[:limit])
+    plain = "".join(map(simplify, readings.caption))
+    likely = [
+        own
+        for own in readings.readings
+        if (own is readings.meant or own.gain >= 1) and "".join(map(simplify, own.text)) != plain
+    ]
+    heard = "; ".join(f"{own.text} ({own.sound})" for own in likely[:limit])
+    return f"{readings.confidence:.0%}: {heard}" if heard else ""
 
 
 def _head(readings: Readings) -> str:

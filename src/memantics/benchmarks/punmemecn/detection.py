@@ -94,7 +94,7 @@ def _ask(prompt: MemePrompt, item: Item) -> Request:
 def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
     if brief.options["parser"] == "paper":
         return parse_as_published(text, reasons=brief.style.reasons)
-    return parse_label(text, ALIASES)
+    return parse_label(text, ALIASES, {PUN: NON_PUN, NON_PUN: PUN})
 
 
 def parse_as_published(text: str, *, reasons: bool = False) -> str:

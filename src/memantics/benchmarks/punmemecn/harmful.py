@@ -224,7 +224,9 @@ def parse_conclusion(text: str, name: str) -> str:
     'harmless'
     """
     found = [
-        read_choice(own[name], ALIASES, name) for own in find_objects(clean(text)) if name in own
+        read_choice(own[name], ALIASES, name, {HARMFUL: HARMLESS})
+        for own in find_objects(clean(text))
+        if name in own
     ]
     if not found:
         raise Unparsed(f"no JSON object with {name}")

@@ -44,8 +44,17 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {name: name for name in (*TARGETS, *TYPES)},
 }
 VALUES = {"target": TARGETS, "type": TYPES}
+_MORE = {
+    "self": ("自我", "本人", "发送者", "sender"),
+    "both": ("两者", "双方都"),
+    "other": ("对方", "别人", "其他人", "others"),
+    "positive": ("正面", "正向"),
+    "neutral": ("中立",),
+    "negative": ("负面", "负向"),
+}
 ALIASES = {
-    part: {name: (WORDS["zh"][name], name) for name in names} for part, names in VALUES.items()
+    part: {name: (WORDS["zh"][name], name, *_MORE[name]) for name in names}
+    for part, names in VALUES.items()
 }
 QUESTION = {
     "zh": "这张双关表情包表达的情感指向谁，是积极、中性还是消极？",
