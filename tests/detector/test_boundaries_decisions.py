@@ -128,7 +128,8 @@ def test_reliability_has_ten_bins_of_equal_size() -> None:
     chances = list(np.linspace(0, 1, 40))
     points = reliability(chances, [0] * 20 + [1] * 20)
     assert [count for _, _, count in points] == [4] * 10
-    assert points[0] == (pytest.approx(np.mean(chances[:4])), 0.0, 4)
+    assert points[0][0] == pytest.approx(np.mean(chances[:4]))
+    assert points[0][1:] == (0.0, 4)
     assert points[-1][1] == 1.0
     assert len(reliability([0.3, 0.1, 0.2], [0, 1, 0])) == 3
     assert reliability([0.3, 0.1], [0, 1], 2) == [(0.1, 1.0, 1), (0.3, 0.0, 1)]

@@ -237,7 +237,7 @@ def test_agreement_leaves_out_what_one_did_not_rate() -> None:
 
 
 def test_ordinal_agreement_goes_by_rank() -> None:
-    rows = [[1, 2, 2], [3, 3, 4], [1, 1, 10], [4, 4, 4], [2, 3, None]]
+    rows: list[list[int | None]] = [[1, 2, 2], [3, 3, 4], [1, 1, 10], [4, 4, 4], [2, 3, None]]
     stretched = [[one and one**3 for one in row] for row in rows]
     ranks = krippendorff_alpha(rows, "ordinal")
     assert ranks == pytest.approx(krippendorff_alpha(stretched, "ordinal"))
