@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Outcome
-from memantics.core.result import Result
+from memantics.core.result import Result, Table
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 from memantics.metrics.comparison import (
@@ -65,6 +65,18 @@ class Difference:
     corrected: float | None = None
     t_test_corrected: float | None = None
 
+    @property
+    def ps(self) -> tuple[float | None, float | None]:
+        """The p-value, plain and corrected."""
+        return self.p, self.corrected
+
+    @property
+    def span(self) -> str:
+        """The difference with its interval, in words."""
+        if self.low is None or self.high is None:
+            return f"{self.difference:+.3f}"
+        return f"{self.difference:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -89,6 +101,29 @@ class Comparison(Result):
     differences: tuple[Difference, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
+
+    def table(self) -> Table:
+        """The figures of both runs, their difference and how sure it is."""
+        columns = ("figure", ">first", ">second", "difference (95 %)", ">p", ">Holm")
+        rows = (
+            (row.key, f"{row.first:.3f}", f"{row.second:.3f}", row.span, *map(show_p, row.ps))
+            for row in self.differences
+        )
+        return Table(columns, tuple(rows))
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def show_p(value: float | None) -> str:
+    """A p-value as people read it.
+
+    >>> show_p(0.0312), show_p(0.00002), show_p(None)
+    ('0.031', '<0.001', '–')
+    """
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 Pairs = Sequence[tuple[Outcome, Outcome]]
