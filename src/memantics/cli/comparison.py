@@ -15,7 +15,8 @@ from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, show_table, table
 from memantics.core.result import Table
 from memantics.report.runs import differing_options
-from memantics.run.compare import Comparison, Difference, Side, show_p
+from memantics.run.compare import Side
+from memantics.run.differences import Comparison, Difference, show_p
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
