@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -196,6 +196,23 @@ def inside(root: Path, name: str) -> Path:
     if not safe:
         raise DataError(name or "(empty name)", "leads outside its folder", hint="name one in it")
     return root / name
+
+
+def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> Iterator[str]:
+    """What follows from images that a copy does not have; ``get_images`` says where they are."""
+    if not images:
+        yield f"Images are not in this copy: tasks that need them cannot run. {get_images}"
+    elif images < memes:
+        yield f"{memes - images:,} memes have no image in {folder or 'this copy'}."
+
+
+def note_part(kind: DataKind, memes: int, complete: int) -> Iterator[str]:
+    """That a copy of a release is a part of it."""
+    if kind == "release" and memes < complete:
+        yield (
+            f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
+            "from the paper's."
+        )
 
 
 def dump_json(value: object) -> str:

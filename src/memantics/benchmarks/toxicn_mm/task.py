@@ -8,8 +8,8 @@ from functools import cache, partial
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import figures, replies
-from memantics.benchmarks.toxicn_mm.load import Meme, Release, open_release
-from memantics.benchmarks.toxicn_mm.records import TARGETS
+from memantics.benchmarks.toxicn_mm.load import HarmRelease, open_release
+from memantics.benchmarks.toxicn_mm.rows import TARGETS, HarmMeme
 from memantics.benchmarks.toxicn_mm.wording import (
     HARMFUL,
     HARMLESS,
@@ -65,7 +65,7 @@ def pick_split(source: Source) -> str:
 
 
 @cache
-def _open(source: Source) -> Release:
+def _open(source: Source) -> HarmRelease:
     """Read once: items are walked more than once."""
     return open_release(source)
 
@@ -95,7 +95,7 @@ def _items(setup: TaskSetup) -> Iterator[Item]:
         yield _item(meme, gold, field, setup, (picture,) if picture else ())
 
 
-def _gold(name: str, meme: Meme, chosen: Mapping[str, str]) -> str | None:
+def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
     """The class of a meme, or None where the task does not ask about it."""
     if name == "detection":
         return HARMFUL if meme.harmful else HARMLESS
@@ -123,7 +123,9 @@ def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
     )
 
 
-def _item(meme: Meme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]) -> Item:
+def _item(
+    meme: HarmMeme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]
+) -> Item:
     context = {"text": meme.text}
     if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
