@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
-from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Request
+from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Reply, Request
 from memantics.core.rundir import (
     Baseline,
     Scores,
     Usage,
-    last_answers,
     read_answers,
+    read_bare_items,
     read_facts,
-    read_items,
     write_scores,
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.run.engine import read_reply
 
 
 async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
     """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
     facts = read_facts(folder)
-    items = {line.item.id: line.item for line in read_items(folder)}
+    items = {item.id: item for item in read_bare_items(folder)}
     if not items:
         raise StoreError(
             f"{folder} holds no items yet", hint="run the command that made it once more"
         )
-    attempts = list(read_answers(folder))
-    last = {answer.item: answer for answer in attempts}
-    outcomes = [_outcome(item, last[item.id], task) for item in items.values() if item.id in last]
+    usage = Meter()
+    outcomes = _read_outcomes(items, usage.watch(read_answers(folder)), task)
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
@@ -43,7 +43,7 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
                 if model.name != facts.model
             ]
         ),
-        usage=add_up(attempts, facts.prices),
+        usage=usage.add_up(facts.prices),
     )
     write_scores(folder, scores)
     return scores
@@ -51,9 +51,22 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
 
 def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
     """How every item of a run ended, in the order of asking, parsed anew."""
-    last = last_answers(folder)
-    items = (line.item for line in read_items(folder))
-    return [_outcome(item, last[item.id], task) for item in items if item.id in last]
+    items = {item.id: item for item in read_bare_items(folder)}
+    return _read_outcomes(items, read_answers(folder), task)
+
+
+def _read_outcomes(
+    items: Mapping[str, Item], answers: Iterable[Answer], task: Task
+) -> list[Outcome]:
+    """Parse again what was answered: a mended parser needs no new call.
+
+    Of all attempts only the outcome of the last is kept in memory.
+    """
+    ended: dict[str, Outcome] = {}
+    for answer in answers:
+        if answer.item in items:
+            ended[answer.item] = _outcome(items[answer.item], answer, task)
+    return [ended[name] for name in items if name in ended]
 
 
 def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -77,43 +90,64 @@ def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outc
     ]
 
 
-def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
-    """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
+class Meter:
+    """Adds up calls, tokens and seconds of attempts while they are read.
 
     Tokens are those the answers took, whenever; what came from the cache costs nothing again.
 
     >>> from dataclasses import replace
     >>> paid = Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)
-    >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
+    >>> meter = Meter()
+    >>> len(list(meter.watch([paid, replace(paid, item="b", cached=True)])))
+    2
+    >>> meter.add_up((2.0, 8.0)).cost
     0.00208
     """
-    answers = list(attempts)
-    paid = [answer for answer in answers if not answer.cached]
-    spent = [sum(a.tokens_in for a in paid), sum(a.tokens_out for a in paid)]
-    return Usage(
-        calls=sum(answer.calls for answer in paid),
-        cached=len(answers) - len(paid),
-        attempts=len(answers),
-        tokens_in=sum(answer.tokens_in for answer in answers),
-        tokens_out=sum(answer.tokens_out for answer in answers),
-        seconds=round(sum(answer.seconds for answer in answers), 4),
-        cost=None if prices is None else round(_price(spent, prices), 6),
-    )
 
+    def __init__(self) -> None:
+        self._usage = Counter[str]()
+        self._seconds = 0.0
 
-def _price(tokens: Sequence[int], prices: Sequence[float]) -> float:
-    return sum(count * price for count, price in zip(tokens, prices, strict=True)) / 1e6
+    def watch(self, attempts: Iterable[Answer]) -> Iterator[Answer]:
+        """Pass attempts on."""
+        usage = self._usage
+        for answer in attempts:
+            usage["attempts"] += 1
+            usage["tokens_in"] += answer.tokens_in
+            usage["tokens_out"] += answer.tokens_out
+            if answer.cached:
+                usage["cached"] += 1
+                usage["saved_in"] += answer.tokens_in
+                usage["saved_out"] += answer.tokens_out
+            else:
+                usage["calls"] += answer.calls
+            self._seconds += answer.seconds
+            yield answer
+
+    def add_up(self, prices: tuple[float, float] | None) -> Usage:
+        """The sums so far; ``prices`` are per million tokens in and out."""
+        usage, cost = self._usage, None
+        if prices is not None:
+            paid_in = usage["tokens_in"] - usage["saved_in"]
+            paid_out = usage["tokens_out"] - usage["saved_out"]
+            cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
+        return Usage(
+            calls=usage["calls"],
+            cached=usage["cached"],
+            attempts=usage["attempts"],
+            tokens_in=usage["tokens_in"],
+            tokens_out=usage["tokens_out"],
+            seconds=round(self._seconds, 4),
+            cost=cost,
+        )
 
 
 def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
-    """Parse again what was answered: a mended parser needs no new call."""
     attempts = answer.attempt + 1
     if answer.status in ("refused", "failed"):
         return Outcome(item, answer.status, None, attempts)
-    try:
-        return Outcome(item, "answered", task.parse(answer.text, item.form), attempts)
-    except Unparsed:
-        return Outcome(item, "unparsed", None, attempts)
+    status, value, _ = read_reply(Reply(answer.text), lambda text: task.parse(text, item.form))
+    return Outcome(item, status, value, attempts)
 
 
 async def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> list[Outcome]:
