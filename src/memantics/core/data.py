@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -19,6 +19,7 @@ from memantics.core.errors import DataError
 Verdict = Literal["reproduced", "differs", "not recomputable", "no reference"]
 DataKind = Literal["starter", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ def _resolves(root: Path, path: Path) -> bool:
 
 def _stays(root: Path, path: Path) -> bool:
     """Whether a plain file lies in a folder below the root, without resolving every part anew."""
-    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100, PTH206 - hot, plain
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - hot, plain
     if name in ("", ".", "..") or ".." in path.parts or os.path.islink(path):  # noqa: PTH114
         return False
     top = _find_real(os.path.abspath(root))  # noqa: PTH100
@@ -223,12 +224,13 @@ def _find_real(folder: str) -> str:
     return os.path.realpath(folder)
 
 
-R = TypeVar("R")
+def open_once(reader: Callable[[Source], R], source: Source) -> R:
+    """What a reader makes of a source, read once: surveys and tasks of one run share it."""
+    return cast("R", _open(reader, source))
 
 
 @lru_cache(maxsize=8)
-def open_once(reader: Callable[[Source], R], source: Source) -> R:
-    """What a reader makes of a source, read once: surveys and tasks of one run share it."""
+def _open(reader: Callable[[Source], object], source: Source) -> object:
     return reader(source)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.images import load
+from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.local.checkpoint import digest
 
 Vectors = NDArray[np.float32]
@@ -63,6 +64,24 @@ class LocalTextEncoder:
                 pooled = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
             rows.append(pooled.float().numpy())
         return _unit(rows)
+
+
+class OneByOneEncoder:
+    """A local encoder asked text by text: in a batch the last digits depend on the neighbours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._encoder = LocalTextEncoder(folder)
+        self.version = self._encoder.version
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 per text."""
+        known = {text: self._encoder.encode([text])[0] for text in dict.fromkeys(texts)}
+        return np.stack([known[text] for text in texts])
+
+
+def open_text_encoder(folder: Path | None = None) -> SentenceEncoder | OneByOneEncoder:
+    """The sentence encoder of a folder, or without one that which ships."""
+    return SentenceEncoder() if folder is None else OneByOneEncoder(folder)
 
 
 class LocalImageEncoder:

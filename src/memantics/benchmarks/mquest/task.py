@@ -9,7 +9,7 @@ from functools import cache
 from pydantic import JsonValue
 
 from memantics.benchmarks.mquest.load import Question, Release, open_release
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Image, Item, Message, Outcome, Request, Sampling, Score
@@ -38,7 +38,7 @@ def make(setup: TaskSetup) -> Task:
 @cache
 def _open(source: Source, split: str) -> tuple[Release, str | None]:
     """The release and its commonest key; read once, since items are walked more than once."""
-    release = open_release(source)
+    release = open_once(open_release, source)
     keys = (q.answer for q in release.questions(split))
     return release, commonest(LETTERS[key] for key in keys if key is not None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
@@ -35,10 +35,17 @@ def _hear(task: Task, setup: TaskSetup) -> Task:
         return task
     listener = setup.services.listener()
 
-    def items() -> Iterator[Item]:
-        for item in task.items():
-            heard = listener.hint(item.form.context["caption"])
-            context = {**item.form.context, "readings": heard} if heard else item.form.context
-            yield replace(item, form=replace(item.form, context=context))
+    def complete(item: Item) -> Item:
+        heard = listener.hint(item.form.context["caption"])
+        if not heard or "readings" in item.form.context:
+            return item
+        context = {**item.form.context, "readings": heard}
+        return replace(item, form=replace(item.form, context=context))
 
-    return replace(task, items=items, prompts={**task.prompts, "readings": listener.name})
+    return replace(
+        task,
+        # Whoever asks without completing first gets the same request.
+        ask=lambda item, complaint: task.ask(complete(item), complaint),
+        complete=complete,
+        prompts={**task.prompts, "readings": listener.name},
+    )
