@@ -118,9 +118,10 @@ def check_huge(found: dict[str, dict[str, float]], count: int) -> tuple[Check, .
 def time_free_text(count: int = 2_000) -> float:
     """CPU ms to score a reply of 14 words by ROUGE-L and BLEU against two references."""
     from memantics.metrics.text import bleu_4, load_porter, rouge_l, tokenize
+    from perf.contest import QUESTION
 
     chance = random.Random(1)
-    words = ["the", "meme", "makes", "fun", "of", "people", "who", "plan", "work", "and", "never", "begin", "until", "night"]
+    words = [*QUESTION.split()]
     words += [f"word{number}" for number in range(300)]
     texts = [" ".join(chance.choices(words, k=14)) for _ in range(3 * count)]
     stem = load_porter()

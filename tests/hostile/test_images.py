@@ -16,7 +16,7 @@ from PIL import ImageDraw, ImageOps
 from memantics.actions.analyze import analyze
 from memantics.actions.collect import collect
 from memantics.actions.reappraise import reappraise
-from memantics.annotate.media import store_image
+from memantics.annotate.intake import store_image
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import decode, load, probe, turn_upright
 from memantics.core.records import Form, Image, Message, Request
