@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
@@ -44,14 +43,15 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
         raise StoreError(
             f"{folder} holds no items yet", hint="run the command that made it once more"
         )
-    usage = Meter()
-    outcomes = _read_outcomes(items, usage.watch(read_answers(folder)), task)
+    ended: dict[str, Outcome] = {}
+    usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
+    outcomes = [ended[name] for name in items if name in ended]
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
         scores=task.score(keep_scored(outcomes, task.invalid)),
         baselines=await _score_baselines(list(items.values()), task, baselines, facts.model),
-        usage=usage.add_up(facts.prices),
+        usage=usage,
     )
     write_scores(folder, scores)
     return scores
@@ -60,21 +60,23 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
 def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
     """How every item of a run ended, in the order of asking, parsed anew."""
     items = {item.id: item for item in read_bare_items(folder)}
-    return _read_outcomes(items, read_answers(folder), task)
-
-
-def _read_outcomes(
-    items: Mapping[str, Item], answers: Iterable[Answer], task: Task
-) -> list[Outcome]:
-    """Parse again what was answered: a mended parser needs no new call.
-
-    Of all attempts only the outcome of the last is kept in memory.
-    """
     ended: dict[str, Outcome] = {}
-    for answer in answers:
+    for _ in _note_outcomes(folder, items, task, ended):
+        pass
+    return [ended[name] for name in items if name in ended]
+
+
+def _note_outcomes(
+    folder: Path, items: Mapping[str, Item], task: Task, ended: dict[str, Outcome]
+) -> Iterator[Answer]:
+    """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
+
+    What was answered is parsed again: a mended parser needs no new call.
+    """
+    for answer in read_answers(folder):
         if answer.item in items:
             ended[answer.item] = _outcome(items[answer.item], answer, task)
-    return [ended[name] for name in items if name in ended]
+        yield answer
 
 
 def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -98,56 +100,32 @@ def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outc
     ]
 
 
-class Meter:
-    """Adds up calls, tokens and seconds of attempts while they are read.
+def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
+    """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
 
     Tokens are those the answers took, whenever; what came from the cache costs nothing again.
 
-    >>> from dataclasses import replace
     >>> paid = Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)
-    >>> meter = Meter()
-    >>> len(list(meter.watch([paid, replace(paid, item="b", cached=True)])))
-    2
-    >>> meter.add_up((2.0, 8.0)).cost
+    >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
     0.00208
     """
-
-    def __init__(self) -> None:
-        self._usage = Counter[str]()
-        self._seconds = 0.0
-
-    def watch(self, attempts: Iterable[Answer]) -> Iterator[Answer]:
-        """Pass attempts on."""
-        usage = self._usage
-        for answer in attempts:
-            usage["attempts"] += 1
-            usage["tokens_in"] += answer.tokens_in
-            usage["tokens_out"] += answer.tokens_out
-            if answer.cached:
-                usage["cached"] += 1
-                usage["saved_in"] += answer.tokens_in
-                usage["saved_out"] += answer.tokens_out
-            else:
-                usage["calls"] += answer.calls
-            self._seconds += answer.seconds
-            yield answer
-
-    def add_up(self, prices: tuple[float, float] | None) -> Usage:
-        """The sums so far; ``prices`` are per million tokens in and out."""
-        usage, cost = self._usage, None
-        if prices is not None:
-            paid_in = usage["tokens_in"] - usage["saved_in"]
-            paid_out = usage["tokens_out"] - usage["saved_out"]
-            cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
-        return Usage(
-            calls=usage["calls"],
-            cached=usage["cached"],
-            attempts=usage["attempts"],
-            tokens_in=usage["tokens_in"],
-            tokens_out=usage["tokens_out"],
-            seconds=round(self._seconds, 4),
-            cost=cost,
-        )
+    calls = cached = count = tokens_in = tokens_out = paid_in = paid_out = 0
+    seconds = 0.0
+    for answer in attempts:
+        count += 1
+        tokens_in += answer.tokens_in
+        tokens_out += answer.tokens_out
+        seconds += answer.seconds
+        if answer.cached:
+            cached += 1
+        else:
+            calls += answer.calls
+            paid_in += answer.tokens_in
+            paid_out += answer.tokens_out
+    cost = None
+    if prices is not None:
+        cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
+    return Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
 
 
 def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
