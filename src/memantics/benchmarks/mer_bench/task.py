@@ -31,7 +31,7 @@ from memantics.benchmarks.mer_bench.views import (
     keep_judgeable,
     level_of,
 )
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
@@ -93,7 +93,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 @cache
 def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, Kept]:
     """The memes that can be judged; found once, since it decodes every image of the release."""
-    release = open_release(source)
+    release = open_once(open_release, source)
     return release, keep_judgeable(release, choose_editors(release, wanted))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
 from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.core.data import open_once
 from memantics.core.errors import InputError
 from memantics.core.records import Image
 from memantics.tasks.plugin import TaskSetup
@@ -50,7 +51,7 @@ class Brief(TaskSetup):
     @cached_property
     def release(self) -> PunRelease:
         """The data, read once."""
-        return open_release(self.need_source())
+        return open_once(open_release, self.need_source())
 
     @property
     def language(self) -> str:
