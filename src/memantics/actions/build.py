@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, Unpack
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
@@ -122,7 +123,7 @@ async def knowledge_async(
     """Extract what memes show, say and mean, one structured call for each dimension."""
     memes, place = _place(folder, out)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
-    found = find_memes(memes, notes=False)[:limit]
+    found = await read_once(find_memes(memes, notes=False)[:limit])
     asking = find_asking(**options)
     async with open_desk(model, asking, place, progress) as desk:
         adopted = adopt_memes(found, place)
@@ -152,7 +153,7 @@ async def captions_async(
 ) -> Built[CaptionReport]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
@@ -177,7 +178,7 @@ async def intents_async(
 ) -> Built[IntentReport]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         adopted = _adopt(memes, place, captions)
         kept = adopted.memes[:limit]
@@ -205,7 +206,7 @@ async def chats_async(
     They are about the first ``limit`` memes; all others may be wrong answers.
     """
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     settings, asking = settings or BuildSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):
         async with open_desk(model, asking, place, progress) as desk:
