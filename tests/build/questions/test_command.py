@@ -27,13 +27,8 @@ from memantics.build.questions.review import (
 from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
-<<<<<<< HEAD
 from memantics.core.step import ask_again
-from memantics.knowledge.lines import dump_knowledge
-from memantics.knowledge.records import Knowledge
-=======
 from memantics.knowledge.records import Knowledge, dump_knowledge
->>>>>>> main
 from memantics.models.fake import FakeModel, Said
 from memantics.run.desk import Desk
 from memantics.starter import image_path
