@@ -84,7 +84,7 @@ def test_a_plan_that_breaks_a_rule_is_asked_again_with_the_reason(tmp_path: Path
     said: list[str] = []
 
     def plan(request: Request) -> str:
-        said.append("\n".join(str(part) for part in request.messages[0].parts))
+        said.append(str(request.messages[-1].parts[-1]))
         wrong = PLAN_VALUE | {"captions": {"1": "MY PHONE", "2": "DREAM BIG"}}
         return json.dumps(wrong if len(said) == 1 else PLAN_VALUE)
 
