@@ -205,10 +205,9 @@ def test_missing_notes_are_mined_first_and_the_chat_sees_no_image(tmp_path: Path
         ("Sure, here is a chat!", "no JSON"),
         ('{"turns": [], "sender": "A"} {"turns": [], "sender": "B"}', "2 JSON values"),
         ('{"turns": [{"speaker": "C", "text": "hi"}], "sender": "A"}', "'A' or 'B'"),
-        ('{"turns": "A: hi", "sender": "A"}', "valid list"),
-        ('{"turns": [{"speaker": "A", "text": 5}], "sender": "A"}', "valid string"),
+        ('{"turns": "A: hi", "sender": "A"}', "must be a list"),
+        ('{"turns": [{"speaker": "A", "text": 5}], "sender": "A"}', "must be a text"),
         ('{"turns": [{"speaker": "A", "text": "hi"}', "cut off"),
-        ('{"turns": [{"speaker": "A", "text": "hi", "mood": 1}], "sender": "A"}', "mood"),
         (
             json.dumps({"turns": [{"speaker": "A", "text": "again"}] * 10_000, "sender": "A"}),
             "10000 messages",
@@ -360,7 +359,8 @@ def test_the_command_builds_everything(shell: Shell) -> None:
     assert ran.code == 0, ran.err
     place = shell.folder / "builds" / "memes"
     chats = [json.loads(line) for line in (place / "chats.jsonl").read_text().splitlines()]
-    assert len(chats) > 8
+    # The memes are read first: chats that give the printed words away are not kept.
+    assert len(chats) > 4
     assert (place / "punmemecn" / "_Chat(hard).json").is_file()
     assert len(read_queue(place / "queue-chats")[1]) == len(chats)
     assert "Distinct-2" in ran.out
