@@ -87,7 +87,7 @@ def _show_start(start: actions.AppStart) -> None:
         _show_import(done)
     say = console().print
     say(plain("Open this link in a browser; it logs you in, once, within the hour:"))
-    typer.echo(f"  {start.link}")
+    say(f"  {start.link}")
     after = "then the demonstration is gone" if start.demo else "every saved answer is kept"
     say(plain(f"Stop with Ctrl+C; {after}."))
 

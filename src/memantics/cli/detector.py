@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +15,7 @@ from memantics.actions.detector_data import load_examples
 from memantics.cli import detector_neural
 from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_json, show_table
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.detector.card import SAMPLE_LIMIT, place_card
@@ -124,7 +123,7 @@ def evaluate_detector(
         done = detect.validate_preset(
             load_examples(data, split or "train", labels),
             detect.Validation(preset, folds, count, embedder, robustness),
-            lambda fold, total: print(f"fold {fold} of {total}", file=sys.stderr),
+            lambda fold, total: tell(f"fold {fold} of {total}"),
         )
     else:
         judge = detect.Detector.load(model, embedder)

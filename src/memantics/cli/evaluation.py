@@ -12,7 +12,7 @@ from memantics.actions.asking import Asking, read_pairs, read_price
 from memantics.actions.evaluate import Evaluation, conduct, estimate_plan, plan_evaluation
 from memantics.actions.score import score as score_run
 from memantics.cli import flags
-from memantics.cli.progress import SuiteView, wait_for
+from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import Justify, console, plain, print_json, table, tell
 from memantics.core.errors import InputError, Unavailable
 from memantics.report import load_runs
@@ -26,7 +26,6 @@ __all__ = ["read_pairs", "read_price", "run", "score"]
 
 # More folders than this are named by the one they are in.
 _FEW = 8
-Prices = tuple[float, float] | None
 
 
 @flags.asks_models()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import JsonValue
+if TYPE_CHECKING:  # the command line loads this before it knows its command
+    from pydantic import JsonValue
 
 Justify = Literal["left", "right"]
 

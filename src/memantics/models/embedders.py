@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.images import load
+from memantics.models.chat import quiet_transformers
 from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.models.local.checkpoint import digest
+from memantics.models.local.settings import digest
 
 Vectors = NDArray[np.float32]
 _BATCH = 16
@@ -140,19 +141,12 @@ def _name(folder: Path) -> str:
 
 
 def _open(folder: Path, maker: Callable[..., Any]) -> Any:
-    from transformers.utils import logging
-
-    loud = logging.get_verbosity()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        return maker(folder, **_LOCAL)
+        with quiet_transformers():
+            return maker(folder, **_LOCAL)
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise InputError(f"{folder} cannot be loaded: {reason}"[:300]) from error
-    finally:
-        logging.set_verbosity(loud)
-        logging.enable_progress_bar()
 
 
 def _pools_first(folder: Path) -> bool:

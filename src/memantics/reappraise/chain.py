@@ -16,7 +16,7 @@ from pydantic import BaseModel, JsonValue
 
 from memantics.core.editor import Editor
 from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
-from memantics.core.images import decode, encode_png, read_bytes
+from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.result import Result, html_table
@@ -42,7 +42,8 @@ from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
 Stage = Literal["reading", "feeling", "plan", "picture"]
-_RULES = 1  # raise it when the same plan gives another picture
+MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
+_RULES = 2  # raise it when the same plan gives another picture
 
 
 class Review(Protocol):
@@ -193,12 +194,18 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
         raise _Stopped("reading", "the result would take its place; choose another with --out")
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
-        image = await asyncio.to_thread(decode, data, meme.image.name)
-        lines = await asyncio.to_thread(shop.read_lines, data, meme.image.name)
-        page = await asyncio.to_thread(read_page, image, lines)
+        image, page = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
     except InputError as error:
         raise _Stopped("reading", str(error)) from error
     return _Job(meme, shop, folder, image, page, hashlib.sha256(data).hexdigest())
+
+
+def _measure(data: bytes, name: str, read_lines: ReadLines) -> tuple[Image.Image, Page]:
+    """The picture and its structure; a picture above the limit of pixels is reduced to it."""
+    whole = decode(data, name)
+    image = shrink(whole, MOST_PIXELS)
+    lines = read_lines(data if image is whole else encode_png(image), name)
+    return image, read_page(image, lines)
 
 
 async def _feel(job: _Job) -> Feeling:

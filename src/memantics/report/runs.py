@@ -14,7 +14,14 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError
 from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, to_plain
-from memantics.core.rundir import RunFacts, Scores, last_answers, read_facts, read_scores
+from memantics.core.rundir import (
+    RunFacts,
+    Scores,
+    last_answers,
+    read_answers,
+    read_facts,
+    read_scores,
+)
 from memantics.core.text import mask_unseen
 
 STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
@@ -75,6 +82,12 @@ class Run(Result):
         last = last_answers(self.folder).values()
         reasons = Counter(f"{a.status}: {a.reason}" for a in last if a.status != "answered")
         return dict(reasons.most_common(_SHOWN))
+
+    @property
+    def replies(self) -> dict[str, int]:
+        """How all attempts ended, re-asked ones too; one that was repeated counts once."""
+        last = {(a.item, a.attempt): a.status for a in read_answers(self.folder)}
+        return {str(status): count for status, count in Counter(last.values()).items()}
 
     @property
     def kind(self) -> str:

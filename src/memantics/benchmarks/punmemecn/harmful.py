@@ -114,7 +114,7 @@ def find_harmful(brief: Brief) -> list[Harmful]:
 
 def _stand_in(brief: Brief) -> Iterator[Harmful]:
     for meme in brief.release.memes:
-        image = brief.picture(meme) if meme.sentiment == "other-negative" else None
+        image = brief.show(meme) if meme.sentiment == "other-negative" else None
         if image is not None:
             kind: Kind = "pun" if meme.is_pun else "nonpun"
             yield Harmful(meme.id, meme.group, kind, image.path, one_line(meme.caption))
