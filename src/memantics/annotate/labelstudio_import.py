@@ -16,7 +16,8 @@ from memantics.annotate import schema
 from memantics.annotate.context import dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
-from memantics.annotate.membership import insert_user, next_pseudonym
+from memantics.annotate.leasing import insert_training_seat
+from memantics.annotate.membership import insert_member, insert_user, name_key
 from memantics.annotate.records import Rights
 from memantics.annotate.resolution import state_before
 from memantics.annotate.tasks import Seat, labels_of, make_case, read_seats, read_shown, settle
@@ -28,7 +29,7 @@ from memantics.core.queue import QueueItem, Shown
 
 _FILE = "tasks"
 _TASKS = TypeAdapter(list[LabelStudioTask])
-_items, _seats, _members = schema.items, schema.seats, schema.memberships
+_items, _seats = schema.items, schema.seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,20 +235,7 @@ class Returning:
         taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
         if self._connection.execute(taken).first():
             return None
-        row = {
-            "project_id": self._rights.id,
-            "item_id": item.id,
-            "group_key": item.group_key,
-            "stage": 0,
-            "seat": user,
-            "place": item.number,
-            "training_round": item.training_round,
-            "state": "leased",
-            "user_id": user,
-            "version": 0,
-        }
-        key = self._connection.execute(sa.insert(_seats), row).inserted_primary_key
-        return int(key[0]) if key else None
+        return insert_training_seat(self._connection, self._rights, item, user)
 
     def _ghost(self, person: str) -> int:
         """A member without an account that anybody could use, under the same pseudonym if free."""
@@ -256,25 +244,11 @@ class Returning:
         project = self._rights.id
         name = f"import.{project}.{person}"[:80]
         users = schema.users
-        found = self._connection.execute(
-            sa.select(users.c.id).where(users.c.name_key == name.casefold())
-        ).scalar_one_or_none()
+        query = sa.select(users.c.id).where(users.c.name_key == name_key(name))
+        found = self._connection.execute(query).scalar_one_or_none()
         if found is None:
             found = insert_user(self._connection, name, None, admin=False, now=self._now).id
-            taken = sa.select(_members.c.user_id).where(
-                _members.c.project_id == project, _members.c.pseudonym == person[:40]
-            )
-            free = not self._connection.execute(taken).first()
-            row = {
-                "project_id": project,
-                "user_id": found,
-                "roles": "",
-                "pseudonym": person[:40] if free else next_pseudonym(self._connection, project),
-                "training": "none",
-                "training_round": 1,
-                "joined_at": self._now,
-            }
-            self._connection.execute(sa.insert(_members), row)
+            insert_member(self._connection, project, found, (), self._now, wanted=person)
         self._ghosts[person] = int(found)
         return int(found)
 

@@ -155,7 +155,6 @@ def _first_free_day(
 
 
 _members = schema.memberships
-_SEAT = sa.insert(schema.seats)
 
 
 def rules_for(rights: Rights, stages: list[int]) -> Training | None:
@@ -178,20 +177,27 @@ def next_training_seat(
         return _go_on(connection, actor, rights, rules, until)
     if rights.training != "running":
         _set(connection, actor.id, rights.id, training="running")
+    return insert_training_seat(connection, rights, row, actor.id, until)
+
+
+def insert_training_seat(
+    connection: Connection, rights: Rights, item: Any, user: int, until: float | None = None
+) -> int:
+    """A seat of a person's own at a training item: it is numbered by the person."""
     entry = {
         "project_id": rights.id,
-        "item_id": row.id,
-        "group_key": row.group_key,
+        "item_id": item.id,
+        "group_key": item.group_key,
         "stage": 0,
-        "seat": actor.id,
-        "place": row.number,
-        "training_round": rights.training_round,
+        "seat": user,
+        "place": item.number,
+        "training_round": item.training_round,
         "state": "leased",
-        "user_id": actor.id,
+        "user_id": user,
         "lease_until": until,
         "version": 0,
     }
-    made = connection.execute(_SEAT, entry).inserted_primary_key
+    made = connection.execute(sa.insert(schema.seats), entry).inserted_primary_key
     assert made is not None
     return int(made[0])
 

@@ -327,7 +327,7 @@ def find_free_seat(*, apart: int, not_own: bool, expired: bool) -> Query:
 # Training rounds
 _round = (seats.c.training_round == p("round"), items.c.training_round == p("round"))
 NEXT_TRAINING = Query(
-    sa.select(items.c.id, items.c.group_key, items.c.number)
+    sa.select(items.c.id, items.c.group_key, items.c.number, items.c.training_round)
     .where(
         items.c.project_id == p("project"),
         _round[1],

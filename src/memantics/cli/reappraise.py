@@ -147,6 +147,8 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
+        for note in dict.fromkeys(note for one in done if one.checks for note in one.checks.notes):
+            out.print(plain(note, "dim"))
         note = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
         out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{note}"))
 

@@ -21,7 +21,7 @@ from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.result import Result, html_table
 from memantics.core.step import Taken
-from memantics.reappraise.checking import check_result
+from memantics.reappraise.checking import Made, check_result
 from memantics.reappraise.folder import (
     BOTH,
     CHECKS,
@@ -264,7 +264,8 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         _fail(job, "picture", inputs, str(error))
     made = await asyncio.to_thread(encode_png, drawn.image, 6)
     lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
-    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, drawn, lines)
+    result = Made(drawn, lines, None if editor is None else editor.name)
+    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, result)
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))

@@ -12,6 +12,7 @@ from memantics.core.errors import InputError
 from memantics.vision.captions import CaptionBlock, TextLine, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
+from memantics.vision.marks import take_in_marks
 from memantics.vision.panels import Panel, find_panels
 from memantics.vision.regions import PixelBox
 from memantics.vision.removal import remove_ink
@@ -65,8 +66,9 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
             hint="cut out the part that matters",
         )
     captions = []
-    for found in blocks:
-        others = [other.box for other in blocks if other is not found]
+    for read in blocks:
+        others = [other.box for other in blocks if other is not read]
+        found = take_in_marks(pixels, read, others)
         ink = find_ink(pixels, found, others)
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
