@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict
 
 from memantics.benchmarks.memeintent.load import Meme, open_release
 from memantics.benchmarks.memeintent.settings import Asking
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
-from memantics.metrics.constant import find_best_constant
+from memantics.metrics.constant import find_constant_text
 from memantics.tasks.plugin import TaskSetup
 
 FOLDER = Path(__file__).parent
@@ -98,9 +98,8 @@ def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
 @cache
 def _read(source: Source, split: str) -> tuple[tuple[Meme, ...], str | None]:
     """The memes and the best constant intent; read once, since items are walked repeatedly."""
-    memes = tuple(open_release(source).memes(split))
-    found = find_best_constant([meme.intents for meme in memes])
-    return memes, found.text if found else None
+    memes = tuple(open_once(open_release, source).memes(split))
+    return memes, find_constant_text([meme.intents for meme in memes])
 
 
 def _make_item(meme: Meme, field: Field, asking: Asking, fed: Fed) -> Item:

@@ -22,7 +22,7 @@ from memantics.benchmarks.mer_bench.judgement import (
 from memantics.benchmarks.mer_bench.load import Release, open_release
 from memantics.benchmarks.mer_bench.rules import Checks, judge
 from memantics.benchmarks.mer_bench.views import FACTORS, Pair, View, draw_pairs, level_of
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
@@ -84,7 +84,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 @cache
 def _filter(source: Source, wanted: str) -> tuple[Release, Kept]:
     """The memes that can be judged; found once, since it decodes every image of the release."""
-    release = open_release(source)
+    release = open_once(open_release, source)
     return release, keep_judgeable(release, choose_editors(release, wanted))
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import Meme, Release, open_release
+from memantics.core.data import open_once
 from memantics.core.errors import InputError
 from memantics.core.records import Image
 from memantics.tasks.plugin import TaskSetup
@@ -49,7 +50,7 @@ class Brief(TaskSetup):
     @cached_property
     def release(self) -> Release:
         """The data, read once."""
-        return open_release(self.need_source())
+        return open_once(open_release, self.need_source())
 
     @property
     def language(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import figures, replies
-from memantics.benchmarks.toxicn_mm.load import Meme, Release, open_release
+from memantics.benchmarks.toxicn_mm.load import Meme, open_release
 from memantics.benchmarks.toxicn_mm.records import TARGETS
 from memantics.benchmarks.toxicn_mm.wording import (
     HARMFUL,
@@ -20,7 +20,7 @@ from memantics.benchmarks.toxicn_mm.wording import (
     TYPES,
     VERDICTS,
 )
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.records import (
     Field,
     Form,
@@ -61,13 +61,11 @@ def make(setup: TaskSetup) -> Task:
 
 def pick_split(source: Source) -> str:
     """The split to run on where the user names none: test, or train in a copy without it."""
-    return "test" if any(split == "test" for _, split in _open(source).parts) else "train"
-
-
-@cache
-def _open(source: Source) -> Release:
-    """Read once: items are walked more than once."""
-    return open_release(source)
+    return (
+        "test"
+        if any(split == "test" for _, split in open_once(open_release, source).parts)
+        else "train"
+    )
 
 
 def _keys(name: str, language: str) -> dict[str, str]:
@@ -80,7 +78,8 @@ def _keys(name: str, language: str) -> dict[str, str]:
 
 def _items(setup: TaskSetup) -> Iterator[Item]:
     name, chosen = setup.card.name, setup.options
-    memes = _open(setup.need_source()).memes(chosen.get("labels", "v2"), setup.split)
+    release = open_once(open_release, setup.need_source())
+    memes = release.memes(chosen.get("labels", "v2"), setup.split)
     shown = chosen["input"] == "image_text"
     left_out = shown and chosen["images"] == "present"
     pairs = [
