@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -232,6 +232,23 @@ def open_once(reader: Callable[[Source], R], source: Source) -> R:
 @lru_cache(maxsize=8)
 def _open(reader: Callable[[Source], object], source: Source) -> object:
     return reader(source)
+
+
+def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> Iterator[str]:
+    """What follows from images that a copy does not have; ``get_images`` says where they are."""
+    if not images:
+        yield f"Images are not in this copy: tasks that need them cannot run. {get_images}"
+    elif images < memes:
+        yield f"{memes - images:,} memes have no image in {folder or 'this copy'}."
+
+
+def note_part(kind: DataKind, memes: int, complete: int) -> Iterator[str]:
+    """That a copy of a release is a part of it."""
+    if kind == "release" and memes < complete:
+        yield (
+            f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
+            "from the paper's."
+        )
 
 
 def dump_json(value: object) -> str:

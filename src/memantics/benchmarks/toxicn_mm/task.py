@@ -8,8 +8,8 @@ from functools import partial
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import figures, replies
-from memantics.benchmarks.toxicn_mm.load import Meme, open_release
-from memantics.benchmarks.toxicn_mm.records import TARGETS
+from memantics.benchmarks.toxicn_mm.load import open_release
+from memantics.benchmarks.toxicn_mm.rows import TARGETS, HarmMeme
 from memantics.benchmarks.toxicn_mm.wording import (
     HARMFUL,
     HARMLESS,
@@ -61,11 +61,8 @@ def make(setup: TaskSetup) -> Task:
 
 def pick_split(source: Source) -> str:
     """The split to run on where the user names none: test, or train in a copy without it."""
-    return (
-        "test"
-        if any(split == "test" for _, split in open_once(open_release, source).parts)
-        else "train"
-    )
+    parts = open_once(open_release, source).parts
+    return "test" if any(split == "test" for _, split in parts) else "train"
 
 
 def _keys(name: str, language: str) -> dict[str, str]:
@@ -94,7 +91,7 @@ def _items(setup: TaskSetup) -> Iterator[Item]:
         yield _item(meme, gold, field, setup, (picture,) if picture else ())
 
 
-def _gold(name: str, meme: Meme, chosen: Mapping[str, str]) -> str | None:
+def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
     """The class of a meme, or None where the task does not ask about it."""
     if name == "detection":
         return HARMFUL if meme.harmful else HARMLESS
@@ -122,7 +119,9 @@ def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
     )
 
 
-def _item(meme: Meme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]) -> Item:
+def _item(
+    meme: HarmMeme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]
+) -> Item:
     context = {"text": meme.text}
     if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
