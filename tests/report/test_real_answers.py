@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from memantics.actions.evaluate import Run, evaluate
 from memantics.actions.report import report
@@ -16,7 +17,7 @@ from memantics.report.leaderboard import make_boards
 from memantics.report.page import make_section
 from memantics.report.payload import OPEN, RIGHT, WRONG, judge_answer
 from memantics.run.score import average
-from tests.browser import launch, watch
+from tests.browser import watch
 
 
 def ask(task: str, model: str = "baseline/random", limit: int = 9) -> Run:
@@ -121,9 +122,9 @@ def test_the_invalid_rate_counts_attempts() -> None:
     assert table[1].split(",")[place] == "0.25"
 
 
-def test_chats_read_as_chats_and_gold_is_highlighted() -> None:
+def test_chats_read_as_chats_and_gold_is_highlighted(browser: Browser) -> None:
     read_payload(ask("punmemecn/chat", limit=3))
-    with launch() as browser, watch(browser) as watched:
+    with watch(browser) as watched:
         watched.page.goto(Path("report.html").resolve().as_uri())
         first = watched.page.locator("#list > li").first
         turns = first.locator("ol.chat li")

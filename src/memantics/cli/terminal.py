@@ -124,8 +124,11 @@ def show_table(shown: Shown) -> None:
     """Print the table of a result."""
     made = table(shown.sides)
     made.title = plain(shown.title, "bold") if shown.title else None
-    for row in shown.rows:
-        made.add_row(*map(plain, row))
+    for place, row in enumerate(shown.rows, 1):
+        last = shown.total and place == len(shown.rows)
+        if last:
+            made.add_section()
+        made.add_row(*map(plain, row), style="bold" if last else "")
     console().print(made)
 
 

@@ -16,6 +16,7 @@ Justify = Literal["left", "right"]
 def to_plain(value: object) -> JsonValue:
     """A record, and all that it holds, as JSON values.
 
+    >>> from pathlib import Path
     >>> to_plain({"folder": Path("runs"), "counts": (1, 2)})
     {'folder': 'runs', 'counts': [1, 2]}
     """
@@ -53,6 +54,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
+    total: bool = False  # whether the last row adds up the others
 
     @property
     def sides(self) -> tuple[tuple[str, Justify], ...]:

@@ -11,7 +11,7 @@ from memantics.core.published import PublishedRow
 from memantics.core.records import STATUSES, Score
 from memantics.core.rundir import RunFacts, Usage
 from memantics.report.reference import Published, match_published, show_reference
-from memantics.report.runs import Run
+from memantics.report.runs import Run, differing_options
 
 TRIVIAL = "baseline/"
 EDITOR = "editor"
@@ -259,9 +259,7 @@ def _tell_apart(runs: Sequence[Run]) -> list[str]:
 
 
 def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
-    for option in sorted({name for other in namesakes for name in other.options}):
-        if len({other.options.get(option) for other in namesakes}) > 1:
-            yield f"{option}={facts.options.get(option, _ABSENT)}"
+    yield from sorted(differing_options(facts, namesakes))
     if len({other.invalid for other in namesakes}) > 1:
         yield f"invalid={facts.invalid}"
 

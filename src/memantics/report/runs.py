@@ -112,6 +112,16 @@ class Run(Result):
         return render_html([self])
 
 
+def differing_options(facts: RunFacts, others: Sequence[RunFacts]) -> list[str]:
+    """``NAME=VALUE`` of the options by which a run differs from any other."""
+    names = dict.fromkeys(name for other in others for name in other.options)
+    return [
+        f"{name}={facts.options.get(name, '–')}"
+        for name in names
+        if len({other.options.get(name) for other in others}) > 1
+    ]
+
+
 def _over_all(scores: Sequence[Score]) -> dict[str, Score]:
     return {score.key: score for score in scores if not score.by}
 
