@@ -38,7 +38,7 @@ from memantics.core.journal import whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
-from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.starter import image_path, read_starter
 
 STARTER = "starter"

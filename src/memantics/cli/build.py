@@ -20,8 +20,8 @@ from memantics.cli import flags
 from memantics.cli.progress import stop_at_failures, watching
 from memantics.cli.terminal import console, plain, print_json, say, table
 from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.lines import KNOWLEDGE
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
+from memantics.knowledge.records import KNOWLEDGE
 
 _SHOWN = 5
 Folder = Annotated[

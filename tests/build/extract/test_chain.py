@@ -15,8 +15,7 @@ from memantics.build.extract.plan import find_plan
 from memantics.build.extract.report import ReportTally
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
-from memantics.knowledge.lines import dump_knowledge, read_knowledge
-from memantics.knowledge.records import Knowledge
+from memantics.knowledge.records import Knowledge, dump_knowledge, read_knowledge
 from memantics.models.fake import FakeModel, Said
 from memantics.run.desk import Desk
 from tests.build.extract.scripts import (

@@ -28,8 +28,7 @@ from memantics.build.questions.slots import plan_slots
 from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
-from memantics.knowledge.lines import dump_knowledge
-from memantics.knowledge.records import Knowledge
+from memantics.knowledge.records import Knowledge, dump_knowledge
 from memantics.models.fake import FakeModel, Said
 from memantics.run.desk import Desk
 from memantics.starter import image_path

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease
+from memantics.benchmarks.punmemecn.matching import plain
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
@@ -42,6 +43,23 @@ def findings(release: PunRelease) -> tuple[Finding, ...]:
         _judge_readings(release.memes),
         _judge_votes(release.memes),
     )
+
+
+def find_misread(
+    memes: Iterable[PunMeme], read: Callable[[Path], str]
+) -> Iterator[tuple[PunMeme, str]]:
+    """Memes whose caption differs from what is printed, and what is printed.
+
+    ``read`` gives the text of an image in simplified characters, empty where it is unsure. Only
+    captions of the same length with a character or two exchanged count: a reader that skips a line
+    or takes captions in another order says nothing about the metadata.
+    """
+    for meme in memes:
+        printed = plain(read(meme.image)) if meme.image else ""
+        caption = plain(meme.caption)
+        wrong = sum(a != b for a, b in zip(caption, printed, strict=False))
+        if len(printed) == len(caption) and 0 < wrong <= max(1, len(caption) // 6):
+            yield meme, printed
 
 
 def _judge_always_pun(release: PunRelease) -> Finding:
@@ -107,9 +125,9 @@ def _published(prompt: str | None = None) -> list[float]:
 def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
     """The best F1 of any rule that sees nothing but the caption."""
     puns = Counter(meme.caption for meme in memes if meme.is_pun)
-    plain = Counter(meme.caption for meme in memes if not meme.is_pun)
-    both = puns.keys() & plain.keys()
-    says = {text: _take(puns[text], plain[text]) for text in puns | plain}
+    others = Counter(meme.caption for meme in memes if not meme.is_pun)
+    both = puns.keys() & others.keys()
+    says = {text: _take(puns[text], others[text]) for text in puns | others}
     gold = [meme.is_pun for meme in memes]
     said = [says[meme.caption] for meme in memes]
     groups = [meme.group for meme in memes]
