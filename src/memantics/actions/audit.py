@@ -29,8 +29,8 @@ from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import AuditNotes, Inquiry, Trivial, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
+from memantics.run.audit.published import check_tables
 from memantics.run.audit.subject import AuditSubject
-from memantics.run.audit.tables import check_tables
 from memantics.run.progress import Progress
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]

@@ -92,12 +92,15 @@ def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
 
 
 def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outcome]:
-    """What the policy leaves to score. A failed call says nothing about a model: never scored."""
-    return [
-        outcome
-        for outcome in outcomes
-        if outcome.status == "answered" or (outcome.status != "failed" and policy.then == "wrong")
-    ]
+    """What the policy leaves to score."""
+    return [outcome for outcome in outcomes if counts(outcome, policy)]
+
+
+def counts(outcome: Outcome, policy: InvalidPolicy) -> bool:
+    """Whether an outcome is scored. A failed call says nothing about a model: it never is."""
+    if outcome.status == "answered":
+        return True
+    return outcome.status != "failed" and policy.then == "wrong"
 
 
 def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
