@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
-from memantics.benchmarks.punmemecn.brief import Brief
+from memantics.benchmarks.punmemecn.wording import Brief
 from memantics.core.records import Item
 from memantics.core.task import Task
 from memantics.tasks.plugin import TaskSetup
@@ -73,8 +73,6 @@ def _hear(task: Task, setup: TaskSetup) -> Task:
 
     return replace(
         task,
-        # Whoever asks without completing first gets the same request.
-        ask=lambda item, complaint: replace(task.ask(complete(item), complaint), form=item.form),
         complete=complete,
         prompts={**task.prompts, "readings": listener.name},
     )
