@@ -40,7 +40,7 @@ ENVIRONMENT = """## Environment
 
 def cli_page() -> str:
     """Every command, its arguments and options."""
-    root = typer.main.get_command(make_app())
+    root = typer.main.get_command(make_app(lazy=False))
     parts = [NOTICE, "# Commands"]
     for path, command in _commands("memantics", root):
         parts += [f"## `{path}`", _plain(command.help)]

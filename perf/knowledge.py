@@ -111,10 +111,10 @@ def run_rdflib(folder: Path) -> Figures:
 def run_import(folder: Path) -> Figures:
     """Our import: read, map, store, count; then the shapes, over all graphs."""
     from memantics.knowledge.sources import import_path
-    from memantics.knowledge.store import KnowledgeStore
+    from memantics.knowledge.store import GraphStore
     from memantics.knowledge.validation import validate
 
-    store = KnowledgeStore.in_memory()
+    store = GraphStore.in_memory()
     start = time.process_time()
     import_path(store, folder)
     loaded = time.process_time()

@@ -167,13 +167,14 @@ def enlarge(task: Task, size: int) -> Task:
 
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
+    from memantics.actions.asking import Asking
     from memantics.cli.suite import conduct
     from memantics.registry import ModelSettings, Wish, list_choices, open_baselines, open_model
-    from memantics.run.evaluate import Question
-    from memantics.run.plan import Choice, SuiteDesk, plan_suite
+    from memantics.run.evaluate import PosedTask
+    from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
 
-    def grow(choice: Choice) -> Choice:
-        def pose(options: Mapping[str, str], split: str | None) -> Question:
+    def grow(choice: TaskChoice) -> TaskChoice:
+        def pose(options: Mapping[str, str], split: str | None) -> PosedTask:
             question = choice.pose(options, split)
             return replace(question, task=enlarge(question.task, size), total=size)
 
@@ -183,7 +184,7 @@ def run(url: str, out: Path, size: int) -> None:
     settings = ModelSettings(base_url=url, concurrency=CONCURRENCY)
     models = [open_model(name, settings) for name in MODELS]
     desk = SuiteDesk(out, find=lambda name: choices[0], open_baselines=open_baselines)  # noqa: ARG005
-    results = conduct(plan_suite(choices, models, desk), CONCURRENCY, None, use_cache=True)
+    results = conduct(plan_suite(choices, models, desk), Asking(settings))
     assert not any(result.broken for result in results), results
 
 

@@ -13,9 +13,8 @@ import orjson
 from PIL import Image
 
 from memantics.starter import IMAGES, MEMES_FILE, StarterMeme
-from starter.content import find_memes
-from starter.declare import Meme, make_record
 from starter.export import export_samples
+from starter.sheets import Meme, find_memes
 
 TILE = 300
 
@@ -33,7 +32,7 @@ def draw_meme(meme: Meme) -> tuple[StarterMeme, bool]:
     """Draw one meme into the package; its record, and whether the picture changed."""
     canvas = meme.draw()
     changed = replace(IMAGES / f"{meme.id}.png", canvas.png())
-    return make_record(meme, canvas), changed
+    return meme.record(canvas), changed
 
 
 def dump_records(records: Sequence[StarterMeme]) -> bytes:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memantics.starter import Individual, Question, StarterMeme
+from memantics.starter import StarterIndividual, StarterMeme, StarterQuestion
 from starter.edits import make_edits
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "src" / "memantics" / "benchmarks"
@@ -122,7 +122,7 @@ def make_base(meme: StarterMeme) -> dict[str, object]:
     }
 
 
-def make_individual(individual: Individual) -> dict[str, object]:
+def make_individual(individual: StarterIndividual) -> dict[str, object]:
     """One individual; as in the release, only scenes and background knowledge carry links here."""
     name = KB_NAMES.get(individual.dimension, individual.dimension)
     row: dict[str, object] = {
@@ -165,7 +165,7 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def make_pair(meme: StarterMeme, question: Question, digest: str) -> dict[str, object]:
+def make_pair(meme: StarterMeme, question: StarterQuestion, digest: str) -> dict[str, object]:
     """One question file."""
     uuid = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
     return {

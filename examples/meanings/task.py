@@ -5,48 +5,33 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.core.card import read_card, resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Image, Item, Message, Outcome, Request, Score
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import Task
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
 from memantics.tasks.choices import LETTERS, commonest, hits, letter_field, list_options
 from memantics.tasks.parse import parse_letter
+from memantics.tasks.plugin import TaskSetup
 
 from .load import Meme, Release, open_release
 
-FOLDER = Path(__file__).parent
 QUESTION = "Which statement says what this meme means?"
 
 
-def make(
-    name: str,
-    options: Mapping[str, str],
-    split: str,  # noqa: ARG001 - the card names one split only
-    source: Source | None,
-    invalid: InvalidPolicy,
-) -> Task:
+def make(setup: TaskSetup) -> Task:
     """The task ``choose``. Without a source it can parse and score, not ask."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
-    prompts = read_prompts(FOLDER / "prompts")
-    return Task(
-        name=f"meanings/{name}",
-        items=lambda: make_items(source, chosen),
-        ask=lambda item, complaint: make_request(prompts, item, complaint),
+    return setup.make(
+        items=lambda: make_items(setup),
+        ask=lambda item, complaint: make_request(setup.prompts, item, complaint),
         parse=parse,
         score=score,
-        main=card.main,
-        invalid=invalid,
-        options=chosen,
-        prompts={prompt.name: prompt.hash for prompt in prompts.values()},
+        used=setup.prompts.values(),
     )
 
 
@@ -56,11 +41,9 @@ def _open(source: Source) -> Release:
     return open_release(source)
 
 
-def make_items(source: Source | None, chosen: Mapping[str, str]) -> Iterator[Item]:
+def make_items(setup: TaskSetup) -> Iterator[Item]:
     """One item for each meme."""
-    if source is None:
-        raise DataError("meanings", "no data to ask about", hint="memantics data add meanings DIR")
-    memes = _open(source).memes
+    memes, chosen = _open(setup.need_source()).memes, setup.options
     orders = {meme.id: arrange(meme, chosen["seed"]) for meme in memes}
     keys = {meme.id: LETTERS[orders[meme.id].index(meme.meaning)] for meme in memes}
     majority = commonest(keys.values())

@@ -42,7 +42,7 @@ def test_only_hashes_are_stored(service: Service, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
     token = service.accounts.invite(lead, project.id, ["annotator"])
     session = service.accounts.log_in("lead", PASSWORD)
-    with service.ground.db.read() as connection:
+    with service.context.db.read() as connection:
         stored = " ".join(
             str(row)
             for table in ("users", "sessions", "invitations", "audit")

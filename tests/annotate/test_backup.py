@@ -148,9 +148,10 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     work_through(service, ann, project.id, lambda _: NO)
     before = service.exchange.export(lead, project.id, "raw").data
-    database = service.ground.db
+    database = service.context.db
     with database.write() as connection:
         connection.execute(sa.text("DROP INDEX ix_seats_held"))
+        connection.execute(sa.text("DROP TABLE login_attempts"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
     database.migrate()
     with database.read() as connection:
@@ -161,7 +162,7 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(
 def test_what_one_holds_is_found_without_going_through_what_one_did(
     sqlite_service: Service,
 ) -> None:
-    with sqlite_service.ground.db.read() as connection:
+    with sqlite_service.context.db.read() as connection:
         asked = leasing._MINE.all(connection, {"user": 1, "project": 1})
         plan = Statement(f"EXPLAIN QUERY PLAN {leasing._MINE._sqlite}")
         rows = plan.all(connection, {"user": 1, "project": 1})
@@ -187,7 +188,7 @@ def test_history_cannot_be_rewritten(service: Service, tmp_path: Path, table: st
     for statement in (f"DELETE FROM {table}", f"UPDATE {table} SET at = 0"):
         with (
             pytest.raises(sa.exc.DBAPIError, match="append-only"),
-            service.ground.db.write() as connection,
+            service.context.db.write() as connection,
         ):
             connection.execute(sa.text(statement))
 

@@ -40,7 +40,7 @@ def run_together(jobs: Sequence[Callable[[], None]]) -> None:
 
 
 def count(service: Service, query: str) -> int:
-    with service.ground.db.read() as connection:
+    with service.context.db.read() as connection:
         return int(connection.execute(sa.text(query)).scalar_one())
 
 
@@ -184,7 +184,7 @@ def test_kill_9_loses_no_acknowledged_answer(
         acknowledged += [int(line) for line in rest.splitlines()]
     again = open_service(database_url, tmp_path / "media", hasher=quick_hasher())
     try:
-        with again.ground.db.read() as connection:
+        with again.context.db.read() as connection:
             query = sa.text("SELECT id FROM seats WHERE state = 'done'")
             done = {row.id for row in connection.execute(query)}
         assert set(acknowledged) <= done

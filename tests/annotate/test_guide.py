@@ -11,7 +11,6 @@ from pydantic import BaseModel, JsonValue
 
 from memantics.annotate.service import Service
 from memantics.annotate.workflow import (
-    Choice,
     End,
     Field,
     Keep,
@@ -20,6 +19,7 @@ from memantics.annotate.workflow import (
     Stage,
     Training,
     Workflow,
+    WorkflowChoice,
     parse_workflow,
 )
 from tests.annotate.team import (
@@ -36,7 +36,7 @@ EXAMPLE = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)[0]
 
 
 @pytest.mark.parametrize(
-    "shape", [Workflow, Field, Choice, Stage, End, Rule, Keep, Training, Settings]
+    "shape", [Workflow, Field, WorkflowChoice, Stage, End, Rule, Keep, Training, Settings]
 )
 def test_every_key_is_in_the_guide(shape: type[BaseModel]) -> None:
     missing = [name for name in shape.model_fields if f"`{name}`" not in GUIDE]

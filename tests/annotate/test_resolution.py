@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import permutations
 
 import pytest
 from pydantic import JsonValue
 
 from memantics.annotate.resolution import Ballot, Case, resolve
-from memantics.annotate.workflow import read_workflow
+from memantics.annotate.workflow import Workflow, parse_workflow, read_workflow
 
 Answer = Mapping[str, JsonValue]
 
@@ -86,6 +87,21 @@ def test_validate_keeps_what_is_yes_twice(answer: Answer, kept: bool) -> None:
     found = resolve(read_workflow("validate"), case([answer], labels=labels))
     assert found.kept == kept
     assert found.values == answer
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({}, ""),
+        ({"also_right": False, "absurd": False}, ""),
+        ({"also_right": True, "absurd": False}, "another option is also right"),
+        ({"also_right": False, "absurd": True}, "an option is absurd"),
+    ],
+)
+def test_other_options_must_be_wrong_and_plausible(said: Answer, reason: str) -> None:
+    answer = {**JUDGED, **said}
+    found = resolve(read_workflow("validate"), case([answer], labels=frozenset({"options"})))
+    assert (found.kept, found.reason) == (not reason, reason)
 
 
 def intents(*texts: str) -> dict[str, JsonValue]:
@@ -214,3 +230,94 @@ def test_an_unfinished_item_is_not_kept() -> None:
     open_case = Case("i", "g", {}, [Ballot(0, 0, JUDGED)], complete=False)
     found = resolve(read_workflow("validate"), open_case)
     assert (found.kept, found.reason, found.complete) == (False, "not finished", False)
+
+
+def vote_on(rule: str, tie: str = "none") -> Workflow:
+    """A workflow of one free text, decided by a rule."""
+    return parse_workflow(
+        f"""
+name = "one-word"
+title = {{ en = "One word" }}
+
+[[fields]]
+id = "word"
+kind = "text"
+label = {{ en = "Word" }}
+
+[[stages]]
+id = "vote"
+kind = "independent"
+title = {{ en = "Vote" }}
+fields = ["word"]
+people = 6
+
+[[resolve]]
+fields = ["word"]
+rule = "{rule}"
+stage = "vote"
+tie = "{tie}"
+""",
+        "one-word.toml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("votes", "majority", "plurality"),
+    [
+        ("a", "a", "a"),
+        ("ab", None, None),
+        ("aab", "a", "a"),
+        ("aabc", None, "a"),  # exactly half is no majority
+        ("aaab", "a", "a"),
+        ("aaabc", "a", "a"),
+        ("aabbc", None, None),
+        ("aaabcd", None, "a"),
+        ("aaaabc", "a", "a"),
+    ],
+)
+def test_a_majority_is_more_than_half(
+    votes: str, majority: str | None, plurality: str | None
+) -> None:
+    answers: list[Answer] = [{"word": word} for word in votes]
+    for rule, winner in (("majority", majority), ("plurality", plurality)):
+        found = resolve(vote_on(rule), case(answers))
+        assert found.values.get("word") == winner, rule
+
+
+@pytest.mark.parametrize(
+    ("tie", "winner"), [("none", None), ("first", "short"), ("longest", "longest")]
+)
+def test_answers_count_by_their_seats_in_whatever_order_they_are_read(
+    tie: str, winner: str | None
+) -> None:
+    words = ["short", "longest", "longer"]
+    ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(words)]
+    for order in permutations(ballots):
+        found = resolve(vote_on("majority", tie), Case("i", "g", {}, order))
+        assert found.values.get("word") == winner
+
+
+def test_the_earlier_of_two_equally_long_answers_wins() -> None:
+    ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(["ab", "cd"])]
+    for order in permutations(ballots):
+        assert resolve(vote_on("longest"), Case("i", "g", {}, order)).values == {"word": "ab"}
+
+
+def test_chains_and_ends_follow_stages_and_seats() -> None:
+    chain = read_workflow("collect-and-edit")
+    ballots = [Ballot(0, seat, intents(text)) for seat, text in enumerate(["one", "two", "three"])]
+    for order in permutations(ballots):
+        found = resolve(chain, Case("i", "g", {}, order))
+        assert found.values["intents"] == ["three"]
+    removed = [Ballot(0, 0, {"emotion_check": "remove"}), Ballot(1, 0, {"plan_check": "remove"})]
+    for order in permutations(removed):
+        ended = resolve(read_workflow("verify-stages"), Case("i", "g", DRAFTS, order))
+        assert ended.reason == "removed at emotion"
+
+
+def test_the_last_ruling_stands() -> None:
+    votes = [Ballot(0, seat, answer) for seat, answer in enumerate([NO, harm("offence")])]
+    rulings = [Ballot(1, 0, NO), Ballot(1, 1, harm("offence"))]
+    for order in permutations([*votes, *rulings]):
+        found = resolve(read_workflow("label-by-vote"), Case("i", "g", {}, order))
+        assert found.values == harm("offence")

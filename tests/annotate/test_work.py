@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.annotate.base import DAY, iso
+from memantics.annotate.context import DAY, iso
 from memantics.annotate.errors import (
     AnswerError,
     Conflict,

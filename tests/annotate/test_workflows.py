@@ -127,7 +127,7 @@ def test_what_is_asked_depends_on_answers_and_on_what_is_shown() -> None:
     fields = form.stages[0].fields
     assert visible(form, fields, {}, frozenset()) == ("unclear", "question", "answer")
     assert visible(form, fields, {"unclear": True}, frozenset({"knowledge"})) == ("unclear",)
-    labels = frozenset({"knowledge", "element", "second question"})
+    labels = frozenset({"knowledge", "element", "options", "second question"})
     assert visible(form, fields, {"unclear": False}, labels) == fields
 
 

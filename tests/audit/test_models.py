@@ -19,7 +19,8 @@ from memantics.run.audit.audit import audit, drop_repeated, order_findings
 from memantics.run.audit.judging import compare_judgements, judge_consistency, judge_swap
 from memantics.run.audit.makers import find_kinship, judge_models, judge_published
 from memantics.run.audit.permutation import rotate
-from memantics.run.audit.subject import Hooks, Subject
+from memantics.run.audit.subject import AuditSubject
+from memantics.tasks.plugin import AuditHooks
 from tests.audit.toys import (
     CARD,
     Flaws,
@@ -48,7 +49,9 @@ def right_key(request: Request, items: list[Item]) -> str:
     return next(o.key for o in request.form.fields[0].options if o.text == text)
 
 
-def run(subject: Subject, out: Path, *models: FakeModel) -> tuple[dict[str, Finding], list[Gap]]:
+def run(
+    subject: AuditSubject, out: Path, *models: FakeModel
+) -> tuple[dict[str, Finding], list[Gap]]:
     found = asyncio.run(audit(subject, [CARD], trivial(), make_inquiry(out, *models)))
     assert not found.failed
     return {own.key: own for own in found.findings}, found.gaps
@@ -60,7 +63,7 @@ def items() -> list[Item]:
 
 
 @pytest.fixture
-def subject(tmp_path: Path, items: list[Item]) -> Subject:
+def subject(tmp_path: Path, items: list[Item]) -> AuditSubject:
     folder = tmp_path / "images"
     folder.mkdir()
     draw_images(folder, items)
@@ -68,7 +71,7 @@ def subject(tmp_path: Path, items: list[Item]) -> Subject:
 
 
 def test_a_model_that_looks_is_lost_without_images(
-    tmp_path: Path, subject: Subject, items: list[Item]
+    tmp_path: Path, subject: AuditSubject, items: list[Item]
 ) -> None:
     model = FakeModel(lambda r: right_key(r, items) if has_image(r) else "A", "looks")
     found, _ = run(subject, tmp_path / "runs", model)
@@ -83,7 +86,7 @@ def test_a_model_that_looks_is_lost_without_images(
 
 
 def test_a_model_that_never_looks_is_found_out(
-    tmp_path: Path, subject: Subject, items: list[Item]
+    tmp_path: Path, subject: AuditSubject, items: list[Item]
 ) -> None:
     model = FakeModel(lambda r: right_key(r, items), "reads")
     own = run(subject, tmp_path / "runs", model)[0]["blind"]
@@ -91,7 +94,7 @@ def test_a_model_that_never_looks_is_found_out(
     assert "100%" in own.meaning
 
 
-def test_a_model_in_love_with_a_letter_is_found_out(tmp_path: Path, subject: Subject) -> None:
+def test_a_model_in_love_with_a_letter_is_found_out(tmp_path: Path, subject: AuditSubject) -> None:
     found, _ = run(subject, tmp_path / "runs", FakeModel(lambda _: "B", "stubborn"))
     assert found["position.model"].verdict == "broken"
     assert found["position.model"].figure.value == 1.0
@@ -101,7 +104,7 @@ def test_a_model_in_love_with_a_letter_is_found_out(tmp_path: Path, subject: Sub
     assert sum(accuracies) == pytest.approx(1)
 
 
-def test_answers_are_kept_and_not_asked_again(tmp_path: Path, subject: Subject) -> None:
+def test_answers_are_kept_and_not_asked_again(tmp_path: Path, subject: AuditSubject) -> None:
     first, second = FakeModel(lambda _: "B", "kept"), FakeModel(lambda _: "B", "kept")
     run(subject, tmp_path / "runs", first)
     run(subject, tmp_path / "runs", second)
@@ -113,7 +116,7 @@ def test_answers_are_kept_and_not_asked_again(tmp_path: Path, subject: Subject) 
 def test_a_copy_without_images_is_audited_blind(tmp_path: Path, items: list[Item]) -> None:
     empty = tmp_path / "none"
     empty.mkdir()
-    subject = make_subject(empty, items, complete=False, hooks=Hooks(pictures=name_pictures))
+    subject = make_subject(empty, items, complete=False, hooks=AuditHooks(pictures=name_pictures))
     exam = open_exam(subject)
     assert len(exam.items) == N
     assert exam.seen == ()
@@ -131,7 +134,7 @@ def test_a_copy_without_images_is_audited_blind(tmp_path: Path, items: list[Item
 
 
 def test_a_second_opinion_never_comes_from_the_cache(
-    tmp_path: Path, subject: Subject, items: list[Item]
+    tmp_path: Path, subject: AuditSubject, items: list[Item]
 ) -> None:
     exam = open_exam(subject)
     with closing(Cache(tmp_path / "cache.sqlite")) as cache:
@@ -149,7 +152,7 @@ def test_a_second_opinion_never_comes_from_the_cache(
         assert asyncio.run(ask_thrice()) == [N, N, 2 * N]
 
 
-def test_refusals_are_not_hidden(tmp_path: Path, subject: Subject) -> None:
+def test_refusals_are_not_hidden(tmp_path: Path, subject: AuditSubject) -> None:
     found, _ = run(subject, tmp_path / "runs", FakeModel(lambda _: "…", "babbles"))
     assert found["blind"].figure.value == 0.0
     assert found["permutation"].figure.value == 0.0
@@ -282,12 +285,14 @@ def test_a_benchmarks_own_finding_replaces_the_general_one(tmp_path: Path) -> No
     draw_images(tmp_path, items)
     general = run_quietly(make_subject(tmp_path, items))
     special = replace(general["shortcut.longest"], title="Ours")
-    found = run_quietly(make_subject(tmp_path, items, hooks=Hooks(findings=lambda _: (special,))))
+    found = run_quietly(
+        make_subject(tmp_path, items, hooks=AuditHooks(findings=lambda _: (special,)))
+    )
     assert found["shortcut.longest"].title == "Ours"
     assert len(found) == len(general)
 
 
-def run_quietly(subject: Subject) -> dict[str, Finding]:
+def run_quietly(subject: AuditSubject) -> dict[str, Finding]:
     found = asyncio.run(audit(subject, [CARD], trivial()))
     assert any("no model was asked" in gap.reason for gap in found.gaps)
     assert order_findings(found.findings)[0].verdict == "broken"

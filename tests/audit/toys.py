@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PIL import Image as Pillow
 
@@ -30,8 +31,9 @@ from memantics.models.baseline import Baseline, open_baseline
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import Inquiry, Trivial
-from memantics.run.audit.subject import Exam, Hooks, Subject, open_exams, strip_images
+from memantics.run.audit.subject import AuditSubject, Exam, open_exams, strip_images
 from memantics.run.facts import DataFacts
+from memantics.tasks.plugin import AuditHooks
 
 CARD = TaskCard(
     name="qa",
@@ -51,7 +53,7 @@ BENCHMARK = Card(
 )
 DATA = DataFacts("release", "0" * 64, 1, "r", "none")
 WORDS = ("apple", "bread", "chair", "door", "eagle", "flute", "glass", "house", "ink", "kite")
-NO_HOOKS = Hooks()
+NO_HOOKS: AuditHooks[Any] = AuditHooks()
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,8 @@ def make_exam(items: Sequence[Item], published: tuple[float, ...] = ()) -> Exam:
 
 
 def make_subject(
-    root: Path, items: Sequence[Item], *, complete: bool = True, hooks: Hooks = NO_HOOKS
-) -> Subject:
+    root: Path, items: Sequence[Item], *, complete: bool = True, hooks: AuditHooks[Any] = NO_HOOKS
+) -> AuditSubject:
     """A subject whose reader leaves out memes without an image, as real ones do."""
 
     def make(card: TaskCard, options: Mapping[str, str], split: str, source: Source) -> Task:
@@ -163,7 +165,7 @@ def make_subject(
 
         return make_task(walk)
 
-    return Subject(
+    return AuditSubject(
         card=BENCHMARK,
         source=Source("release", root, root),
         data=DATA,
@@ -174,7 +176,7 @@ def make_subject(
     )
 
 
-def open_exam(subject: Subject) -> Exam:
+def open_exam(subject: AuditSubject) -> Exam:
     exams, gaps = open_exams(subject, [CARD])
     assert not gaps
     return exams[0]

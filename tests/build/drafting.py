@@ -13,11 +13,12 @@ from memantics.core.memes import Meme
 from memantics.core.model import Model
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk, DeskSettings
-from memantics.run.retry import RetrySettings
+from memantics.run.calling import RetrySettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 from memantics.starter import image_path, read_starter
 
-HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 T = TypeVar("T")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.captions import mine_captions, write_captions
-from memantics.build.intents import (
+from memantics.build.captions.mine import mine_captions, write_captions
+from memantics.build.intents.draft import (
     IntentSettings,
     draft_intents,
     write_intent_queue,

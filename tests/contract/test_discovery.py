@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 from pathlib import Path
@@ -41,9 +42,9 @@ def test_a_folder_that_was_named_in_place_of_its_parent_is_refused(shell: Shell)
 
 
 def test_a_missing_module_is_named(shell: Shell, tmp_path: Path) -> None:
-    (copy_example(tmp_path / "mine", "my_memes") / "survey.py").unlink()
+    (copy_example(tmp_path / "mine", "my_memes") / "plugin.py").unlink()
     line = shell.refused("data", "stats", "my_memes", MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
-    assert "survey.py: is missing" in line
+    assert "plugin.py: is missing" in line
 
 
 def test_a_record_with_an_unknown_field_is_refused_with_its_row(
@@ -64,7 +65,7 @@ def test_two_folders_of_one_name_keep_their_code_apart(
     for root in (tmp_path / "one", tmp_path / "two"):
         folder = copy_example(root, "my_memes")
         monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(root))
-        task = find_benchmarks()["my_memes"].load_part("task")
-        assert folder / "task.py" == Path(task.__file__ or "")
-        found.append(task)
+        make = find_benchmarks()["my_memes"].plugin.make_task
+        assert folder.samefile(Path(inspect.getfile(make)).parent)
+        found.append(make)
     assert found[0] is not found[1]

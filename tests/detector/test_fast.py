@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memantics.core import words
+from memantics.core import text as core_text
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
@@ -219,7 +219,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     """Jieba believes any cache that lies in the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"去公园": 10**9}, 10**9)))
-    words._load_cutter.cache_clear()
+    core_text._load_cutter.cache_clear()
     assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 

@@ -22,10 +22,11 @@ from memantics.core.step import Step, Taken
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Script, play
 from memantics.models.recorded import RecordedModel
-from memantics.run.desk import CALLS, Desk, DeskSettings
-from memantics.run.retry import RetrySettings
+from memantics.run.calling import RetrySettings
+from memantics.run.desk import CALLS, Desk
+from memantics.run.engine import AskSettings
 
-QUICK = DeskSettings(retries=RetrySettings(per_call=1, first=0.0))
+QUICK = AskSettings(retries=RetrySettings(per_call=1, first=0.0))
 
 
 def ask_about(name: str) -> Step[int]:
@@ -159,12 +160,13 @@ SLOW = """
 import asyncio, sys
 from pathlib import Path
 from memantics.models.fake import FakeModel
-from memantics.run.desk import Desk, DeskSettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 from tests.engine.test_desk import ask_about
 
 async def work():
     model = FakeModel(lambda _: "4", seconds=0.02)
-    with Desk(model, Path(sys.argv[1]), settings=DeskSettings(concurrency=2)) as desk:
+    with Desk(model, Path(sys.argv[1]), settings=AskSettings(concurrency=2)) as desk:
         await asyncio.gather(*(desk.take(ask_about(f"cat {n}")) for n in range(200)))
 
 asyncio.run(work())

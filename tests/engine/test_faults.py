@@ -16,7 +16,7 @@ from memantics.core.records import Status
 from memantics.core.rundir import RunWriter, last_answers, read_answers
 from memantics.models.openai import OpenAIModel, OpenAISettings
 from memantics.run.ask import AskSettings, Progress, RetrySettings, ask
-from memantics.run.limiter import Limiter
+from memantics.run.calling import Limiter
 from tests.engine.toy import draw_image, facts, toy_task
 from tests.faults import Fault, FaultServer, serve
 

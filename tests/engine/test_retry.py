@@ -15,8 +15,7 @@ from memantics.core.errors import (
     Unreachable,
 )
 from memantics.models.fake import FakeModel, Said, play
-from memantics.run.limiter import Limiter
-from memantics.run.retry import Called, Caller, RetrySettings, draw_delay
+from memantics.run.calling import Called, Caller, Limiter, RetrySettings, draw_delay
 from tests.engine.toy import FakeClock, toy_request
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import Choice, Question, Subject, write_review
+from memantics.build.questions.asking import QuestionSubject
+from memantics.build.questions.records import DraftQuestion, QuestionOption
+from memantics.build.questions.review import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
 from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
@@ -18,7 +20,7 @@ from memantics.knowledge.confirmation import read_confirmed
 from memantics.knowledge.figures import measure
 from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
 from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 from memantics.starter import image_path
 
 MADE = Provenance("fake/m", "abc", "2026-01-02T03:04:05Z")
@@ -33,17 +35,17 @@ HARM = Individual(
 )
 KNOWN = Knowledge("en-001", (CAPTION, HARM), "en-001.png", "en")
 OPTIONS = tuple(
-    Choice(text, role)  # type: ignore[arg-type]
+    QuestionOption(text, role)  # type: ignore[arg-type]
     for text, role in (("A", "correct"), ("B", "plausible"), ("C", "implausible"), ("D", "none"))
 )
-QUESTION = Question(
+QUESTION = DraftQuestion(
     "en-001/Toxicity/1", "en-001", "Toxicity", "Why?", OPTIONS, 0, "", (HARM.key,), HARM.key, 0
 )
 
 
-def make_build(folder: Path, question: Question = QUESTION) -> Path:
+def make_build(folder: Path, question: DraftQuestion = QUESTION) -> Path:
     (folder / KNOWLEDGE).write_bytes(dump_knowledge(KNOWN))
-    subject = Subject(Meme("en-001", image_path("en-001"), "x"), KNOWN)
+    subject = QuestionSubject(Meme("en-001", image_path("en-001"), "x"), KNOWN)
     write_review(folder, [question], {"en-001": subject}, "en")
     return folder
 
@@ -81,7 +83,7 @@ def test_who_agreed_is_kept_with_what_they_agreed_with(tmp_path: Path) -> None:
 
 def test_the_store_counts_what_people_confirmed(tmp_path: Path) -> None:
     build = make_build(tmp_path)
-    before, after = KnowledgeStore.in_memory(), KnowledgeStore.in_memory()
+    before, after = GraphStore.in_memory(), GraphStore.in_memory()
     import_path(before, build)
     assert before.get("en-001") == KNOWN
     assert measure(before).confirmed == 0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.cli.kb import read_starter_knowledge
+from memantics.actions.knowledge import read_starter_knowledge
 from memantics.knowledge import Individual, Knowledge, Relation, tell_apart
 from memantics.knowledge.cards import PAD, choose_cards, make_legend
 from memantics.knowledge.drawing import WIDTH, draw, draw_narrow, read_style

@@ -15,7 +15,7 @@ from memantics.knowledge.adoption import Account, adopt
 from memantics.knowledge.figures import list_dangling, measure
 from memantics.knowledge.official import OfficialFiles, find_official
 from memantics.knowledge.ontology import DIMENSIONS
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 from tests.knowledge.samples import (
     BLOCKS,
     GENERAL,
@@ -153,16 +153,16 @@ def test_official_files_read_the_same_together_and_apart() -> None:
 
 
 @pytest.fixture(scope="module")
-def imported() -> tuple[KnowledgeStore, Account, dict[str, Knowledge]]:
+def imported() -> tuple[GraphStore, Account, dict[str, Knowledge]]:
     if not KB.is_dir():
         pytest.skip("the official knowledge bases are not beside the checkout")
-    store, account = KnowledgeStore.in_memory(), Account()
+    store, account = GraphStore.in_memory(), Account()
     made = {own.meme: own for own in adopt(find_official(KB.parent), account)}
-    store.put(made.values())
+    store.add(made.values())
     return store, account, made
 
 
-Imported = tuple[KnowledgeStore, Account, dict[str, Knowledge]]
+Imported = tuple[GraphStore, Account, dict[str, Knowledge]]
 
 
 def raw_files() -> list[tuple[str, list[dict[str, str]]]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from memantics.cli.kb import read_starter_knowledge
+from memantics.actions.knowledge import read_starter_knowledge
 from memantics.core.errors import DataError
 from memantics.knowledge import Individual, Knowledge, Relation
 from memantics.knowledge.adoption import Account, adopt

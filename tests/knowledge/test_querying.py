@@ -8,17 +8,16 @@ import pytest
 
 from memantics.core.errors import InputError
 from memantics.knowledge.figures import list_dangling, measure
-from memantics.knowledge.querying import ask, ask_folder, shorten
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.querying import shorten
+from memantics.knowledge.store import GraphStore
 from tests.knowledge.samples import DUEL, UNTIDY
 
-STORE = KnowledgeStore.in_memory()
-STORE.put([DUEL, UNTIDY])
+STORE = GraphStore.in_memory()
+STORE.add([DUEL, UNTIDY])
 
 
 def test_three_patterns_over_all_graphs() -> None:
-    found = ask(
-        STORE,
+    found = STORE.query(
         "SELECT ?meme ?text { ?one a mm:Toxicity ; mm:inMeme/mm:id ?meme ; "
         "mm:hasToxicElement/dcterms:description ?text }",
     )
@@ -28,22 +27,22 @@ def test_three_patterns_over_all_graphs() -> None:
 
 
 def test_graphs_can_be_named() -> None:
-    found = ask(STORE, "SELECT DISTINCT ?g { GRAPH ?g { ?one a mm:VisualMaterial } } ORDER BY ?g")
+    found = STORE.query("SELECT DISTINCT ?g { GRAPH ?g { ?one a mm:VisualMaterial } } ORDER BY ?g")
     assert [row[0] for row in found.rows] == ["urn:memantics:meme:7", "urn:memantics:meme:8"]
 
 
 def test_more_rows_than_the_limit_are_cut() -> None:
-    found = ask(STORE, "SELECT ?s { ?s ?p ?o }", limit=3)
+    found = STORE.query("SELECT ?s { ?s ?p ?o }", limit=3)
     assert len(found.rows) == 3
     assert found.cut
 
 
 def test_other_kinds_of_queries_are_tables_too() -> None:
-    assert ask(STORE, "ASK { ?s a mm:Toxicity }").rows == (("true",),)
-    made = ask(STORE, "CONSTRUCT { ?s a mm:Thing } WHERE { ?s a mm:Toxicity }")
+    assert STORE.query("ASK { ?s a mm:Toxicity }").rows == (("true",),)
+    made = STORE.query("CONSTRUCT { ?s a mm:Thing } WHERE { ?s a mm:Toxicity }")
     assert made.variables == ("subject", "predicate", "object")
     assert len(made.rows) == 1
-    unbound = ask(STORE, "SELECT ?s ?none { ?s a mm:Toxicity OPTIONAL { ?s mm:none ?none } }")
+    unbound = STORE.query("SELECT ?s ?none { ?s a mm:Toxicity OPTIONAL { ?s mm:none ?none } }")
     assert unbound.rows[0][1] is None
 
 
@@ -59,10 +58,10 @@ def test_other_kinds_of_queries_are_tables_too() -> None:
 )
 def test_bad_queries_are_told_in_one_short_line(query: str) -> None:
     with pytest.raises(InputError) as caught:
-        ask(STORE, query)
+        STORE.query(query)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 330
-    assert len(STORE.memes()) == 2
+    assert len(STORE.ids()) == 2
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_bad_queries_are_told_in_one_short_line(query: str) -> None:
 )
 def test_no_query_leaves_the_machine(query: str) -> None:
     with pytest.raises(InputError, match="another machine"):
-        ask(STORE, query)
+        STORE.query(query)
 
 
 @pytest.mark.parametrize(
@@ -91,24 +90,24 @@ def test_no_query_leaves_the_machine(query: str) -> None:
     ],
 )
 def test_the_word_service_is_no_crime(query: str) -> None:
-    assert ask(STORE, query).rows == ()
+    assert STORE.query(query).rows == ()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kb") / "store"
-    KnowledgeStore.create(path).put([DUEL, UNTIDY])
+    GraphStore.create(path).add([DUEL, UNTIDY])
     return path
 
 
 def test_a_folder_answers_like_memory(folder: Path) -> None:
     query = "SELECT ?label { ?one rdfs:label ?label ; mm:inMeme ?meme } ORDER BY ?label"
-    assert ask_folder(folder, query, 100, 30) == ask(STORE, query)
+    assert GraphStore.open(folder).query(query) == STORE.query(query)
 
 
 def test_errors_cross_the_process_as_one_line(folder: Path) -> None:
     with pytest.raises(InputError, match="no SPARQL"):
-        ask_folder(folder, "SELECT", 10, 30)
+        GraphStore.open(folder).query("SELECT")
 
 
 def test_a_query_without_end_is_stopped(folder: Path) -> None:
@@ -116,7 +115,7 @@ def test_a_query_without_end_is_stopped(folder: Path) -> None:
         "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(7)) + "}"
     )
     with pytest.raises(InputError, match="more than 2 seconds"):
-        ask_folder(folder, endless, 10, 2)
+        GraphStore.open(folder).query(endless, timeout=2)
 
 
 def test_figures_are_those_of_the_records() -> None:

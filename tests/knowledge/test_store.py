@@ -11,23 +11,22 @@ from memantics.core.errors import DataError, StoreError, UnknownName
 from memantics.knowledge.formats import Format, parse, serialize
 from memantics.knowledge.graph import node, to_quads
 from memantics.knowledge.naming import ONTOLOGY
-from memantics.knowledge.querying import ask
 from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import GRAPHS, MARKER, KnowledgeStore, read_ontology
+from memantics.knowledge.store import GRAPHS, MARKER, GraphStore, read_ontology
 from tests.knowledge.samples import DUEL, UNTIDY
 
 
 def fill(folder: Path) -> Path:
-    KnowledgeStore.create(folder).put([DUEL, UNTIDY])
+    GraphStore.create(folder).add([DUEL, UNTIDY])
     return folder
 
 
 def test_what_was_put_in_is_there_after_reopening(tmp_path: Path) -> None:
-    store = KnowledgeStore.open(fill(tmp_path / "kb"))
-    assert store.memes() == ("7", "8")
+    store = GraphStore.open(fill(tmp_path / "kb"))
+    assert store.ids() == ("7", "8")
     assert list(store.all()) == [DUEL, UNTIDY]
-    memory = KnowledgeStore.in_memory()
-    memory.put([UNTIDY, DUEL])
+    memory = GraphStore.in_memory()
+    memory.add([UNTIDY, DUEL])
     assert {q for q in memory.graphs if q.graph_name != node(ONTOLOGY)} == {
         q for q in store.graphs if q.graph_name != node(ONTOLOGY)
     }
@@ -35,44 +34,44 @@ def test_what_was_put_in_is_there_after_reopening(tmp_path: Path) -> None:
 
 def test_the_ontology_lies_in_the_store_once(tmp_path: Path) -> None:
     folder = fill(tmp_path / "kb")
-    before = len(KnowledgeStore.open(folder).graphs)
-    KnowledgeStore.create(folder)
-    store = KnowledgeStore.open(folder)
+    before = len(GraphStore.open(folder).graphs)
+    GraphStore.create(folder)
+    store = GraphStore.open(folder)
     assert len(store.graphs) == before
     graphs = [graph for graph in store.graphs.named_graphs() if graph == node(ONTOLOGY)]
     assert len(graphs) == 1
 
 
 def test_new_knowledge_about_a_meme_replaces_the_old() -> None:
-    store = KnowledgeStore.in_memory()
-    store.put([DUEL, UNTIDY])
+    store = GraphStore.in_memory()
+    store.add([DUEL, UNTIDY])
     less = dataclasses.replace(DUEL, individuals=DUEL.individuals[:2])
-    store.put([less])
+    store.add([less])
     assert store.get("7") == less
     assert store.get("8") == UNTIDY
-    store.put_quads(to_quads(DUEL))
+    store.add_quads(to_quads(DUEL))
     assert store.get("7") == DUEL
 
 
 def test_a_bad_record_leaves_the_store_as_it_was() -> None:
-    store = KnowledgeStore.in_memory()
-    store.put([DUEL])
+    store = GraphStore.in_memory()
+    store.add([DUEL])
     double = dataclasses.replace(DUEL, individuals=DUEL.individuals * 2)
     with pytest.raises(DataError):
-        store.put([double])
+        store.add([double])
     assert store.get("7") == DUEL
 
 
 def test_an_unknown_meme_is_named_with_the_nearest() -> None:
-    store = KnowledgeStore.in_memory()
-    store.put([dataclasses.replace(DUEL, meme="duel-1"), UNTIDY])
+    store = GraphStore.in_memory()
+    store.add([dataclasses.replace(DUEL, meme="duel-1"), UNTIDY])
     with pytest.raises(UnknownName, match="did you mean duel-1"):
         store.get("duel_1")
 
 
 def test_many_memes_are_counted_not_listed() -> None:
-    store = KnowledgeStore.in_memory()
-    store.put([dataclasses.replace(DUEL, meme=f"m{number:03}") for number in range(60)])
+    store = GraphStore.in_memory()
+    store.add([dataclasses.replace(DUEL, meme=f"m{number:03}") for number in range(60)])
     with pytest.raises(DataError, match="not among the 60 memes") as caught:
         store.get("x")
     assert len(str(caught.value)) < 200
@@ -80,7 +79,7 @@ def test_many_memes_are_counted_not_listed() -> None:
 
 def test_a_missing_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no knowledge store"):
-        KnowledgeStore.open(tmp_path)
+        GraphStore.open(tmp_path)
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
@@ -88,16 +87,16 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
     with pytest.raises(StoreError, match="other things"):
-        KnowledgeStore.create(folder)
+        GraphStore.create(folder)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
 def test_a_store_that_is_being_written_refuses_a_second_writer(tmp_path: Path) -> None:
     folder = fill(tmp_path / "kb")
-    writer = KnowledgeStore.create(folder)
+    writer = GraphStore.create(folder)
     with pytest.raises(StoreError, match="in use"):
-        KnowledgeStore.create(folder)
-    assert KnowledgeStore.open(folder).memes() == writer.memes()
+        GraphStore.create(folder)
+    assert GraphStore.open(folder).ids() == writer.ids()
 
 
 @pytest.mark.parametrize("marker", ["{", "[]", '{"format": 99}', "{}"])
@@ -105,7 +104,7 @@ def test_a_marker_of_another_kind_is_refused(tmp_path: Path, marker: str) -> Non
     folder = fill(tmp_path / "kb")
     (folder / MARKER).write_text(marker)
     with pytest.raises(StoreError):
-        KnowledgeStore.open(folder)
+        GraphStore.open(folder)
 
 
 def test_a_broken_store_is_told_in_one_line(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_a_broken_store_is_told_in_one_line(tmp_path: Path) -> None:
         if path.name.startswith(("CURRENT", "MANIFEST")):
             path.write_bytes(b"\0" * 10)
     with pytest.raises(StoreError) as caught:
-        KnowledgeStore.open(folder)
+        GraphStore.open(folder)
     assert "\n" not in str(caught.value)
 
 
@@ -123,7 +122,7 @@ def test_exported_files_import_again(tmp_path: Path, name: str) -> None:
     form = {"nq": "nquads", "trig": "trig", "ttl": "turtle", "jsonld": "jsonld"}
     quads = [quad for own in (DUEL, UNTIDY) for quad in to_quads(own)]
     (tmp_path / name).write_bytes(serialize(quads, form[name.partition(".")[2]]))  # type: ignore[arg-type]
-    store = KnowledgeStore.in_memory()
+    store = GraphStore.in_memory()
     account = import_path(store, tmp_path)
     assert list(store.all()) == [DUEL, UNTIDY]
     assert account.memes == 2
@@ -137,43 +136,43 @@ def test_nodes_without_a_name_go_along(form: Format) -> None:
     meme = "urn:memantics:meme:7"
     chain = f"<{meme}> <urn:a> _:b0 <{meme}> .\n_:b0 <urn:b> _:b1 <{meme}> .\n"
     chain += f'_:b1 <urn:c> "end" <{meme}> .\n'
-    store = KnowledgeStore.in_memory()
-    store.put_quads([*to_quads(DUEL), *parse(chain.encode(), "nquads", "x")])
-    again = KnowledgeStore.in_memory()
-    again.put_quads(parse(serialize(store.quads("7"), form), form, "x"))
+    store = GraphStore.in_memory()
+    store.add_quads([*to_quads(DUEL), *parse(chain.encode(), "nquads", "x")])
+    again = GraphStore.in_memory()
+    again.add_quads(parse(serialize(store.quads("7"), form), form, "x"))
     assert len(list(again.quads("7"))) == len(list(store.quads("7")))
-    end = ask(again, f"SELECT ?end {{ <{meme}> <urn:a>/<urn:b>/<urn:c> ?end }}")
+    end = again.query(f"SELECT ?end {{ <{meme}> <urn:a>/<urn:b>/<urn:c> ?end }}")
     assert end.rows == (("end",),)
 
 
 def test_the_last_word_on_a_meme_counts() -> None:
-    store = KnowledgeStore.in_memory()
+    store = GraphStore.in_memory()
     later = dataclasses.replace(UNTIDY, meme="7")
-    assert store.put([DUEL, later]) == 1
+    assert store.add([DUEL, later]) == 1
     assert store.get("7") == later
 
 
 def test_files_about_no_meme_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
     with pytest.raises(DataError, match="nothing about any meme"):
-        import_path(KnowledgeStore.in_memory(), tmp_path)
+        import_path(GraphStore.in_memory(), tmp_path)
     with pytest.raises(DataError, match="no such file"):
-        import_path(KnowledgeStore.in_memory(), tmp_path / "nowhere")
+        import_path(GraphStore.in_memory(), tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no knowledge"):
-        import_path(KnowledgeStore.in_memory(), tmp_path / "empty")
+        import_path(GraphStore.in_memory(), tmp_path / "empty")
 
 
 def test_a_copy_of_the_ontology_in_a_file_stays_out_of_the_memes(tmp_path: Path) -> None:
     text = read_ontology() + serialize(to_quads(DUEL), "turtle")
     (tmp_path / "both.ttl").write_bytes(text)
-    store, alone = KnowledgeStore.in_memory(), KnowledgeStore.in_memory()
+    store, alone = GraphStore.in_memory(), GraphStore.in_memory()
     import_path(store, tmp_path / "both.ttl")
-    alone.put([DUEL])
+    alone.add([DUEL])
     assert set(store.quads("7")) == set(alone.quads("7"))
 
 
 def test_no_context_is_fetched(tmp_path: Path) -> None:
     (tmp_path / "far.jsonld").write_text('{"@context": "http://127.0.0.1:1/x", "@id": "urn:a"}')
     with pytest.raises(DataError, match="not valid jsonld"):
-        import_path(KnowledgeStore.in_memory(), tmp_path / "far.jsonld")
+        import_path(GraphStore.in_memory(), tmp_path / "far.jsonld")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from memantics.cli.kb import read_starter_knowledge
+from memantics.actions.knowledge import read_starter_knowledge
 from memantics.core.errors import DataError
 from memantics.knowledge import Individual, Knowledge, Provenance, Relation
 from memantics.knowledge.adoption import Account, adopt
@@ -17,7 +17,7 @@ from memantics.knowledge.graph import to_quads
 from memantics.knowledge.naming import PREFIXES, TERM, graph_iri, thing_iri
 from memantics.knowledge.official import find_official
 from memantics.knowledge.shapes import compile_shapes
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 from memantics.knowledge.validation import Breach, validate, validate_slowly
 from tests.knowledge.samples import DUEL, MADE, UNTIDY
 from tests.places import SHARED_DATA
@@ -34,21 +34,21 @@ def term(name: str) -> NamedNode:
     return NamedNode(TERM + name)
 
 
-def store_of(*knowledge: Knowledge) -> KnowledgeStore:
-    store = KnowledgeStore.in_memory()
-    store.put(knowledge)
+def store_of(*knowledge: Knowledge) -> GraphStore:
+    store = GraphStore.in_memory()
+    store.add(knowledge)
     return store
 
 
-def changed(add: Iterable[Quad] = (), drop: str = "") -> KnowledgeStore:
+def changed(add: Iterable[Quad] = (), drop: str = "") -> GraphStore:
     """The duel with statements added, or those of a predicate left out."""
     kept = (quad for quad in to_quads(DUEL) if not drop or quad.predicate.value != drop)
-    store = KnowledgeStore.in_memory()
-    store.put_quads([*kept, *add])
+    store = GraphStore.in_memory()
+    store.add_quads([*kept, *add])
     return store
 
 
-def assert_agreement(store: KnowledgeStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+def assert_agreement(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
     ours, theirs = validate(store, shapes), validate_slowly(store, shapes)
     assert ours == theirs
     return ours

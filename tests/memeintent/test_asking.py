@@ -12,13 +12,13 @@ import pytest
 from memantics.benchmarks.memeintent.asking import Demonstration, read_wording, split_facts
 from memantics.benchmarks.memeintent.settings import read_asking
 from memantics.benchmarks.memeintent.task import parse_reply
-from memantics.core.card import resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.records import Image, Request
 from memantics.core.task import Task, Unparsed
 from memantics.registry import find_tasks
 from tests.places import SHARED_DATA, needs_shared_data
+from tests.setups import make_setup
 
 GOLDEN = Path(__file__).parent / "golden"
 SETTINGS = list(itertools.product(("vlm", "text"), ("zero", "few"), ("none", "auto", "human")))
@@ -44,10 +44,8 @@ def show(request: Request) -> str:
 
 
 def examples() -> tuple[Demonstration, ...]:
-    card = find_tasks(["memeintent/intent"])[0].card
-    return read_wording(
-        read_asking("intent", resolve_options(card, {"shots": "few"}))
-    ).demonstrations
+    setup = make_setup("memeintent/intent", {"shots": "few"}, None)
+    return read_wording(read_asking(setup)).demonstrations
 
 
 @pytest.mark.parametrize(("role", "shots", "background"), SETTINGS)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mer_bench.task import look, make
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.records import Image, Item, Outcome, Request, Score
 from memantics.core.rundir import RunWriter, Scores, read_answers
+from memantics.core.services import LayoutTags, Services
 from memantics.core.task import InvalidPolicy, Task
 from memantics.models.baseline import open_baseline
 from memantics.models.fake import FakeModel
@@ -25,12 +25,24 @@ from memantics.run.ask import AskSettings, ask
 from memantics.run.score import score_run
 from tests.engine.toy import facts
 from tests.mer_bench.samples import bare, draw, reply, write_release
+from tests.setups import make_setup, make_task
 
 POLICY = InvalidPolicy.read("retry:6,drop")
 
 
+def no_check(captions: bool) -> LayoutTags:
+    return lambda source, edited: {}  # noqa: ARG005
+
+
 def task_on(source: Source | None, **options: str) -> Task:
-    return make("judge", options, "all", source, POLICY)
+    return look_on(source, no_check, options)
+
+
+def look_on(
+    source: Source | None, check: Callable[[bool], LayoutTags], options: Mapping[str, str]
+) -> Task:
+    setup = make_setup("mer_bench/judge", options, source, "all", POLICY, Services(layout=check))
+    return make_task(setup)
 
 
 def find(scores: tuple[Score, ...], key: str, by: str = "", label: str = "") -> Score:
@@ -317,15 +329,15 @@ def test_agreement_with_the_layout_checks(source: Source) -> None:
         consistent = int(item.group.removesuffix(".png")) % 2 == 0
         return bare(item.form.context["target_emotion"], consistent=consistent)
 
-    scores = judged(look(task_on(source, layout="captions"), open_check), rate)
+    scores = judged(look_on(source, open_check, {"layout": "captions"}), rate)
     assert value(scores, "agreement", "layout check", "panel count") == 1.0
     assert value(scores, "kappa", "layout check", "panel count") == pytest.approx(1.0)
     assert value(scores, "kept", "layout check", "panel count") == 0.5
     assert value(scores, "agreement", "layout check", "caption regions") == 0.5
     assert value(scores, "kappa", "layout check", "caption regions") == pytest.approx(0.0)
-    plain = judged(look(task_on(source), open_check), rate)
+    plain = judged(look_on(source, open_check, {}), rate)
     assert not [s for s in plain if s.label == "caption regions"]
-    off = judged(look(task_on(source, layout="off"), open_check), rate)
+    off = judged(look_on(source, open_check, {"layout": "off"}), rate)
     assert not [s for s in off if s.by == "layout check"]
 
 

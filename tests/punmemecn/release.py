@@ -10,10 +10,10 @@ from typing import Any
 from PIL import Image as Pillow
 
 from memantics.benchmarks.punmemecn.brief import FOLDER, STARTER
-from memantics.benchmarks.punmemecn.task import make
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import Task
+from tests import setups
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 ROLES = ("", ".similar_image", ".similar_text")
@@ -76,7 +76,7 @@ def _chats(numbers: list[int]) -> dict[str, dict[str, Any]]:
 
 
 def make_task(name: str, source: Source | None = SAMPLE, **options: str) -> Task:
-    return make(name, options, "all", source, InvalidPolicy())
+    return setups.make_task(setups.make_setup(f"punmemecn/{name}", options, source))
 
 
 def answer_all(items: Iterable[Item], values: Iterable[Any]) -> list[Outcome]:

@@ -22,8 +22,9 @@ from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.stages import ModelPlanner
-from memantics.run.desk import Desk, DeskSettings
-from memantics.run.retry import RetrySettings
+from memantics.run.calling import RetrySettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 from tests.reappraise.benches import (
     FEELING as FEELING_VALUE,
 )
@@ -37,7 +38,7 @@ from tests.reappraise.benches import (
     make_shop,
 )
 
-HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
 def run_model(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PIL import ImageChops, ImageStat
-from starter.content import find_memes
-from starter.content.sheets import read_ask, read_knowledge
-from starter.declare import Ask, feel, make_record, settle
-from starter.draw import Canvas, bubble, grid, overlay, shade, sign
+from starter.draw.canvas import Canvas, grid
+from starter.draw.creatures import shade
+from starter.draw.letters import bubble, overlay, sign
+from starter.draw.people import Looks
+from starter.scenes import read_word
+from starter.sheets import feel, find_memes, read_ask, read_knowledge
 
 from memantics.core import images
 from memantics.starter import image_path, read_starter
@@ -28,7 +30,7 @@ def test_redrawing_gives_the_committed_picture_and_record(name: str) -> None:
     # Other versions of Pillow and FreeType move edges by a shade; the picture must be the same.
     difference = ImageStat.Stat(ImageChops.difference(drawn, committed))
     assert max(difference.mean) < 2
-    record = make_record(DECLARED[name], canvas)
+    record = DECLARED[name].record(canvas)
     assert record == next(meme for meme in read_starter() if meme.id == name)
 
 
@@ -76,9 +78,9 @@ def test_shades() -> None:
 
 
 def test_questions_are_shuffled_the_same_way_each_time() -> None:
-    ask = Ask("Scene", "What?", ("a", "b", "c"), None, "why")
-    first = settle("en-001", ask)
-    assert first == settle("en-001", ask)
+    lines = ("What?", "- a", "- b", "- c", "! why")
+    first = read_ask("en-001", "Scene", lines)
+    assert first == read_ask("en-001", "Scene", lines)
     assert first.options[first.answer] == "None of the others"
     assert sorted(first.options) == ["None of the others", "a", "b", "c"]
 
@@ -89,8 +91,30 @@ def test_votes_give_the_majority() -> None:
 
 
 def test_the_short_notation_is_unfolded() -> None:
-    ask = read_ask("Scene", ["Where?", "- a", "+ b", "- c", "! because", "@ S/room V/cat"])
-    assert (ask.options, ask.right) == (("b", "a", "c"), 0)
+    lines = ("Where?", "- a", "+ b", "- c", "! because", "@ S/room V/cat")
+    ask = read_ask("en-001", "Scene", lines)
+    assert sorted(ask.options) == ["None of the others", "a", "b", "c"]
+    assert ask.options[ask.answer] == "b"
     assert ask.related == ("Scene/room", "VisualMaterial/cat")
     found = read_knowledge("T said | words | Hello\nV cat | cat | A cat\nS room | room | A room")
     assert found[2].relations[0].target == "VisualMaterial/cat"
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("-3", -3),
+        ("2.0", 2.0),
+        ("1,2,3,4", (1, 2, 3, 4)),
+        ("0,-1;2.5,3", [(0, -1), (2.5, 3)]),
+        ("false", False),
+        ("none", None),
+        ("1 + 1 = 2", "1 + 1 = 2"),
+        ("7:00. Five more", "7:00. Five more"),
+        ("two\\nlines", "two\nlines"),
+        ("looks:hair=bun,glasses=true", Looks(hair="bun", glasses=True)),
+    ],
+)
+def test_the_words_of_a_scene_are_read(word: str, value: object) -> None:
+    assert read_word(word) == value
+    assert type(read_word(word)) is type(value)

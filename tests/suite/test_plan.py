@@ -10,9 +10,9 @@ from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.task import Need
 from memantics.models.fake import FakeModel
 from memantics.registry import Wish, find_tasks, make_choice
-from memantics.run.evaluate import Question
+from memantics.run.evaluate import PosedTask
 from memantics.run.grid import read_settings
-from memantics.run.plan import Choice, SuiteDesk, plan_suite
+from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
 from tests.suite.conftest import Bench
 
 
@@ -105,12 +105,12 @@ def test_a_task_that_needs_itself_is_refused(bench: Bench) -> None:
     toy = bench.make_toy()
     plain = make_choice(find_tasks([f"{toy}/choice"])[0], Wish())
 
-    def pose(options: object, split: str | None) -> Question:
+    def pose(options: object, split: str | None) -> PosedTask:
         question = plain.pose({}, split)
         needs = (Need("own", plain.name),)
         return replace(question, task=replace(question.task, needs=needs))
 
-    own = Choice(plain.name, plain.card, pose)
+    own = TaskChoice(plain.name, plain.card, pose)
     desk = SuiteDesk(bench.root, lambda _name: own, lambda _card: (), read_settings("--set", []))
     with pytest.raises(DataError, match="needs its own answers"):
         plan_suite([own], [fake("a")], desk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import textwrap
 from pathlib import Path
 
 from tests.commands import Shell
@@ -47,37 +46,29 @@ TASKS = {
     "rare": (),
 }
 
-LOAD = """
-def open_release(source):
-    return source
-"""
-
-SURVEY = """
-from memantics.core.data import Found, checksum
-
-def survey(release):
-    files = [release.root / "facts.json"]
-    return Found(1, {"memes": 1}, ("facts.json",), checksum(files, release.root))
-"""
-
-TASK = """
+PLUGIN = """
 import json
 from dataclasses import replace
 from pathlib import Path
 
-from memantics.core.card import read_card, resolve_options
+from memantics.core.data import Found, checksum
 from memantics.core.errors import DataError
 from memantics.core.records import Field, Form, Item, Message, Option, Request, Score
 from memantics.core.task import Need, Task, Unparsed
+from memantics.tasks.plugin import BenchmarkPlugin
 
 FOLDER = Path(__file__).parent
 OPTIONS = tuple(Option(key, f"choice {key}") for key in "ABCD")
 OFFSET = {"choice": 0, "note": 3000, "use": 6000, "rare": 9000}
 
 
-def make(name, options, split, source, invalid):
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
+def survey(release):
+    files = [release.root / "facts.json"]
+    return Found(1, {"memes": 1}, ("facts.json",), checksum(files, release.root))
+
+
+def make(setup):
+    name, chosen, source, invalid = setup.card.name, setup.options, setup.source, setup.invalid
     text = name == "note"
     field = Field("answer", "text") if text else Field("answer", "choice", OPTIONS)
 
@@ -119,6 +110,9 @@ def make(name, options, split, source, invalid):
         needs=(need,),
         feed=lambda fed: replace(task, items=lambda: items(fed["note"])),
     )
+
+
+PLUGIN = BenchmarkPlugin(open_release=lambda source: source, survey=survey, make_task=make)
 """
 
 
@@ -138,10 +132,8 @@ def write_toy(root: Path, name: str, first: int, items: int) -> Path:
     folder = root / name
     (folder / "sample" / "images").mkdir(parents=True)
     (folder / "sample" / "facts.json").write_text(json.dumps({"first": first, "items": items}))
-    for file, text in (("card.toml", _write_card(name)), ("load.py", LOAD)):
+    for file, text in (("card.toml", _write_card(name)), ("plugin.py", PLUGIN)):
         (folder / file).write_text(text, encoding="utf-8")
-    (folder / "survey.py").write_text(SURVEY, encoding="utf-8")
-    (folder / "task.py").write_text(textwrap.dedent(TASK), encoding="utf-8")
     return folder
 
 

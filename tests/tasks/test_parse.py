@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memantics.benchmarks.mquest.task import parse_as_published
-from memantics.benchmarks.punmemecn.task import ALIASES
+from memantics.benchmarks.punmemecn.detection import ALIASES
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import parse_label, parse_letter, read_object
+from memantics.tasks.parse import find_object, parse_label, parse_letter
 
 OPTIONS = {"A": "a cat on a mat", "B": "a dog", "C": "two fish", "D": "None of the others"}
 
@@ -93,7 +93,7 @@ def test_any_text_gives_a_known_value_or_unparsed(text: str) -> None:
         assert parse_letter(text, OPTIONS) in OPTIONS
     with contextlib.suppress(Unparsed):
         assert parse_label(text, ALIASES) in ALIASES
-    assert isinstance(read_object(text), dict)
+    assert isinstance(find_object(text), dict)
 
 
 @given(st.text(max_size=40), st.sampled_from("ABCD"))
@@ -109,5 +109,5 @@ def test_the_published_rule_is_kept_with_its_faults() -> None:
 
 
 def test_deep_nesting_does_not_break_the_reader() -> None:
-    assert read_object("{" * 100_000) == {}
-    assert read_object('{"a":' * 3000 + "1" + "}" * 3000) is not None
+    assert find_object("{" * 100_000) == {}
+    assert find_object('{"a":' * 3000 + "1" + "}" * 3000) is not None

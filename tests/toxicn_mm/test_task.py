@@ -12,9 +12,10 @@ from memantics.benchmarks.toxicn_mm.load import NAMES
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.records import Image, Outcome, Score
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import Task
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
+from tests.setups import make_setup, make_task
 
 # id, label, type id, text flag, image flag, target code (class 2 is sexual, 3 offence)
 TEST = [
@@ -83,7 +84,7 @@ def source(tmp_path: Path) -> Source:
 
 
 def make(name: str, source: Source | None, split: str = "test", **options: str) -> Task:
-    return module.make(name, options, split, source, InvalidPolicy())
+    return make_task(make_setup(f"toxicn_mm/{name}", options, source, split))
 
 
 def run(task: Task, replies: dict[str, str]) -> tuple[Score, ...]:

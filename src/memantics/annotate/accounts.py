@@ -16,9 +16,16 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import DAY, Ground, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, NotFound, TokenInvalid
-from memantics.annotate.membership import join_project
+from memantics.annotate.attempts import PER_PAIR, LoginAttempts
+from memantics.annotate.context import DAY, ServiceContext, read_roles, write_roles
+from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
+from memantics.annotate.membership import (
+    find_user,
+    insert_user,
+    join_project,
+    name_key,
+    require_admin,
+)
 from memantics.annotate.records import Actor, Invitation, Preferences, Session
 from memantics.annotate.statement import Statement
 from memantics.annotate.values import clean_text
@@ -38,8 +45,9 @@ _WHO = Statement(
 class Accounts:
     """Who somebody is."""
 
-    def __init__(self, ground: Ground, hasher: PasswordHasher | None = None) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
+        self._context = context
+        self._attempts = LoginAttempts(context)
         self._hasher = hasher or PasswordHasher()
         # Each hash takes tens of megabytes on purpose: a crowd at the door must wait in line.
         self._door = threading.BoundedSemaphore(4)
@@ -55,26 +63,26 @@ class Accounts:
 
     def count(self) -> int:
         """How many people have an account."""
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             return int(connection.execute(sa.select(sa.func.count(_users.c.id))).scalar_one())
 
     def create_first(self, name: str, password: str) -> Actor:
         """The first account, an administrator; refused once there is any."""
         hashed = self._hash(password)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             if connection.execute(sa.select(_users.c.id).limit(1)).first():
                 raise Forbidden("there is an account already")
             actor = self._insert(connection, name, hashed, admin=True)
-            self._ground.log(connection, actor, "account.create", f"user:{actor.id}", first=True)
+            self._context.log(connection, actor, "account.create", f"user:{actor.id}", first=True)
         return actor
 
     def create(self, actor: Actor, name: str, password: str, *, admin: bool = False) -> Actor:
         """Another account; only administrators make them (others are invited)."""
         hashed = self._hash(password)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             require_admin(connection, actor)
             made = self._insert(connection, name, hashed, admin=admin)
-            self._ground.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
+            self._context.log(connection, actor, "account.create", f"user:{made.id}", admin=admin)
         return made
 
     def local_admin(self) -> Actor | None:
@@ -83,65 +91,71 @@ class Accounts:
         No right is checked: the command line calls this, never a request.
         """
         query = sa.select(_users).where(_users.c.admin.is_(True), _users.c.active.is_(True))
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
         return Actor(row.id, row.name, admin=True) if row else None
 
     def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, what it answered stays."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             require_admin(connection, actor)
-            user = _find_user(connection, name)
+            user = find_user(connection, name)
             if user == actor.id:
                 raise Forbidden("nobody closes their own account", "log out instead")
             connection.execute(sa.update(_users).where(_users.c.id == user).values(active=False))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
-            self._ground.log(connection, actor, "account.close", f"user:{user}")
+            self._context.log(connection, actor, "account.close", f"user:{user}")
 
-    def log_in(self, name: str, password: str) -> Session:
-        """A session for a name and its password."""
-        query = sa.select(_users).where(_users.c.name_key == name.casefold()[:80])
-        with self._ground.db.read() as connection:
+    def log_in(self, name: str, password: str, address: str = "") -> Session:
+        """A session for a name and its password, given from a network address."""
+        attempt = self._attempts.begin_login(name_key(name), address)
+        query = sa.select(_users).where(_users.c.name_key == name_key(name))
+        with self._context.db.read() as connection:
             row = connection.execute(query).one_or_none()
         stored = row.password_hash if row and row.active and row.password_hash else None
         if not self._verify(stored or self.nobody, password) or stored is None or row is None:
             raise LoginFailed
         rehash = self._hasher.check_needs_rehash(stored)
         fresh = self._hasher.hash(password) if rehash else None
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             if fresh:
                 change = sa.update(_users).where(_users.c.id == row.id)
                 connection.execute(change.values(password_hash=fresh))
-            expired = _sessions.c.expires_at < self._ground.clock()
+            self._attempts.succeed(connection, attempt)
+            expired = _sessions.c.expires_at < self._context.clock()
             connection.execute(sa.delete(_sessions).where(expired))
             session = self._open(connection, Actor(row.id, row.name, bool(row.admin)))
-            self._ground.log(connection, session.actor, "session.begin", f"user:{row.id}")
+            self._context.log(connection, session.actor, "session.begin", f"user:{row.id}")
         return session
 
     def actor_of(self, token: str) -> Actor:
         """Whose session this is."""
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             row = self._find(connection, token, "session")
         return Actor(row.id, row.name, bool(row.admin))
 
     def log_out(self, token: str) -> None:
         """End a session."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             _drop(connection, token)
 
     def change_password(self, actor: Actor, old: str, new: str) -> Session:
         """A new password; every session of this person ends but the one returned."""
+        key = f"password of {actor.id}"
+        attempt = self._attempts.begin({key: PER_PAIR}, key)
         query = sa.select(_users.c.password_hash).where(_users.c.id == actor.id)
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             stored = connection.execute(query).scalar_one_or_none()
         if not stored or not self._verify(stored, old):
             raise LoginFailed
+        with self._context.db.write() as connection:
+            self._attempts.succeed(connection, attempt)
         hashed = self._hash(new)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             change = sa.update(_users).where(_users.c.id == actor.id)
             connection.execute(change.values(password_hash=hashed))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == actor.id))
-            self._ground.log(connection, actor, "account.password", f"user:{actor.id}")
+            self._context.log(connection, actor, "account.password", f"user:{actor.id}")
             return self._open(connection, actor)
 
     def reset_password(self, actor: Actor, name: str, new: str) -> None:
@@ -150,32 +164,32 @@ class Accounts:
         An account that was closed is open again.
         """
         hashed = self._hash(new)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             require_admin(connection, actor)
-            user = _find_user(connection, name)
+            user = find_user(connection, name)
             change = sa.update(_users).where(_users.c.id == user)
             connection.execute(change.values(password_hash=hashed, active=True))
             connection.execute(sa.delete(_sessions).where(_sessions.c.user_id == user))
-            self._ground.log(connection, actor, "account.reset", f"user:{user}")
+            self._context.log(connection, actor, "account.reset", f"user:{user}")
 
     def login_link(self, actor: Actor) -> str:
         """A token that opens one session, once, within the hour."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             return self._open(connection, actor, "link", LINK_SECONDS).token
 
     def enter(self, token: str) -> Session:
         """Use a login link."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             row = self._find(connection, token, "link", what="link")
             _drop(connection, token)
             actor = Actor(row.id, row.name, bool(row.admin))
-            self._ground.log(connection, actor, "session.begin", f"user:{row.id}", link=True)
+            self._context.log(connection, actor, "session.begin", f"user:{row.id}", link=True)
             return self._open(connection, actor)
 
     def preferences(self, actor: Actor) -> Preferences:
         """What a person chose for themselves."""
         query = sa.select(_users.c.preferences).where(_users.c.id == actor.id)
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             text = connection.execute(query).scalar_one_or_none()
         if text is None:
             raise Forbidden
@@ -184,7 +198,7 @@ class Accounts:
     def set_preferences(self, actor: Actor, preferences: Preferences) -> None:
         """Keep what a person chose."""
         change = sa.update(_users).where(_users.c.id == actor.id)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             connection.execute(change.values(preferences=preferences.model_dump_json()))
 
     def invite(
@@ -201,9 +215,9 @@ class Accounts:
         text = write_roles(roles)
         if not text:
             raise AnswerError({"roles": f"choose at least one of {', '.join(ROLES)}"})
-        now = self._ground.clock()
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        now = self._context.clock()
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             entry = {
                 "token_hash": hash_token(token),
                 "project_id": project,
@@ -216,20 +230,20 @@ class Accounts:
             }
             number = connection.execute(sa.insert(_invitations), entry).inserted_primary_key
             subject = f"invitation:{number[0] if number else ''}"
-            self._ground.log(
+            self._context.log(
                 connection, actor, "invitation.create", subject, project=project, roles=text
             )
         return token
 
     def invitation(self, token: str) -> Invitation:
         """What an invitation offers, while it is valid."""
-        with self._ground.db.read() as connection:
-            return _view(self._find_invitation(connection, token), self._ground.clock())
+        with self._context.db.read() as connection:
+            return _view(self._find_invitation(connection, token), self._context.clock())
 
     def accept(self, token: str, name: str, password: str) -> Session:
         """Make an account out of an invitation, which is then used up."""
         hashed = self._hash(password)
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             row = self._find_invitation(connection, token, lock=True)
             actor = self._insert(connection, name, hashed, admin=False)
             self._use(connection, actor, row)
@@ -237,7 +251,7 @@ class Accounts:
 
     def accept_as(self, actor: Actor, token: str) -> int:
         """Join with the account one has; returns the project."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             row = self._find_invitation(connection, token, lock=True)
             self._use(connection, actor, row)
             return int(row.project_id)
@@ -250,30 +264,30 @@ class Accounts:
             .where(_invitations.c.project_id == project, _invitations.c.revoked.is_(False))
             .order_by(_invitations.c.id.desc())
         )
-        with self._ground.db.read() as connection:
-            self._ground.require(connection, actor, project, "lead")
-            now = self._ground.clock()
+        with self._context.db.read() as connection:
+            self._context.require(connection, actor, project, "lead")
+            now = self._context.clock()
             return tuple(_view(row, now) for row in connection.execute(query))
 
     def revoke_invitation(self, actor: Actor, invitation: int) -> None:
         """Make an invitation worthless."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             found = sa.select(_invitations.c.project_id).where(_invitations.c.id == invitation)
             project = connection.execute(found).scalar_one_or_none()
             if project is None:
                 raise Forbidden
-            self._ground.require(connection, actor, project, "lead")
+            self._context.require(connection, actor, project, "lead")
             change = sa.update(_invitations).where(_invitations.c.id == invitation)
             connection.execute(change.values(revoked=True))
             subject = f"invitation:{invitation}"
-            self._ground.log(connection, actor, "invitation.revoke", subject, project=project)
+            self._context.log(connection, actor, "invitation.revoke", subject, project=project)
 
     def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
-        now = self._ground.clock()
+        now = self._context.clock()
         join_project(connection, row.project_id, actor.id, read_roles(row.roles), now)
         change = sa.update(_invitations).where(_invitations.c.id == row.id)
         connection.execute(change.values(used_at=now, used_by=actor.id))
-        self._ground.log(
+        self._context.log(
             connection,
             actor,
             "invitation.accept",
@@ -290,7 +304,7 @@ class Accounts:
                 _invitations.c.token_hash == hash_token(token),
                 _invitations.c.used_at.is_(None),
                 _invitations.c.revoked.is_(False),
-                _invitations.c.expires_at > self._ground.clock(),
+                _invitations.c.expires_at > self._context.clock(),
             )
         )
         if lock:
@@ -301,7 +315,7 @@ class Accounts:
         return row
 
     def _find(self, connection: Connection, token: str, kind: str, what: str = "session") -> Any:
-        values = {"hash": hash_token(token), "kind": kind, "now": self._ground.clock()}
+        values = {"hash": hash_token(token), "kind": kind, "now": self._context.clock()}
         row = _WHO.one(connection, values)
         if row is None:
             raise TokenInvalid(what)
@@ -315,7 +329,7 @@ class Accounts:
         seconds: float = SESSION_DAYS * DAY,
     ) -> Session:
         token = secrets.token_urlsafe(32)
-        now = self._ground.clock()
+        now = self._context.clock()
         entry = {
             "token_hash": hash_token(token),
             "kind": kind,
@@ -329,11 +343,11 @@ class Accounts:
     def _insert(self, connection: Connection, name: str, hashed: str, *, admin: bool) -> Actor:
         if not _NAME.fullmatch(name):
             raise AnswerError({"name": "letters, digits and . @ + - _, at most 80"})
-        taken = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+        taken = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
         if connection.execute(taken).first():
             raise AnswerError({"name": "this name is taken"})
         try:
-            return insert_user(connection, name, hashed, admin=admin, now=self._ground.clock())
+            return insert_user(connection, name, hashed, admin=admin, now=self._context.clock())
         except sa.exc.IntegrityError as error:  # somebody else took it just now
             raise AnswerError({"name": "this name is taken"}) from error
 
@@ -349,39 +363,6 @@ class Accounts:
                 return len(password) <= _MOST and self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
-
-
-def require_admin(connection: Connection, actor: Actor) -> None:
-    """Refuse who is no administrator now, whatever their session said once."""
-    query = sa.select(_users.c.admin).where(_users.c.id == actor.id, _users.c.active.is_(True))
-    if not connection.execute(query).scalar_one_or_none():
-        raise Forbidden
-
-
-def insert_user(
-    connection: Connection, name: str, hashed: str | None, *, admin: bool, now: float
-) -> Actor:
-    """Write an account; without a password nobody can log in to it."""
-    entry = {
-        "name": name,
-        "name_key": name.casefold()[:80],
-        "password_hash": hashed,
-        "admin": admin,
-        "active": hashed is not None,
-        "preferences": Preferences().model_dump_json(),
-        "created_at": now,
-    }
-    key = connection.execute(sa.insert(_users), entry).inserted_primary_key
-    assert key is not None
-    return Actor(int(key[0]), name, admin)
-
-
-def _find_user(connection: Connection, name: str) -> int:
-    query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
-    user = connection.execute(query).scalar_one_or_none()
-    if user is None:
-        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
-    return int(user)
 
 
 def hash_token(token: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import Ground, dump, load, same
+from memantics.annotate.context import ServiceContext, dump, load, same
 from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
 from memantics.annotate.records import Action, Actor, Saved, SeatState
 from memantics.annotate.seating import (
@@ -66,8 +66,8 @@ class Change:
 class Answers:
     """Changes to one seat, inside a transaction that has read its place."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     def submit(
         self,
@@ -101,7 +101,7 @@ class Answers:
                 return Saved(seat.id, seat.version, again=True)
         action: Action = "edit" if seat.done else "submit"
         change = Change(answer, action, "done", _plausible(seconds))
-        write_revision(self._ground, connection, actor, place, change)
+        write_revision(self._context, connection, actor, place, change)
         feedback = None
         if place.training_round:
             feedback = give_feedback(connection, actor, place.rights, place.item, answer)
@@ -119,16 +119,16 @@ class Answers:
         former = self._former(connection, actor, seat.id)
         state: SeatState = "leased" if former is None else "done"
         change = Change(former, "undo", state)
-        write_revision(self._ground, connection, actor, place, change)
+        write_revision(self._context, connection, actor, place, change)
         if former is None:
             self.keep_draft(connection, actor, seat.id, _outward(place, actor, seat.answer or {}))
 
     def skip(self, connection: Connection, actor: Actor, place: Place) -> None:
         """This meme is never shown to this person again."""
         project, group = place.rights.project, place.item.group_key
-        values = {"project": project, "user": actor.id, "group": group, "at": self._ground.clock()}
+        values = {"project": project, "user": actor.id, "group": group, "at": self._context.clock()}
         _SKIP.run(connection, values)
-        self._ground.log(connection, actor, "item.skip", f"item:{place.item.id}", project=project)
+        self._context.log(connection, actor, "item.skip", f"item:{place.item.id}", project=project)
         if place.seat.state == "leased":
             self._let_go(connection, place)
 
@@ -148,7 +148,7 @@ class Answers:
             raise AnswerError({"draft": "cannot be kept"}) from error
         if len(text) > LARGEST:
             raise AnswerError({"draft": "too long to be kept"})
-        key = {"seat": seat, "user": actor.id, "answer": text, "at": self._ground.clock()}
+        key = {"seat": seat, "user": actor.id, "answer": text, "at": self._context.clock()}
         _DRAFT.run(connection, key)
 
     def _let_go(self, connection: Connection, place: Place) -> None:
@@ -162,7 +162,7 @@ class Answers:
     def _refuse_settled(self, place: Place) -> None:
         if place.training_round:
             raise Locked("training answers stay as they are")
-        workflow, now = place.rights.workflow, self._ground.clock()
+        workflow, now = place.rights.workflow, self._context.clock()
         if rests_on(workflow, place.seats, place.seat, now):
             raise Locked
 
@@ -211,10 +211,10 @@ def _plausible(seconds: float | None) -> float | None:
 
 
 def write_revision(
-    ground: Ground, connection: Connection, actor: Actor, place: Place, change: Change
+    context: ServiceContext, connection: Connection, actor: Actor, place: Place, change: Change
 ) -> None:
     """Write an answer to its seat and to history, and move the seats that wait for it."""
-    seat, now = place.seat, ground.clock()
+    seat, now = place.seat, context.clock()
     text = dump(change.answer) if change.answer is not None else None
     until = now + 60 * place.rights.settings.lease_minutes if change.state == "leased" else None
     row = {
@@ -243,7 +243,7 @@ def write_revision(
     }
     _REVISE.run(connection, entry)
     subject = f"assignment:{seat.id}"
-    ground.log(
+    context.log(
         connection,
         actor,
         f"answer.{change.action}",

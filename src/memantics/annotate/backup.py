@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import struct
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 import sqlalchemy as sa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Json, JsonValue, ValidationError, create_model
+from pydantic import Field as Limit
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
 from memantics.annotate.archive import DAMAGE
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.media import ID
+from memantics.annotate.records import Preferences, SeatState, TrainingState
 from memantics.annotate.service import Service
+from memantics.annotate.workflow import Settings, parse_workflow
 from memantics.core.data import conform
-from memantics.core.errors import DataError, StoreError
+from memantics.core.errors import DataError, StoreError, first_fault
+from memantics.core.queue import Shown
 
+# Login attempts live for minutes: they are left out.
+TABLES = [table for table in schema.metadata.sorted_tables if table is not schema.login_attempts]
+# The schemas in which these tables have the columns of today.
+_READABLE = ("0001", "0002", "0003")
 _MANIFEST = "manifest.json"
 _CHUNK = 1000
 _LARGEST_LINE = 64 * 1024 * 1024
@@ -49,27 +60,24 @@ class Manifest(BaseModel):
 
 def backup(service: Service, target: Path) -> Manifest:
     """Write a backup while people work; the file appears whole or not at all."""
-    ground = service.ground
+    context = service.context
     partial = target.with_name(f"{target.name}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
-        with _snapshot(ground.db) as connection, zipfile.ZipFile(partial, "w") as archive:
-            counts = {
-                table.name: _write_table(connection, archive, table)
-                for table in schema.metadata.sorted_tables
-            }
+        with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
+            counts = {table.name: _write_table(connection, archive, table) for table in TABLES}
             images = 0
             for row in connection.execute(sa.select(schema.media)):
                 place = f"{row.project_id}/{row.id}"
-                archive.write(ground.media / place, f"media/{place}")
+                archive.write(context.media / place, f"media/{place}")
                 images += 1
             manifest = Manifest(
                 kind="memantics annotation backup",
-                schema_version=ground.db.schema_version(),
-                database="sqlite" if ground.db.sqlite else "postgresql",
-                created=ground.clock(),
+                schema_version=context.db.schema_version(),
+                database="sqlite" if context.db.sqlite else "postgresql",
+                created=context.clock(),
                 tables=counts,
                 images=images,
             )
@@ -139,14 +147,13 @@ def restore(archive: Path, url: str, media: Path) -> Manifest:
                     raise StoreError(
                         "the database is not empty", hint="restore into a new one, then switch"
                     )
-                for table in schema.metadata.sorted_tables:
-                    _read_table(connection, packed, table, manifest, archive)
-                images = list(connection.execute(sa.select(schema.media)))
-                for row in images:
-                    _read_image(packed, row, media, archive)
+                checker = RowChecker(archive.name)
+                for table in TABLES:
+                    _read_table(connection, packed, table, manifest, checker)
                 if not database.sqlite:
                     _set_sequences(connection)
-    except (sa.exc.DBAPIError, OverflowError) as error:
+                _read_images(connection, packed, media, archive.name)
+    except sa.exc.StatementError as error:
         raise DataError(
             archive.name, "holds rows that do not fit together", hint="use another backup"
         ) from error
@@ -160,7 +167,7 @@ def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(archive) as packed:
             yield packed
-    except (*DAMAGE, orjson.JSONDecodeError) as error:
+    except (*DAMAGE, ValueError, struct.error) as error:
         raise DataError(archive.name, f"cannot be read as a backup: {error}") from error
     except KeyError as error:
         raise DataError(archive.name, f"is not complete: {error.args[0]}") from error
@@ -169,14 +176,90 @@ def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
 def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> Manifest:
     if _MANIFEST not in packed.namelist():
         raise DataError(archive.name, "is no backup: manifest.json is missing")
-    value = orjson.loads(packed.read(_MANIFEST))
-    manifest = conform(Manifest, value, archive.name)
-    if manifest.schema_version != newest_schema():
+    with packed.open(_MANIFEST) as file:
+        manifest = conform(Manifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
+    if manifest.schema_version not in _READABLE:
         raise StoreError(
             f"the backup has schema {manifest.schema_version}, this version {newest_schema()}",
             hint="restore it with the version of memantics that wrote it, then upgrade",
         )
+    if unknown := sorted(set(manifest.tables) - {table.name for table in TABLES}):
+        raise DataError(archive.name, f"holds unknown tables: {', '.join(unknown)}")
     return manifest
+
+
+class RowChecker:
+    """Checks every row before it reaches the database: SQLite would take any type anywhere."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._stages: dict[int, int] = {}
+
+    def check(self, table: sa.Table, row: Any, number: int) -> dict[str, Any]:
+        """The row, where its columns, types, JSON and stages are as we write them."""
+        if not isinstance(row, dict) or set(row) != set(table.columns.keys()):
+            raise DataError(self._where, f"table {table.name}: columns do not fit", row=number)
+        try:
+            _row_shape(table.name).model_validate(row)
+        except ValidationError as error:
+            raise self._misfit(table, first_fault(error), number) from error
+        if table is schema.projects:
+            workflow = parse_workflow(row["workflow"], f"{self._where}: project {row['id']}")
+            self._stages[row["id"]] = len(workflow.stages)
+        stages = self._stages.get(row.get("project_id", 0))
+        if stages is not None and not 0 <= row.get("stage", 0) < stages:
+            raise self._misfit(table, "stage: the workflow has no such stage", number)
+        found: dict[str, Any] = row
+        return found
+
+    def _misfit(self, table: sa.Table, problem: str, number: int) -> DataError:
+        return DataError(
+            self._where,
+            f"holds rows that do not fit together: table {table.name}: {problem}",
+            row=number,
+            hint="use another backup",
+        )
+
+
+_CONTENT: dict[str, Any] = {
+    "users.preferences": Json[Preferences],
+    "sessions.kind": Literal["session", "link"],
+    "projects.settings": Json[Settings],
+    "memberships.training": TrainingState,
+    "items.images": Json[list[str]],
+    "items.shown": Json[list[Shown]],
+    "items.prelabels": Json[dict[str, JsonValue]],
+    "items.gold": Json[dict[str, JsonValue]],
+    "items.hidden": Json[dict[str, JsonValue]],
+    "items.state": Literal["open", "done"],
+    "seats.state": SeatState,
+    "seats.answer": Json[dict[str, JsonValue]],
+    "drafts.answer": Json[dict[str, JsonValue]],
+    "revisions.answer": Json[dict[str, JsonValue]],
+    "audit.detail": Json[dict[str, JsonValue]],
+    "media.id": Annotated[str, Limit(pattern=f"^{ID.pattern}$")],
+    "media.size": Annotated[int, Limit(ge=0, le=_LARGEST_IMAGE)],
+}
+
+
+@cache
+def _row_shape(table: str) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for column in schema.metadata.tables[table].columns:
+        kind = _CONTENT.get(f"{table}.{column.name}") or _column_type(column.type)
+        fields[str(column.name)] = (kind | None if column.nullable else kind, ...)
+    return create_model(table, __config__=ConfigDict(strict=True), **fields)
+
+
+def _column_type(kind: sa.types.TypeEngine[Any]) -> Any:
+    if isinstance(kind, sa.Boolean):
+        return bool
+    if isinstance(kind, sa.Integer):
+        return Annotated[int, Limit(ge=-(2**31), le=2**31 - 1)]
+    if isinstance(kind, sa.Double):
+        return Annotated[float, Limit(allow_inf_nan=False)]
+    assert isinstance(kind, sa.String)
+    return Annotated[str, Limit(max_length=kind.length)]
 
 
 def _read_table(
@@ -184,46 +267,61 @@ def _read_table(
     packed: zipfile.ZipFile,
     table: sa.Table,
     manifest: Manifest,
-    archive: Path,
+    checker: RowChecker,
 ) -> None:
     count = 0
     with packed.open(f"tables/{table.name}.jsonl") as file:
-        for rows in _chunks(file, table, archive):
+        lines = iter(lambda: file.readline(_LARGEST_LINE), b"")
+        while rows := [
+            checker.check(table, orjson.loads(line), count + place)
+            for place, line in enumerate(islice(lines, _CHUNK), 1)
+        ]:
             connection.execute(sa.insert(table), rows)
             count += len(rows)
     if count != manifest.tables.get(table.name):
-        raise DataError(archive.name, f"table {table.name} has {count} rows, not as many as said")
+        raise DataError(
+            Path(packed.filename or "").name,
+            f"table {table.name} has {count} rows, not as many as said",
+        )
 
 
-def _chunks(file: IO[bytes], table: sa.Table, archive: Path) -> Iterator[list[dict[str, Any]]]:
-    columns = set(table.columns.keys())
-    rows: list[dict[str, Any]] = []
-    number = 0
-    while line := file.readline(_LARGEST_LINE):
-        number += 1
-        row = orjson.loads(line)
-        if not isinstance(row, dict) or set(row) != columns:
-            raise DataError(archive.name, f"table {table.name}: columns do not fit", row=number)
-        rows.append(row)
-        if len(rows) == _CHUNK:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
-
-
-def _read_image(packed: zipfile.ZipFile, row: Any, media: Path, archive: Path) -> None:
-    """Only names that we could have given out reach the disk, and only the bytes they had."""
-    if not ID.fullmatch(row.id) or not 0 <= row.size <= _LARGEST_IMAGE:
-        raise DataError(archive.name, "names an image that was never ours")
-    with packed.open(f"media/{int(row.project_id)}/{row.id}") as file:
-        data = file.read(row.size + 1)
-    if hashlib.sha256(data).hexdigest() != row.sha256:
-        raise DataError(archive.name, f"image {row.id} is damaged")
-    folder = media / str(int(row.project_id))
+def _read_images(
+    connection: Connection, packed: zipfile.ZipFile, media: Path, archive: str
+) -> None:
+    """Write all images, or none: what was there before stays as it was."""
+    written: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / row.id).write_bytes(data)
+        for row in connection.execute(sa.select(schema.media)):
+            with packed.open(f"media/{row.project_id}/{row.id}") as file:
+                data = file.read(row.size + 1)
+            if hashlib.sha256(data).hexdigest() != row.sha256:
+                raise DataError(archive, f"image {row.id} is damaged")
+            path = media / str(row.project_id) / row.id
+            if not _is_there(path, data):
+                written.append(path)
+                _write_image(path, data)
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _is_there(path: Path, data: bytes) -> bool:
+    if not path.exists():
+        return False
+    if path.read_bytes() != data:
+        raise StoreError(
+            f"image folder {path.parent.parent} holds another image {path.name}",
+            hint="choose another --media",
+        )
+    return True
+
+
+def _write_image(path: Path, data: bytes) -> None:
+    media = path.parent.parent
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     except OSError as error:
         raise StoreError(
             f"image folder {media} cannot be written: {error.strerror}",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 from pydantic import JsonValue
 
-from memantics.annotate.base import load, load_list
+from memantics.annotate.context import load, load_list
 from memantics.annotate.gathering import Gathered, Person
 from memantics.annotate.records import Agreement, Disagreement, Drift
 from memantics.annotate.resolution import count_right

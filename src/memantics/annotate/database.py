@@ -120,9 +120,12 @@ def _alembic_config() -> Config:
 
 
 def _make_engine(url: str) -> Engine:
+    # Values may be hashes of passwords: no error message repeats them.
+    hidden = {"hide_parameters": True}
     if not url.startswith("sqlite"):
         try:
-            return sa.create_engine(url, pool_size=10, max_overflow=30, pool_pre_ping=True)
+            pool = {"pool_size": 10, "max_overflow": 30, "pool_pre_ping": True}
+            return sa.create_engine(url, **hidden, **pool)
         except (sa.exc.ArgumentError, ImportError) as error:
             raise InputError(f"the database cannot be used: {error}") from error
     path = Path(url.removeprefix("sqlite:///"))
@@ -133,7 +136,7 @@ def _make_engine(url: str) -> Engine:
     except OSError as error:
         raise StoreError(f"database {path} cannot be made: {error.strerror}") from error
     # Enough for all threads that answer requests: opening one costs more than what it is asked.
-    engine = sa.create_engine(url, pool_size=50)
+    engine = sa.create_engine(url, pool_size=50, **hidden)
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -4,6 +4,7 @@ AnnotateError
 ├── Forbidden      not yours, not your role, or not there: the answer is the same on purpose
 ├── NotFound       a member asks for something that its project does not have
 ├── LoginFailed    wrong name or password, or a locked account
+├── TooManyAttempts  too many wrong passwords in a short time
 ├── TokenInvalid   an invitation or session that is used up, expired or made up
 ├── NoSuchForm     an export in a form that it does not come in
 ├── AnswerError    an answer that its form does not allow; names each field
@@ -49,6 +50,14 @@ class LoginFailed(AnnotateError):
 
     def __init__(self) -> None:
         super().__init__("name or password is wrong", hint="try again, or ask for an invitation")
+
+
+class TooManyAttempts(AnnotateError):
+    """Wrong passwords came too often; ``wait`` is how many seconds until the next is looked at."""
+
+    def __init__(self, wait: float) -> None:
+        self.wait = wait
+        super().__init__("too many wrong passwords", hint=f"wait {int(wait // 60) + 1} minutes")
 
 
 class TokenInvalid(AnnotateError):

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.archive import pack_tasks, read_bounded, unpack_tasks
-from memantics.annotate.base import Ground, Rights
+from memantics.annotate.context import Rights, ServiceContext
 from memantics.annotate.errors import NoSuchForm, NotFound
 from memantics.annotate.export import take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
@@ -41,8 +41,8 @@ _THERE = "is there already"
 class Exchange:
     """Queues, folders and uploads in; images to members."""
 
-    def __init__(self, ground: Ground, projects: Projects) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext, projects: Projects) -> None:
+        self._context = context
         self._projects = projects
 
     def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
@@ -70,8 +70,8 @@ class Exchange:
 
     def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
         """The items of a queue; those that are there already are passed over and named."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
         card, items = read_queue(folder)
         _check_queue(card, items, rights.workflow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
@@ -79,16 +79,16 @@ class Exchange:
 
     def import_memes(self, actor: Actor, project: int, folder: Path) -> Imported:
         """Any folder of memes, one item for each."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
         return self._import(actor, rights, [(item, [path]) for item, path in read_folder(folder)])
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
     ) -> Imported:
         """Items made by a caller, each with the places of its images."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
         pairs = [(item, list(paths)) for item, paths in items]
         for row, (item, _) in enumerate(pairs, 1):
             check_item(rights.workflow, item, "items", row)
@@ -96,16 +96,16 @@ class Exchange:
 
     def upload(self, actor: Actor, project: int, name: str, data: bytes) -> Imported:
         """One image as one item. Who uploads a meme does not judge it."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
-        stored = store_image(self._ground.media, project, name, data)
-        with self._ground.db.write() as connection:
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
+        stored = store_image(self._context.media, project, name, data)
+        with self._context.db.write() as connection:
             known = lock_project(connection, project)
             key = register_image(connection, project, stored)
             item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
             if item.id in known:
                 return Imported(0, 0, skipped=(f"{Path(name).name}: {_THERE}",))
-            now = self._ground.clock()
+            now = self._context.clock()
             add_items(connection, rights, [(item, [key])], owner=actor.id, now=now)
             self._log(connection, actor, rights, "item.upload", Imported(1, 1))
         return Imported(1, 1)
@@ -114,8 +114,8 @@ class Exchange:
         self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
     ) -> Imported:
         """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
         incoming = read_tasks(text, images, rights.workflow)
         for row, one in enumerate(incoming, 1):
             check_item(rights.workflow, one.item, "tasks", row)
@@ -125,8 +125,8 @@ class Exchange:
         skipped = [*done.skipped]
         answers = 0
         for start in range(0, len(incoming), _CHUNK):
-            with self._ground.db.write() as connection:
-                writer = Returning(connection, rights, self._ground.clock())
+            with self._context.db.write() as connection:
+                writer = Returning(connection, rights, self._context.clock())
                 before = answers
                 for one in incoming[start : start + _CHUNK]:
                     skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
@@ -142,8 +142,8 @@ class Exchange:
         self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
     ) -> Imported:
         """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
-        with self._ground.db.read() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            self._context.require(connection, actor, project, "lead")
         packed = file.read(4) == b"PK\x03\x04"
         file.seek(0)
         if not packed:
@@ -157,8 +157,8 @@ class Exchange:
 
         Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
         """
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
             snapshot = take_snapshot(connection, rights)
             if what == "audit":
                 return write_audit(connection, rights, form)
@@ -169,15 +169,15 @@ class Exchange:
         if form == "json":
             return Export(name, TYPES[form], tasks)
         if form == "zip":
-            media = self._ground.media / str(project)
+            media = self._context.media / str(project)
             return Export(name, TYPES[form], pack_tasks(snapshot, tasks, media))
         raise NoSuchForm(what, form, ("json", "zip"))
 
     def media(self, actor: Actor, key: str) -> Media:
         """An image, for members of its project."""
-        with self._ground.db.read() as connection:
-            project, media = find_image(connection, self._ground.media, key)
-            self._ground.rights(connection, actor, project)
+        with self._context.db.read() as connection:
+            project, media = find_image(connection, self._context.media, key)
+            self._context.rights(connection, actor, project)
         return media
 
     def _import(
@@ -189,7 +189,7 @@ class Exchange:
         if rights.workflow.shuffle:
             # Numbers are seen by annotators: they must not tell one model's outputs from another's.
             pairs = sorted(pairs, key=lambda pair: shuffled(rights.project, pair[0].id))
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             known = known_keys(connection, rights.project)
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
@@ -217,7 +217,7 @@ class Exchange:
     ) -> Imported:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             known = lock_project(connection, rights.project)
             for item, stored in ready:
                 if item.id in known:  # another import was faster
@@ -226,20 +226,20 @@ class Exchange:
                     continue
                 keys = [register_image(connection, rights.project, one) for one in stored]
                 entered.append((item, keys))
-            now = self._ground.clock()
+            now = self._context.clock()
             count = add_items(connection, rights, entered, owner=None, now=now)
             done = Imported(count, sum(len(keys) for _, keys in entered), skipped=tuple(skipped))
             self._log(connection, actor, rights, "item.import", done)
         return done
 
     def _store(self, rights: Rights, path: Path) -> Stored:
-        return store_image(self._ground.media, rights.project, path.name, read_bytes(path))
+        return store_image(self._context.media, rights.project, path.name, read_bytes(path))
 
     def _log(
         self, connection: Connection, actor: Actor, rights: Rights, action: str, done: Imported
     ) -> None:
         subject = f"project:{rights.project}"
-        self._ground.log(
+        self._context.log(
             connection,
             actor,
             action,

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import Rights, iso, load, load_list, load_optional
+from memantics.annotate.context import Rights, iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
 from memantics.annotate.gathering import Gathered, Person, gather, read_people
 from memantics.annotate.records import Export, Resolved

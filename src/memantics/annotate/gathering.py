@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import Rights
+from memantics.annotate.context import Rights
 from memantics.annotate.intake import labels_of
 from memantics.annotate.resolution import Case
 from memantics.annotate.seating import Seat, make_case, read_seat

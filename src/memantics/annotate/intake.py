@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import Rights, dump
+from memantics.annotate.context import Rights, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.seating import first_states
 from memantics.annotate.values import check, clean_text

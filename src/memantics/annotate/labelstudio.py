@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic import Field as Limit
 
-from memantics.annotate.base import iso, load_optional
+from memantics.annotate.context import iso, load_optional
 from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
 from memantics.annotate.gathering import Gathered
 from memantics.annotate.workflow import Field, Workflow

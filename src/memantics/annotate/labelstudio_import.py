@@ -13,12 +13,11 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.accounts import insert_user
-from memantics.annotate.base import Rights, dump
+from memantics.annotate.context import Rights, dump
 from memantics.annotate.errors import AnswerError
 from memantics.annotate.intake import labels_of
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
-from memantics.annotate.membership import next_pseudonym
+from memantics.annotate.membership import insert_user, next_pseudonym
 from memantics.annotate.resolution import state_before
 from memantics.annotate.seating import Seat, make_case, read_seats, settle
 from memantics.annotate.tasks import read_shown

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import DAY, Ground, Rights, load, load_list, load_optional
 from memantics.annotate.consensus import find_disagreements, measure_agreement, measure_drift
+from memantics.annotate.context import DAY, Rights, ServiceContext, load, load_list, load_optional
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
 from memantics.annotate.gathering import Gathered, Person, gather, read_people
 from memantics.annotate.intake import labels_of
@@ -24,7 +24,7 @@ from memantics.annotate.records import (
     Drift,
     ItemView,
     PersonProgress,
-    Progress,
+    ProjectProgress,
     SeatView,
     StageProgress,
 )
@@ -68,18 +68,18 @@ _REOPEN_DAYS = 7
 
 
 class Lead:
-    """Progress, agreement, history and repairs."""
+    """ProjectProgress, agreement, history and repairs."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
-    def progress(self, actor: Actor, project: int) -> Progress:
+    def progress(self, actor: Actor, project: int) -> ProjectProgress:
         """How far a project is, by stage and by person."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
             key = {"project": project}
             items = connection.execute(_ITEM_COUNTS, key).one()
-            return Progress(
+            return ProjectProgress(
                 items=int(items.items or 0),
                 finished=int(items.finished or 0),
                 training_items=int(items.training or 0),
@@ -133,8 +133,8 @@ class Lead:
         )
         if before is not None:
             query = query.where(table.c.id < before)
-        with self._ground.db.read() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            self._context.require(connection, actor, project, "lead")
             return tuple(
                 AuditEntry(
                     row.id, row.at, row.name or "", row.action, row.subject, load(row.detail)
@@ -154,20 +154,20 @@ class Lead:
             .limit(min(limit, 500))
             .offset(offset)
         )
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
             people = read_people(connection, rights)
             rows = connection.execute(query).all()
             return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
 
     def item(self, actor: Actor, item: int) -> ItemView:
         """One item with all that happened to it."""
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             query = sa.select(schema.items).where(schema.items.c.id == item)
             row = connection.execute(query).one_or_none()
             if row is None:
                 raise Forbidden
-            rights = self._ground.require(connection, actor, row.project_id, "lead")
+            rights = self._context.require(connection, actor, row.project_id, "lead")
             people = read_people(connection, rights)
             return _view_item(connection, rights.workflow, people, row)
 
@@ -177,18 +177,18 @@ class Lead:
         Nothing is lost: all that was said stays in history, and the reopened answer is what its
         person starts from.
         """
-        with self._ground.db.write() as connection:
-            if not self._ground.db.sqlite:
+        with self._context.db.write() as connection:
+            if not self._context.db.sqlite:
                 lock_item(connection, assignment)
             query = sa.select(schema.seats).where(schema.seats.c.id == assignment)
             row = connection.execute(query).one_or_none()
             if row is None:
                 raise Forbidden
-            rights = self._ground.require(connection, actor, row.project_id, "lead")
+            rights = self._context.require(connection, actor, row.project_id, "lead")
             if row.state != "done" or row.training_round:
                 raise Locked("only real answers can be reopened")
             self._reopen(connection, rights, row)
-            self._ground.log(
+            self._context.log(
                 connection,
                 actor,
                 "answer.reopen",
@@ -202,8 +202,8 @@ class Lead:
             raise AnswerError({"state": "passed or running"})
         members, seats = schema.memberships, schema.seats
         mine = sa.and_(members.c.project_id == project, members.c.user_id == user)
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             change = sa.update(members).where(mine).values(training=state)
             if connection.execute(change).rowcount != 1:
                 raise NotFound("this person is no member of the project")
@@ -218,14 +218,14 @@ class Lead:
                 # The answers stay in history; the seats may be answered once more.
                 connection.execute(sa.update(seats).where(again).values(state="leased"))
             subject = f"user:{user}"
-            self._ground.log(
+            self._context.log(
                 connection, actor, "member.training", subject, project=project, state=state
             )
 
     def _reopen(self, connection: Connection, rights: Rights, row: Any) -> None:
         later = find_later(rights.workflow, read_seats(connection, row.item_id), read_seat(row))
         reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
-        until = self._ground.clock() + _REOPEN_DAYS * DAY
+        until = self._context.clock() + _REOPEN_DAYS * DAY
         connection.execute(_REOPEN, {"id": row.id, "until": until})
         item = connection.execute(
             sa.select(schema.items).where(schema.items.c.id == row.item_id)
@@ -237,8 +237,8 @@ class Lead:
     def _gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
-        with self._ground.db.read() as connection:
-            rights = self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            rights = self._context.require(connection, actor, project, "lead")
             items = gather(connection, rights, answered=True)
             return rights.workflow, items, read_people(connection, rights)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import DAY, Ground, Rights, iso
+from memantics.annotate.context import DAY, Rights, ServiceContext, iso
 from memantics.annotate.errors import LimitReached
 from memantics.annotate.records import Actor
 from memantics.annotate.statement import Statement
@@ -98,8 +98,8 @@ def find_lease(
 class Leasing:
     """Finds seats. Remembers where each person was, so that it need not look from the start."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
         self._hints: dict[tuple[int, int, int], int] = {}
 
     def claim(
@@ -122,19 +122,19 @@ class Leasing:
 
     def lease_end(self, rights: Rights) -> float:
         """When a lease that begins now runs out."""
-        return self._ground.clock() + 60 * rights.settings.lease_minutes
+        return self._context.clock() + 60 * rights.settings.lease_minutes
 
     def _find(self, connection: Connection, actor: Actor, rights: Rights, stage: int) -> Any:
         hint = self._hints.get((actor.id, rights.project, stage), 0)
         rules = rights.workflow.stages[stage]
-        values = _bind(actor, rights, stage) | {"now": self._ground.clock()}
+        values = _bind(actor, rights, stage) | {"now": self._context.clock()}
         searches = [(False, hint), (False, 0), (True, 0)] if hint else [(False, 0), (True, 0)]
         for expired, start in searches:
             query = _search_once(
                 apart=len(rights.workflow.apart(stage)),
                 not_own=rules.not_own,
                 expired=expired,
-                locking=not self._ground.db.sqlite,
+                locking=not self._context.db.sqlite,
             )
             found = query.one(connection, values | {"start": start})
             if found is not None:

@@ -1,4 +1,4 @@
-"""Who belongs to a project, under which pseudonym."""
+"""Accounts and memberships as rows: who there is, and under which pseudonym in a project."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import read_roles, write_roles
+from memantics.annotate.context import read_roles, write_roles
+from memantics.annotate.errors import Forbidden, NotFound
+from memantics.annotate.records import Actor, Preferences
 
-_members = schema.memberships
+_members, _users = schema.memberships, schema.users
 
 
 def join_project(
@@ -45,3 +47,42 @@ def next_pseudonym(connection: Connection, project: int) -> str:
     query = sa.select(_members.c.pseudonym).where(_members.c.project_id == project)
     taken = {str(name) for (name,) in connection.execute(query)}
     return next(name for number in range(1, 10**9) if (name := f"P{number:02d}") not in taken)
+
+
+def require_admin(connection: Connection, actor: Actor) -> None:
+    """Refuse who is no administrator now, whatever their session said once."""
+    query = sa.select(_users.c.admin).where(_users.c.id == actor.id, _users.c.active.is_(True))
+    if not connection.execute(query).scalar_one_or_none():
+        raise Forbidden
+
+
+def insert_user(
+    connection: Connection, name: str, hashed: str | None, *, admin: bool, now: float
+) -> Actor:
+    """Write an account; without a password nobody can log in to it."""
+    entry = {
+        "name": name,
+        "name_key": name_key(name),
+        "password_hash": hashed,
+        "admin": admin,
+        "active": hashed is not None,
+        "preferences": Preferences().model_dump_json(),
+        "created_at": now,
+    }
+    key = connection.execute(sa.insert(_users), entry).inserted_primary_key
+    assert key is not None
+    return Actor(int(key[0]), name, admin)
+
+
+def find_user(connection: Connection, name: str) -> int:
+    """The account of that name."""
+    query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
+    user = connection.execute(query).scalar_one_or_none()
+    if user is None:
+        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
+    return int(user)
+
+
+def name_key(name: str) -> str:
+    """By what an account is found: names differ by more than their case."""
+    return name.casefold()[:80]

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.accounts import require_admin
-from memantics.annotate.base import Ground, Rights, read_rights, read_roles, write_roles
+from memantics.annotate.context import Rights, ServiceContext, read_rights, read_roles, write_roles
 from memantics.annotate.errors import AnswerError, NotFound
-from memantics.annotate.membership import join_project
+from memantics.annotate.membership import join_project, name_key, require_admin
 from memantics.annotate.records import Actor, Member, Project
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
@@ -31,8 +30,8 @@ _projects, _members, _users = schema.projects, schema.memberships, schema.users
 class Projects:
     """What there is to work on, and who works on it."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     def create(
         self,
@@ -48,7 +47,7 @@ class Projects:
         title = clean_text(title, lines=False)[:300]
         if not title:
             raise AnswerError({"title": "a title is needed"})
-        now = self._ground.clock()
+        now = self._context.clock()
         entry = {
             "title": title,
             "workflow": text,
@@ -58,13 +57,13 @@ class Projects:
             "created_at": now,
             "created_by": actor.id,
         }
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             require_admin(connection, actor)
             key = connection.execute(sa.insert(_projects), entry).inserted_primary_key
             assert key is not None
             project = int(key[0])
             join_project(connection, project, actor.id, ["lead"], now)
-            self._ground.log(
+            self._context.log(
                 connection,
                 actor,
                 "project.create",
@@ -73,7 +72,7 @@ class Projects:
                 title=title,
                 workflow=rules.name,
             )
-            return _view(self._ground.rights(connection, actor, project))
+            return _view(self._context.rights(connection, actor, project))
 
     def mine(self, actor: Actor) -> tuple[Project, ...]:
         """The projects a person belongs to, the newest first."""
@@ -84,26 +83,26 @@ class Projects:
             .where(_members.c.user_id == actor.id, _members.c.roles != "")
             .order_by(_projects.c.archived, _projects.c.id.desc())
         )
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             return tuple(_view(read_rights(row)) for row in connection.execute(query))
 
     def get(self, actor: Actor, project: int) -> Project:
         """One of the projects a person belongs to."""
-        with self._ground.db.read() as connection:
-            return _view(self._ground.rights(connection, actor, project))
+        with self._context.db.read() as connection:
+            return _view(self._context.rights(connection, actor, project))
 
     def set_settings(self, actor: Actor, project: int, settings: Settings) -> None:
         """Change what the lead decides."""
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(settings=settings.model_dump_json()))
             self._log(connection, actor, "project.settings", project, settings.model_dump())
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(archived=archived))
             self._log(connection, actor, "project.archive", project, {"archived": archived})
@@ -116,28 +115,28 @@ class Projects:
             .where(_members.c.project_id == project)
             .order_by(_members.c.joined_at, _members.c.user_id)
         )
-        with self._ground.db.read() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.read() as connection:
+            self._context.require(connection, actor, project, "lead")
             return tuple(_view_member(row) for row in connection.execute(query))
 
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
         """Let somebody in who has an account."""
         wanted = list(roles)
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
-            query = sa.select(_users.c.id).where(_users.c.name_key == name.casefold()[:80])
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
+            query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
             user = connection.execute(query).scalar_one_or_none()
             if user is None:
                 raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
-            join_project(connection, project, user, wanted, self._ground.clock())
+            join_project(connection, project, user, wanted, self._context.clock())
             detail = {"user": user, "roles": write_roles(wanted)}
             self._log(connection, actor, "member.add", project, detail)
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
         """Set what a member may do; no role at all: they are out. The last lead stays."""
         text = write_roles(roles)
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             if "lead" not in text.split(",") and _only_lead(connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             self._change(connection, project, user, roles=text)
@@ -150,18 +149,18 @@ class Projects:
         for limit in (daily, weekly):
             if limit is not None and not 0 <= limit <= 1_000_000:
                 raise AnswerError({"limit": "a number from 0"})
-        with self._ground.db.write() as connection:
-            self._ground.require(connection, actor, project, "lead")
+        with self._context.db.write() as connection:
+            self._context.require(connection, actor, project, "lead")
             self._change(connection, project, user, daily_limit=daily, weekly_limit=weekly)
             detail = {"user": user, "daily": daily, "weekly": weekly}
             self._log(connection, actor, "member.limits", project, detail)
 
     def consent(self, actor: Actor, project: int) -> None:
         """Note that a member has read the content warning and wants to go on."""
-        with self._ground.db.write() as connection:
-            rights = self._ground.rights(connection, actor, project)
+        with self._context.db.write() as connection:
+            rights = self._context.rights(connection, actor, project)
             if not rights.consented:
-                self._change(connection, project, actor.id, consent_at=self._ground.clock())
+                self._change(connection, project, actor.id, consent_at=self._context.clock())
                 self._log(connection, actor, "member.consent", project, {})
 
     def _change(self, connection: Connection, project: int, user: int, **values: object) -> None:
@@ -173,7 +172,7 @@ class Projects:
         self, connection: Connection, actor: Actor, action: str, project: int, detail: Any
     ) -> None:
         subject = f"project:{project}"
-        self._ground.log(connection, actor, action, subject, project=project, **detail)
+        self._context.log(connection, actor, action, subject, project=project, **detail)
 
 
 def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:

@@ -219,7 +219,7 @@ class PersonProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProjectProgress:
     """How far a project is."""
 
     items: int

@@ -89,7 +89,7 @@ def resolve(workflow: Workflow, case: Case, *, prelabels: bool = True) -> Resolv
     """One item's outcome by the rules of its workflow."""
     end = find_end(workflow, case.ballots)
     values, details, tied = _resolve(workflow, case, prelabels=prelabels)
-    ruling = [b for b in case.ballots if workflow.stages[b.stage].kind == "adjudicate"]
+    ruling = [b for b in _in_order(case.ballots) if workflow.stages[b.stage].kind == "adjudicate"]
     if ruling:
         values |= ruling[-1].values
         values = _only_asked(workflow, values, case.labels, ruling[-1].stage)

@@ -209,5 +209,14 @@ media = Table(
     Column("name", String(300), nullable=False),
     UniqueConstraint("project_id", "sha256"),
 )
+login_attempts = Table(
+    "login_attempts",
+    metadata,
+    Column("attempt", String(32), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("at", Double, nullable=False),
+    Index("ix_login_attempts_key", "key", "at"),
+    Index("ix_login_attempts_at", "at"),
+)
 
 APPEND_ONLY = ("revisions", "audit")

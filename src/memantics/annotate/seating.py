@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import load, load_optional
+from memantics.annotate.context import load, load_optional
 from memantics.annotate.records import SeatState
 from memantics.annotate.resolution import Ballot, Case, find_end, needs_adjudication
 from memantics.annotate.statement import Statement

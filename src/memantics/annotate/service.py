@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from sqlalchemy.exc import SQLAlchemyError
 
 from memantics.annotate.accounts import Accounts
-from memantics.annotate.base import Clock, Ground
+from memantics.annotate.context import Clock, ServiceContext
 from memantics.annotate.database import Database
 from memantics.annotate.exchange import Exchange
 from memantics.annotate.lead import Lead
@@ -21,25 +21,25 @@ from memantics.annotate.work import Work
 class Service:
     """All that the web app and the command line do with the data."""
 
-    def __init__(self, ground: Ground, hasher: PasswordHasher | None = None) -> None:
-        self.ground = ground
-        self.accounts = Accounts(ground, hasher)
-        self.projects = Projects(ground)
-        self.work = Work(ground)
-        self.lead = Lead(ground)
-        self.exchange = Exchange(ground, self.projects)
+    def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
+        self.context = context
+        self.accounts = Accounts(context, hasher)
+        self.projects = Projects(context)
+        self.work = Work(context)
+        self.lead = Lead(context)
+        self.exchange = Exchange(context, self.projects)
 
     def health(self) -> Health:
         """Whether the database answers."""
-        kind = "sqlite" if self.ground.db.sqlite else "postgresql"
+        kind = "sqlite" if self.context.db.sqlite else "postgresql"
         try:
-            return Health(True, kind, self.ground.db.schema_version())
+            return Health(True, kind, self.context.db.schema_version())
         except SQLAlchemyError:
             return Health(False, kind, "")
 
     def close(self) -> None:
         """Let go of the database."""
-        self.ground.db.close()
+        self.context.db.close()
 
 
 def open_service(
@@ -56,4 +56,4 @@ def open_service(
     database = Database(str(url))
     database.migrate()
     media.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Service(Ground(database, media, clock), hasher)
+    return Service(ServiceContext(database, media, clock), hasher)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.base import Rights, load, load_list
+from memantics.annotate.context import Rights, load, load_list
 from memantics.annotate.errors import Values
 from memantics.annotate.intake import labels_of
 from memantics.annotate.records import Actor, Step, Task

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.base import Rights, load
+from memantics.annotate.context import Rights, load
 from memantics.annotate.errors import TrainingFailed
 from memantics.annotate.records import Actor, Feedback, TrainingState
 from memantics.annotate.resolution import count_right

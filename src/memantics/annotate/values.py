@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from memantics.annotate.errors import AnswerError, Values
 from memantics.annotate.workflow import PAIR, Field, Workflow
+from memantics.core.text import drop_unseen
 
 SIDES = ("first", "second", "tie")
 _EMPTY: tuple[JsonValue, ...] = (None, "", [])
@@ -165,12 +166,7 @@ def clean_text(text: str, *, lines: bool) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # Format characters could turn a text around on the page; joiners are part of words and emoji.
-    kept = "".join(
-        mark
-        for mark in text
-        if mark in "\n\t\u200c\u200d" or unicodedata.category(mark) not in ("Cc", "Cf", "Cs")
-    )
-    kept = unicodedata.normalize("NFC", kept)
+    kept = unicodedata.normalize("NFC", drop_unseen(text, keep="\n\t\u200c\u200d"))
     return kept.strip() if lines else " ".join(kept.split())
 
 

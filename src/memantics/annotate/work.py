@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.answers import Answers
-from memantics.annotate.base import DAY, Ground, Rights, load_optional, read_rights
+from memantics.annotate.context import DAY, Rights, ServiceContext, load_optional, read_rights
 from memantics.annotate.errors import ConsentMissing, Forbidden, Values
 from memantics.annotate.leasing import (
     Leasing,
@@ -75,14 +75,14 @@ _ITEM = Statement("SELECT item_id FROM seats WHERE id = :seat")
 class Work:
     """What annotators, reviewers and adjudicators do."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._leasing = Leasing(ground)
-        self._answers = Answers(ground)
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._leasing = Leasing(context)
+        self._answers = Answers(context)
 
     def next(self, actor: Actor, project: int, stage: str | None = None) -> Task | None:
         """The next item for a person: what they hold already, else something new."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             seat = self._take(connection, actor, project, stage)
             if seat is None:
                 return None
@@ -90,13 +90,13 @@ class Work:
 
     def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
         """As :meth:`next`, but only which assignment it is: whoever shows it reads the rest."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             return self._take(connection, actor, project, stage)
 
     def _take(
         self, connection: Connection, actor: Actor, project: int, stage: str | None
     ) -> int | None:
-        rights = self._ground.rights(connection, actor, project, lock=True)
+        rights = self._context.rights(connection, actor, project, lock=True)
         stages = self._open_stages(rights, stage)
         seat = find_lease(connection, actor, rights, stages)
         if seat is None:
@@ -105,17 +105,17 @@ class Work:
             self._leasing.renew(connection, actor, rights, seat)
         if seat is not None:
             item = int(_ITEM.value(connection, {"seat": seat}))
-            expose(connection, actor, rights, item, self._ground.clock())
+            expose(connection, actor, rights, item, self._context.clock())
         return seat
 
     def open(self, actor: Actor, assignment: int) -> Task:
         """One of one's own items again, held or answered."""
-        with self._ground.db.read() as connection:
+        with self._context.db.read() as connection:
             return make_task(connection, actor, own_place(connection, actor, assignment))
 
     def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
         """Keep what is typed so far, and the item with it; nothing is checked but its size."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             place = own_place(connection, actor, assignment)
             self._leasing.renew(connection, actor, place.rights, assignment)
             self._answers.keep_draft(connection, actor, assignment, values)
@@ -133,7 +133,7 @@ class Work:
         ``version`` is the one the person saw: when another one stands, both are kept and
         Conflict is raised. The same answer sent twice is saved once.
         """
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             place = find_place(connection, actor, assignment, lock=True)
             outcome = self._answers.submit(connection, actor, place, values, version, seconds)
         if isinstance(outcome, Saved):
@@ -142,37 +142,37 @@ class Work:
 
     def undo(self, actor: Actor, assignment: int, version: int) -> Task:
         """Take back one's last answer: the one before stands again, or the form is open again."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             place = own_place(connection, actor, assignment, lock=True)
             self._answers.undo(connection, actor, place, version)
             return make_task(connection, actor, own_place(connection, actor, assignment))
 
     def skip(self, actor: Actor, assignment: int) -> None:
         """Step away from a meme for good. Nobody asks why."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             place = own_place(connection, actor, assignment, lock=True)
             self._answers.skip(connection, actor, place)
 
     def release(self, actor: Actor, assignment: int) -> None:
         """Give an item back for others, or for oneself later."""
-        with self._ground.db.write() as connection:
+        with self._context.db.write() as connection:
             place = own_place(connection, actor, assignment, lock=True)
             self._answers.release(connection, place)
 
     def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[Done, ...]:
         """One's last answers, the newest first, and whether they can still change."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.rights(connection, actor, project)
+        with self._context.db.read() as connection:
+            rights = self._context.rights(connection, actor, project)
             key = {"user": actor.id, "project": project, "limit": min(limit, 500)}
             rows = _LAST.all(connection, key)
             return tuple(self._view_done(connection, rights, row) for row in rows)
 
     def standing(self, actor: Actor, project: int) -> Standing:
         """Progress, pace, exposure and training of a person."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.rights(connection, actor, project)
+        with self._context.db.read() as connection:
+            rights = self._context.rights(connection, actor, project)
             key = {"user": actor.id, "project": project}
-            seen = count_seen(connection, actor, rights, self._ground.clock())
+            seen = count_seen(connection, actor, rights, self._context.clock())
             paces = [float(row.seconds) for row in _PACE.all(connection, key)]
             stages = stages_for(rights)
             trained = training_counts(connection, actor, rights)
@@ -195,8 +195,8 @@ class Work:
 
     def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
         """The stages a person may work at, with how many items are open to them there."""
-        with self._ground.db.read() as connection:
-            rights = self._ground.rights(connection, actor, project)
+        with self._context.db.read() as connection:
+            rights = self._context.rights(connection, actor, project)
             stages = rights.workflow.stages
             return tuple(
                 (
@@ -208,7 +208,7 @@ class Work:
             )
 
     def _working_minutes(self, connection: Connection, actor: Actor, project: int) -> float:
-        now = self._ground.clock()
+        now = self._context.clock()
         key = {"user": actor.id, "project": project, "since": now - DAY}
         begun = now
         for row in _TIMES.all(connection, key):
@@ -243,7 +243,7 @@ class Work:
         if changeable:
             seats = read_seats(connection, row.item_id)
             mine = read_seat(row)
-            changeable = not rests_on(rights.workflow, seats, mine, self._ground.clock())
+            changeable = not rests_on(rights.workflow, seats, mine, self._context.clock())
         return Done(
             assignment=row.id,
             number=row.number,

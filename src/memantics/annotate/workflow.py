@@ -45,7 +45,7 @@ class Words(BaseModel):
         return self.zh if language.startswith("zh") and self.zh else self.en
 
 
-class Choice(BaseModel):
+class WorkflowChoice(BaseModel):
     """One answer of a choice, and the key that gives it."""
 
     model_config = _CLOSED
@@ -70,7 +70,7 @@ class Field(BaseModel):
     kind: FieldKind
     label: Words
     help: Words = Words(en="")
-    options: tuple[Choice, ...] = ()
+    options: tuple[WorkflowChoice, ...] = ()
     low: int = 1
     high: int = 5
     anchors: tuple[Words, ...] = ()

@@ -14,14 +14,14 @@ import typer
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import Tools, ask_all, look
 from memantics.build.analysis.records import Analysis, Feeling, Harm, Sound
-from memantics.build.collect.language import UNKNOWN, guess_language
-from memantics.build.extract import ExtractSettings
+from memantics.build.extract.chain import ExtractSettings
 from memantics.cli import flags
 from memantics.cli.analyze_card import dump, show
 from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
 from memantics.cli.detector_data import open_embedder, read_starter_examples
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import ImageError, InputError
+from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.detector.examples import Example

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.padding import Padding
 
+from memantics.actions.asking import Asking, read_pairs
 from memantics.cli import flags
-from memantics.cli.evaluation import read_pairs
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.cache import Cache
@@ -38,7 +38,7 @@ from memantics.report.pages.audit import Sheet, write_page
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import Audit, Inquiry, Trivial, audit, order_findings
-from memantics.run.audit.subject import Subject, read_hooks
+from memantics.run.audit.subject import AuditSubject
 from memantics.run.audit.tables import check_tables
 from memantics.run.progress import Progress
 
@@ -62,6 +62,7 @@ Runs = Annotated[Path, typer.Option(help="Where the answers of asked models go."
 Page = Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")]
 
 
+@flags.asks_models(price=False)
 def audit_benchmark(
     name: Name,
     model: Asked = None,
@@ -72,11 +73,8 @@ def audit_benchmark(
     published: Table = None,
     out: Page = None,
     runs: Runs = Path("runs/audit"),
-    base_url: flags.BaseUrl = None,
-    param: flags.Params = None,
-    concurrency: flags.Concurrency = 32,
-    timeout: flags.Timeout = 300.0,
-    no_cache: flags.NoCache = False,
+    *,
+    asking: Asking,
     as_json: flags.AsJson = False,
 ) -> None:
     """Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.
@@ -88,10 +86,9 @@ def audit_benchmark(
     options = read_pairs("--set", option)
     _check(options, split, cards)
     subject = _open(benchmark, find_source(benchmark, data), split, options)
-    settings = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    models = tuple(open_model(own, settings) for own in dict.fromkeys(model or ()))
+    models = tuple(open_model(own, asking.settings) for own in dict.fromkeys(model or ()))
     extra = check_tables(_read_table(published), published.name) if published else None
-    cache = Cache(home() / "cache.sqlite") if models and not no_cache else None
+    cache = Cache(home() / "cache.sqlite") if models and asking.use_cache else None
     try:
         with ExitStack() as bars:
             asker = Asker(
@@ -99,7 +96,7 @@ def audit_benchmark(
                 subject.data,
                 runs,
                 cache,
-                AskSettings(concurrency=concurrency),
+                AskSettings(concurrency=asking.concurrency),
                 _watch(bars),
             )
             inquiry = Inquiry(models, asker, limit) if models else None
@@ -125,7 +122,9 @@ def audit_data(name: str) -> Audit:
     return asyncio.run(_audit(subject, cards, None))
 
 
-async def _audit(subject: Subject, cards: Sequence[TaskCard], inquiry: Inquiry | None) -> Audit:
+async def _audit(
+    subject: AuditSubject, cards: Sequence[TaskCard], inquiry: Inquiry | None
+) -> Audit:
     plain_settings = ModelSettings()
     trivial = Trivial(
         tuple(open_model(f"baseline/{own}", plain_settings) for own in STRATEGIES),
@@ -168,22 +167,21 @@ def _read_table(path: Path) -> tuple[PublishedRow, ...]:
 
 def _open(
     benchmark: Benchmark, source: Source, split: str | None, options: Mapping[str, str]
-) -> Subject:
+) -> AuditSubject:
     release = benchmark.open(source)
     found = benchmark.survey(release)
-    has_hooks = bool(benchmark.card.like) or (benchmark.folder / "audit.py").is_file()
 
     def make(card: TaskCard, chosen: Mapping[str, str], part: str, place: Source) -> Task:
         return TaskRef(benchmark, card).make(chosen, part, place, None)
 
-    return Subject(
+    return AuditSubject(
         card=benchmark.card,
         source=source,
         data=describe_data(benchmark, source),
         release=release,
         complete=found.images_found >= found.images_expected,
         make=make,
-        hooks=read_hooks(benchmark.load_part("audit") if has_hooks else None),
+        hooks=benchmark.plugin.audit,
         published=read_published(benchmark.folder / "expected" / "published.json"),
         split=split,
         options=options,
@@ -201,7 +199,7 @@ def _watch(bars: ExitStack) -> Callable[[str, int], Callable[[Progress], None]]:
 
 
 def _show(
-    subject: Subject, found: Audit, models: tuple[str, ...], out: Path | None, as_json: bool
+    subject: AuditSubject, found: Audit, models: tuple[str, ...], out: Path | None, as_json: bool
 ) -> None:
     ordered = order_findings(found.findings)
     sheet = Sheet(subject.card, subject.data, ordered, found.gaps, models)

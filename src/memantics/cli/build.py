@@ -1,4 +1,4 @@
-"""``memantics build``: from a folder of memes to knowledge and questions."""
+"""``memantics build knowledge`` and ``build questions``: from memes to a set of questions."""
 
 from __future__ import annotations
 
@@ -7,29 +7,23 @@ from typing import Annotated
 
 import typer
 
-from memantics.build.extract import (
-    Adopted,
-    ExtractSettings,
-    KnowledgeReport,
-    Plan,
-    Refine,
-    ReportTally,
-    adopt_memes,
-    extract_memes,
-    find_plan,
-    read_background,
-    write_report,
-)
+from memantics.actions import build
+from memantics.actions.asking import Asking
+from memantics.build.extract.chain import ExtractSettings
+from memantics.build.extract.folder import read_background
+from memantics.build.extract.plan import Refine, find_plan
+from memantics.build.extract.report import KnowledgeReport
+from memantics.build.questions.records import Critic, QuestionSettings
+from memantics.build.questions.report import QuestionReport
+from memantics.build.questions.review import QUESTIONS, QUEUE
 from memantics.cli import flags
-from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
+from memantics.cli.desk import stop_at_failures, watching
 from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.errors import InputError
-from memantics.core.journal import whole_file
-from memantics.core.memes import Meme, read_memes
-from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
-from memantics.starter import image_path, read_starter
+from memantics.core.errors import InputError, UnknownName
+from memantics.knowledge.lines import KNOWLEDGE
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
 
-STARTER = "starter"
+_SHOWN = 5
 Folder = Annotated[
     Path | None, typer.Argument(help="A folder of memes, or 'starter' for the starter pack.")
 ]
@@ -53,8 +47,34 @@ Explain = Annotated[
     bool, typer.Option("--explain", help="Show the steps and what each is told; ask nothing.")
 ]
 Attempts = Annotated[int, typer.Option(min=1, max=10, help="Tries at a reply that can be read.")]
+Build = Annotated[Path, typer.Argument(help="A folder that 'memantics build knowledge' made.")]
+PerDimension = Annotated[
+    int, typer.Option(min=1, max=50, help="Questions for each dimension of each meme.")
+]
+Dimensions = Annotated[
+    list[str] | None,
+    typer.Option("--dimension", help="Ask about this dimension only; may be repeated."),
+]
+NoneShare = Annotated[
+    float,
+    typer.Option(min=0.0, max=1.0, help="Share of questions whose key is 'None of the others'."),
+]
+Words = Annotated[int, typer.Option(min=2, max=40, help="Words of an option at most.")]
+CriticKind = Annotated[
+    Critic, typer.Option(help="Who tries to solve questions blindly: a solver, a model, both.")
+]
+CriticModel = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="The model that tries them. Default: the writer."),
+]
+Rewrites = Annotated[
+    int, typer.Option(min=0, max=5, help="How often a question that a model solved is rewritten.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw.")]
+QuestionLanguage = Annotated[str, typer.Option(help="Language of the questions.")]
 
 
+@flags.asks_models()
 def build_knowledge(
     folder: Folder = None,
     model: ModelName = None,
@@ -66,73 +86,44 @@ def build_knowledge(
     limit: flags.Limit = None,
     attempts: Attempts = 3,
     explain: Explain = False,
-    base_url: flags.BaseUrl = None,
-    param: flags.Params = None,
-    concurrency: flags.Concurrency = 32,
-    timeout: flags.Timeout = 300.0,
-    price: flags.Price = None,
-    no_cache: flags.NoCache = False,
+    *,
+    asking: Asking,
     as_json: flags.AsJson = False,
 ) -> None:
     """Extract what memes show, say and mean, one structured call for each dimension.
 
     Running the same command again asks nothing twice.
     """
-    plan = find_plan(order)
-    settings = ExtractSettings(
-        plan,
-        refine,
-        language,
-        read_background(background) if background else "",
-        attempts,
-        collection=folder.resolve().name if folder else "",
-    )
+    told = read_background(background) if background else ""
+    settings = ExtractSettings(find_plan(order), refine, language, told, attempts)
     if explain:
-        show_plan(settings, as_json=as_json)
+        _show_plan(settings, as_json=as_json)
         return
     if folder is None:
         raise InputError(
             "no folder of memes was named", hint="such as: memantics build knowledge starter"
         )
-    wish = Calls(model, base_url, param, concurrency, timeout, price, no_cache).wish()
-    place = out or Path("builds") / folder.resolve().name
-    memes = find_memes(folder)[:limit]
-    report = run_chain(lambda: extract_into(place, memes, wish, settings))
-    show_knowledge(place, report, as_json=as_json)
-    if report.statuses["failed"]:
-        raise typer.Exit(1)
-
-
-def find_memes(folder: Path) -> tuple[Meme, ...]:
-    """The memes of a folder; ``starter`` is the pack that ships, unless a folder is so named."""
-    if str(folder) == STARTER and not folder.exists():
-        return tuple(
-            Meme(meme.id, image_path(meme.id), meme.text, meme.language) for meme in read_starter()
+    with watching("knowledge", asking.prices) as progress:
+        built = build.knowledge(
+            folder,
+            model=model,
+            settings=settings,
+            out=out,
+            limit=limit,
+            progress=progress,
+            asking=asking,
         )
-    return read_memes(folder)
+    if as_json:
+        print_json(built.report)
+    else:
+        _show_knowledge(built.report)
+        typer.echo(str(built.folder / KNOWLEDGE))
+    stop_at_failures(built.counts)
 
 
-async def extract_into(
-    place: Path, memes: tuple[Meme, ...], wish: DeskWish, settings: ExtractSettings
-) -> KnowledgeReport:
-    """Extract knowledge into the folder of a build."""
-    async with open_desk(wish, place, "knowledge") as desk:
-        adopted: Adopted = adopt_memes(memes, place)
-        desk.expect(len(adopted.memes) * settings.steps)
-        tally = ReportTally()
-        with whole_file(place / KNOWLEDGE) as file:
-            window = 2 * wish.settings.concurrency
-            async for extraction in extract_memes(desk, adopted.memes, settings, window):
-                file.write(dump_knowledge(extraction.knowledge))
-                tally.add(extraction)
-        report = tally.report(desk.model, settings, adopted.skips)
-    write_report(place, report)
-    return report
-
-
-def show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
+def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
     """Show the order of steps, what each is told, and which can run at once."""
-    plan: Plan = settings.plan
+    plan = settings.plan
     waves = plan.waves()
     if as_json:
         print_json(
@@ -153,40 +144,28 @@ def show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
             ", ".join(told) or "the meme alone",
             ", ".join(term.name for term in links),
         )
-    out = console()
-    out.print(shown)
+    console().print(shown)
     when = {
         "same": "Relations are asked for together with the individuals.",
         "second": "Relations are asked for in a second pass, when all individuals are known.",
         "off": "Relations are not asked for.",
     }
-    out.print(
+    console().print(
         f"{when[settings.when]} Steps of one wave run at once; "
         f"at most {settings.steps} calls a meme."
     )
 
 
-def show_knowledge(place: Path, report: KnowledgeReport, *, as_json: bool) -> None:
-    """Show what an extraction amounts to."""
-    if as_json:
-        print_json(report)
-        return
+def _show_knowledge(report: KnowledgeReport) -> None:
+    bad = ("refused", "unparsed", "failed")
+    names = ("found", "memes", "empty", *bad)
     shown = table(
-        [
-            ("dimension", "left"),
-            ("found", "right"),
-            ("memes", "right"),
-            ("empty", "right"),
-            ("refused", "right"),
-            ("unparsed", "right"),
-            ("failed", "right"),
-        ],
+        [("dimension", "left"), *((name, "right") for name in names)],
         f"{report.memes} memes, {report.individuals} individuals",
     )
-    for name, own in report.dimensions.items():
-        counts = (own.individuals, own.memes, own.empty)
-        bad = (own.statuses[status] for status in ("refused", "unparsed", "failed"))
-        shown.add_row(name, *map(str, (*counts, *bad)))
+    for name, found in report.dimensions.items():
+        counts = (found.individuals, found.memes, found.empty)
+        shown.add_row(name, *map(str, (*counts, *(found.statuses[status] for status in bad))))
     out = console()
     out.print(shown)
     links = sum(report.relations.values())
@@ -194,14 +173,103 @@ def show_knowledge(place: Path, report: KnowledgeReport, *, as_json: bool) -> No
         f"{links} relations, {len(report.dangling)} of them lead nowhere, "
         f"{len(report.misplaced)} are out of place; {report.repaired} replies were repaired."
     )
-    for skip in report.unusable[:5]:
-        out.print(plain(f"left out {skip.row}: {skip.reason}"))
-    if len(report.unusable) > 5:
-        out.print(f"… and {len(report.unusable) - 5} more: see report.json")
-    for failure in report.failures[:5]:
-        out.print(
-            plain(f"{failure.status} {failure.meme} {failure.dimension}: {failure.reason}"[:300])
+    skipped = [f"left out {skip.row}: {skip.reason}" for skip in report.unusable]
+    failed = [f"{own.status} {own.meme} {own.dimension}: {own.reason}" for own in report.failures]
+    for lines in (skipped, failed):
+        for line in lines[:_SHOWN]:
+            out.print(plain(line[:300]))
+        if len(lines) > _SHOWN:
+            out.print(f"… and {len(lines) - _SHOWN} more: see report.json")
+
+
+@flags.asks_models()
+def make_questions(
+    folder: Build,
+    model: ModelName = None,
+    per_dimension: PerDimension = 1,
+    dimension: Dimensions = None,
+    none_share: NoneShare = 0.25,
+    words: Words = 8,
+    critic: CriticKind = "statistics",
+    critic_model: CriticModel = None,
+    rewrites: Rewrites = 1,
+    attempts: Attempts = 3,
+    seed: Seed = 0,
+    language: QuestionLanguage = "en",
+    limit: flags.Limit = None,
+    *,
+    asking: Asking,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Write questions about what is known, try them, and level the set.
+
+    Running the same command again asks nothing twice.
+    """
+    settings = QuestionSettings(
+        per_dimension,
+        _find_dimensions(dimension or []),
+        none_share,
+        words,
+        attempts,
+        rewrites,
+        seed,
+        language,
+        critic,
+    )
+    with watching("questions", asking.prices) as progress:
+        built = build.questions(
+            folder,
+            model=model,
+            settings=settings,
+            critic_model=critic_model,
+            limit=limit,
+            progress=progress,
+            asking=asking,
         )
-    if len(report.failures) > 5:
-        out.print(f"… and {len(report.failures) - 5} more: see report.json")
-    typer.echo(str(place / KNOWLEDGE))
+    if as_json:
+        print_json(built.report)
+    else:
+        _show_questions(built.report)
+        typer.echo(str(folder / QUESTIONS))
+        typer.echo(f"for people to check: {folder / QUEUE}")
+    stop_at_failures(built.counts)
+
+
+def _find_dimensions(names: list[str]) -> tuple[Dimension, ...]:
+    found = []
+    for name in names:
+        dimension = find_dimension(name)
+        if dimension is None:
+            raise UnknownName("dimension", name, DIMENSIONS)
+        found.append(dimension)
+    return tuple(dict.fromkeys(found))
+
+
+def _show_questions(report: QuestionReport) -> None:
+    out = console()
+    title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
+    counts = table([("dimension", "left"), ("questions", "right")], title)
+    for name, count in report.dimensions.items():
+        counts.add_row(name, str(count))
+    out.print(counts)
+    leaks = table(
+        [
+            ("finds the key", "left"),
+            ("rate", "right"),
+            ("chance", "right"),
+            ("n", "right"),
+            ("", "left"),
+        ],
+        "What gives keys away",
+    )
+    for leak in report.leaks:
+        word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
+        rate = "–" if leak.value is None else f"{leak.value:.1%}"
+        leaks.add_row(leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word)
+    out.print(leaks)
+    for reason, count in list(report.reasons.items())[:8]:
+        out.print(plain(f"set aside {count}: {reason}"))
+    out.print(
+        f"'None of the others' is the key of {report.none_share:.1%}; {report.exchanged} options "
+        f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."
+    )

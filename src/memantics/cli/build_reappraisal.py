@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from memantics.build.collect.language import guess_language
+from memantics.actions.build import find_memes
 from memantics.cli import flags
-from memantics.cli.build import BuildOut, Folder, find_memes
+from memantics.cli.build import BuildOut, Folder
 from memantics.cli.desk import Calls, DeskWish, run_chain
 from memantics.cli.evaluation import read_pairs
 from memantics.cli.reappraise import (
@@ -27,6 +27,7 @@ from memantics.cli.reappraise import (
 from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.errors import InputError
 from memantics.core.images import read_bytes
+from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart
 from memantics.models.editors.kinds import EditorSettings
 from memantics.reappraise.chain import Result, Workshop
@@ -72,7 +73,7 @@ def build_reappraisal(
     calls = Calls(model, base_url, param, concurrency, timeout, price, no_cache)
     wish = None if model == EMBEDDED else calls.wish()
     settings = EditorSettings(editor_url, timeout, read_pairs("--editor-param", editor_param))
-    memes = name_apart(find_memes(folder)[:limit])
+    memes = name_apart(find_memes(folder, notes=False)[:limit])
     made = run_chain(lambda: _make_all(memes, names, wish, settings, place))
     with closing(Reader()) as reader:
         known = [_describe(meme, reader) for meme in memes if _is_done(meme, made)]

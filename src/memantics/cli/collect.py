@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from memantics.actions.collect import collect
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
-from memantics.build.collect.gather import PAGE, Collected, CollectSettings, collect
+from memantics.build.collect.gather import PAGE, Collected, CollectSettings
 from memantics.build.collect.listing import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, show_value, table
 from memantics.core.memes import MEMES
-from memantics.models.embedded.ocr import open_reader
-from memantics.report.pages.collection import write_page
-from memantics.run.progress import Progress
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
 Languages = Annotated[
@@ -65,18 +62,8 @@ def collect_memes(
         family,
         workers,
     )
-    begin = time.monotonic()
     with Watcher(f"collect {folder.resolve().name}", None, None) as view:
-        done = collect(
-            folder,
-            open_reader,
-            settings,
-            lambda now, total: view.show(
-                Progress(done=now, total=total, answered=now, seconds=time.monotonic() - begin)
-            ),
-        )
-    if page:
-        write_page(done, done.folder / OWN / PAGE)
+        done = collect(folder, settings, page=page, progress=view.show)
     _show(done, page, as_json)
 
 

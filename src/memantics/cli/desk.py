@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,9 @@ from memantics.core.cache import Cache
 from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.registry import ModelSettings, open_model
-from memantics.run.desk import Desk, DeskSettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
+from memantics.run.progress import Progress
 
 Result = TypeVar("Result")
 
@@ -62,7 +64,7 @@ async def open_desk(wish: DeskWish, folder: Path, title: str) -> AsyncIterator[D
     """A desk that shows its progress; say ``desk.expect(n)`` when the number of steps is known."""
     model = open_model(wish.model, wish.settings)
     cache = Cache(home() / "cache.sqlite") if wish.use_cache and model.cacheable else None
-    settings = DeskSettings(concurrency=wish.settings.concurrency)
+    settings = AskSettings(concurrency=wish.settings.concurrency)
     try:
         with (
             Watcher(title, None, wish.prices) as view,
@@ -84,3 +86,24 @@ def run_chain(chain: Callable[[], Coroutine[object, object, Result]]) -> Result:
             "interrupted: what was answered is kept; run the same command to go on", err=True
         )
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def watching(
+    title: str, prices: tuple[float, float] | None
+) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of an action that asks a model; an interruption says how to go on."""
+    try:
+        with Watcher(title, None, prices) as view:
+            yield view.show
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo(
+            "interrupted: what was answered is kept; run the same command to go on", err=True
+        )
+        raise typer.Exit(130) from None
+
+
+def stop_at_failures(counts: Mapping[str, int]) -> None:
+    """Exit code 1 where calls failed."""
+    if counts.get("failed"):
+        raise typer.Exit(1)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
+from memantics.actions.asking import Asking, read_pairs, read_price
 from memantics.cli import flags, suite
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
 from memantics.core.rundir import Scores, read_facts
 from memantics.registry import (
-    ModelSettings,
     Wish,
     find_published,
     find_tasks,
@@ -34,12 +34,15 @@ from memantics.report import (
     table,
 )
 from memantics.run.grid import Setting, check_settings, read_settings
-from memantics.run.plan import Choice, SuiteDesk, plan_suite
+from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
 from memantics.run.score import score_run
+
+__all__ = ["read_pairs", "read_price", "report", "run", "score"]
 
 RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 
 
+@flags.asks_models()
 def run(
     names: flags.Tasks,
     model: flags.Models,
@@ -52,12 +55,8 @@ def run(
     option: flags.Grid = None,
     invalid: flags.Invalid = None,
     out: flags.Out = Path("runs"),
-    base_url: flags.BaseUrl = None,
-    param: flags.Params = None,
-    concurrency: flags.Concurrency = 32,
-    timeout: flags.Timeout = 300.0,
-    price: flags.Price = None,
-    no_cache: flags.NoCache = False,
+    *,
+    asking: Asking,
     dry_run: flags.DryRun = False,
     as_json: flags.AsJson = False,
 ) -> None:
@@ -67,12 +66,11 @@ def run(
     """
     check_sample(limit, sample, seed)
     wish = Wish(data, split, limit, sample, seed or 0, invalid)
-    asking = ModelSettings(base_url, concurrency, timeout, read_pairs("--param", param))
-    settings, prices = read_settings("--set", option), read_price(price)
+    settings = read_settings("--set", option)
     choices = list_choices(names, wish)
     check_options(settings, choices)
     models = {
-        name: open_model(name, asking)
+        name: open_model(name, asking.settings)
         for name in (*dict.fromkeys(model), *([captioner] if captioner else []))
     }
     desk = SuiteDesk(
@@ -80,16 +78,16 @@ def run(
         find=lambda name: make_choice(find_tasks([name])[0], wish),
         open_baselines=open_baselines,
         settings=settings,
-        prices=prices,
+        prices=asking.prices,
         captioner=models[captioner] if captioner else None,
     )
     plan = plan_suite(choices, [models[name] for name in dict.fromkeys(model)], desk)
     for skipped in plan.skipped:
         typer.echo(f"skipped {skipped.task}: {skipped.error}", err=True)
     if dry_run:
-        suite.show_estimates(plan, prices, use_cache=not no_cache, as_json=as_json)
+        suite.show_estimates(plan, asking, as_json=as_json)
         return
-    results = suite.conduct(plan, concurrency, prices, use_cache=not no_cache)
+    results = suite.conduct(plan, asking)
     suite.show_results(plan, results, as_json=as_json)
     suite.finish(results)
 
@@ -131,7 +129,7 @@ def report(
     console().print(plain(f"report: {path}"))
 
 
-def check_options(settings: Sequence[Setting], choices: Sequence[Choice]) -> None:
+def check_options(settings: Sequence[Setting], choices: Sequence[TaskChoice]) -> None:
     """Refuse options and values that the tasks do not have."""
     asked = {choice.name: choice.card for choice in choices}
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if settings else {}
@@ -144,35 +142,3 @@ def check_sample(limit: int | None, sample: int | None, seed: int | None) -> Non
         raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
     if seed is not None and sample is None:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
-
-
-def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
-    """Read ``NAME=VALUE`` options.
-
-    >>> read_pairs("--set", ["order=answer_first"])
-    {'order': 'answer_first'}
-    """
-    read: dict[str, str] = {}
-    for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise InputError(
-                f"{flag} {pair!r} is not NAME=VALUE", hint=f"such as {flag} name=value"
-            )
-        read[name] = value
-    return read
-
-
-def read_price(text: str | None) -> tuple[float, float] | None:
-    """``IN,OUT`` of ``--price``: what a million tokens cost."""
-    if text is None:
-        return None
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"--price {text!r} is not IN,OUT", hint="such as --price 0.15,0.60"
-        ) from None
-    if not (0 <= first < float("inf") and 0 <= second < float("inf")):
-        raise InputError(f"--price {text!r} must not be negative", hint="such as --price 0.15,0.60")
-    return first, second

@@ -1,11 +1,26 @@
-"""The options of ``run``, ``score`` and ``report``, each with its help."""
+"""Options that several commands share, each with its help, and those of asking a model at once.
+
+A command that asks models takes one parameter ``asking: Asking`` and is decorated::
+
+    @asks_models()                      # or @asks_models(concurrency=8, price=False)
+    def reappraise(images: Images, asking: Asking, as_json: flags.AsJson = False) -> None:
+
+Its users then have ``--base-url``, ``--param``, ``--concurrency``, ``--timeout``, ``--price`` and
+``--no-cache``.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+
+from memantics.actions.asking import Asking, read_pairs, read_price
+from memantics.registry import ModelSettings
 
 Tasks = Annotated[list[str], typer.Argument(help="NAME, NAME/TASK, or suite for all.")]
 Folders = Annotated[list[Path], typer.Argument(help="Run directories.")]
@@ -79,3 +94,50 @@ Format = Annotated[
     Literal["html", "md", "csv", "json"], typer.Option("--format", help="What to write.")
 ]
 Pictures = Annotated[bool, typer.Option(help="Put small copies of the images into the page.")]
+
+
+def asks_models(
+    *, concurrency: int = 32, price: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of asking a model, in the place of its parameter ``asking``."""
+    shared: dict[str, tuple[object, object]] = {
+        "base_url": (BaseUrl, None),
+        "param": (Params, None),
+        "concurrency": (Concurrency, concurrency),
+        "timeout": (Timeout, 300.0),
+        "price": (Price, None),
+        "no_cache": (NoCache, False),
+    }
+    if not price:
+        del shared["price"]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in shared.items()
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        listed: list[inspect.Parameter] = []
+        for one in inspect.signature(command).parameters.values():
+            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+            listed += options if one.name == "asking" else [own]
+
+        @functools.wraps(command)
+        def call(**given: Any) -> None:
+            command(asking=_read_asking({name: given.pop(name) for name in shared}), **given)
+
+        call.__annotations__ = {one.name: one.annotation for one in listed} | {"return": None}
+        call.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _read_asking(given: dict[str, Any]) -> Asking:
+    settings = ModelSettings(
+        given["base_url"],
+        given["concurrency"],
+        given["timeout"],
+        read_pairs("--param", given["param"]),
+    )
+    return Asking(settings, read_price(given.get("price")), not given["no_cache"])

@@ -22,9 +22,9 @@ def export_humans(
 ) -> None:
     """Export answers for rating by people: a blind queue, and the key that tells who said what."""
     name = read_facts(folders[0]).benchmark
-    benchmark = find_benchmark(name)
-    if not (benchmark.folder / "humans.py").is_file():
+    export = find_benchmark(name).plugin.human_ratings
+    if export is None:
         raise InputError(f"{name} has no protocol for human ratings", hint="memeintent has one")
-    done = benchmark.load_part("humans").export_human_evaluation(folders, out, seed, memes)
+    done = export(folders, out, seed, memes)
     written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
     console().print(plain(f"{written}; keep {done.key} from the raters"))

@@ -11,34 +11,21 @@ from typing import Annotated, Literal
 import typer
 from rich.tree import Tree
 
+from memantics.actions.knowledge import Account, Breach, KnowledgeStore
+from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.journal import replace_file
-from memantics.knowledge.adoption import Account
-from memantics.knowledge.figures import list_dangling, measure
-from memantics.knowledge.formats import Format, guess_format, serialize
+from memantics.knowledge.formats import Format
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.knowledge.querying import ask_folder, shorten
-from memantics.knowledge.records import (
-    Individual,
-    Knowledge,
-    Provenance,
-    Relation,
-    tell_apart,
-)
-from memantics.knowledge.sources import import_path
-from memantics.knowledge.store import KnowledgeStore
-from memantics.knowledge.validation import Breach, validate, validate_slowly
-from memantics.report.pages.knowledge import find_image, write_page
+from memantics.knowledge.querying import shorten
+from memantics.knowledge.records import Knowledge, Relation
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
 )
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Memes = Annotated[list[str] | None, typer.Argument(help="Ids of memes. Default: all.")]
 STORE = Path("knowledge")
-STARTER_SOURCE = "starter pack"
 _SHOWN = 15
 
 
@@ -56,51 +43,12 @@ def import_knowledge(
 ) -> None:
     """Put knowledge into the store; what was known about the same memes is replaced."""
     opened = KnowledgeStore.create(store)
-    total = {}
-    for source in sources:
-        account = _import_starter(opened) if source == "starter" else None
-        total[source] = account or import_path(opened, Path(source))
+    total = {source: opened.import_path(source) for source in sources}
     if as_json:
         print_json({source: asdict(account) for source, account in total.items()})
         return
     for source, account in total.items():
         _show_account(source, account)
-
-
-def _import_starter(store: KnowledgeStore) -> Account:
-    account = Account()
-    made = read_starter_knowledge()
-    for own in made:
-        account.add(own)
-    store.put(made)
-    return account
-
-
-def read_starter_knowledge() -> tuple[Knowledge, ...]:
-    """What we wrote down about our own memes."""
-    from memantics.starter import read_starter
-
-    origin = Provenance(source=STARTER_SOURCE)
-    return tuple(
-        Knowledge(
-            meme.id,
-            tell_apart(
-                Individual(
-                    own.dimension,
-                    own.name,
-                    own.label,
-                    own.description,
-                    tuple(Relation(link.relation, link.target) for link in own.relations),
-                    provenance=origin,
-                )
-                for own in meme.knowledge
-            ),
-            image=meme.file,
-            language="en",
-            collection="starter",
-        )
-        for meme in read_starter()
-    )
 
 
 def _show_account(source: str, account: Account) -> None:
@@ -138,10 +86,9 @@ def query_knowledge(
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
     text = sys.stdin.read() if query == "-" else query
-    found = ask_folder(store, text, limit, timeout)
+    found = KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
-        rows = [dict(zip(found.variables, row, strict=True)) for row in found.rows]
-        print_json({"variables": found.variables, "rows": rows, "cut": found.cut})
+        print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})
         return
     out = console()
     made = table([(name, "left") for name in found.variables])
@@ -165,7 +112,7 @@ def show_stats(
     if dangling:
         _show_dangling(opened, as_json)
         return
-    found = measure(opened)
+    found = opened.figures()
     if as_json:
         print_json(found)
         return
@@ -203,7 +150,7 @@ def show_stats(
 
 
 def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
-    found = list(list_dangling(store))
+    found = store.dangling()
     if as_json:
         print_json(found)
         return
@@ -233,16 +180,16 @@ def validate_knowledge(
 ) -> None:
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
     opened = KnowledgeStore.open(store)
-    found = (validate if engine == "store" else validate_slowly)(opened, shapes)
+    found = opened.validate(shapes, engine)
     violations = [own for own in found if own.severity == "Violation"]
     if as_json:
-        print_json({"memes": len(opened.memes()), "breaches": [asdict(own) for own in found]})
+        print_json({"memes": len(opened.ids()), "breaches": [asdict(own) for own in found]})
     else:
         _show_breaches(found, every)
         memes = len({own.meme for own in violations})
         console().print(
             plain(
-                f"{len(opened.memes()):,} graphs checked: {len(violations):,} violations"
+                f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations"
                 + (f" in {memes:,} graphs" if violations else ""),
                 "bold",
             )
@@ -286,14 +233,13 @@ def show_meme(
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
     opened = KnowledgeStore.open(store)
     if as_json:
-        sys.stdout.write(serialize(opened.quads(meme), "jsonld").decode())
+        sys.stdout.write(opened.serialize([meme], "jsonld").decode())
         return
     known = opened.get(meme)
     console().print(draw_tree(known))
     if page:
         name = re.sub(r"[^\w.-]", "_", meme).lstrip(".") or "meme"
-        target = out or Path(f"{name}.html")
-        write_page(known, target, find_image(known, images))
+        target = known.save(out or Path(f"{name}.html"), images=images)
         console().print(plain(f"wrote {target}", "dim"))
 
 
@@ -337,12 +283,10 @@ def export_knowledge(
 ) -> None:
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
     opened = KnowledgeStore.open(store)
-    chosen = form or (guess_format(out) if out else "nquads")
-    quads = [quad for meme in memes or opened.memes() for quad in opened.quads(meme)]
-    data = serialize(quads, chosen)
     if out is None:
-        sys.stdout.write(data.decode())
+        sys.stdout.write(opened.serialize(memes, form or "nquads").decode())
         return
-    replace_file(out, data, "export")
-    count = len(set(memes)) if memes else len(opened.memes())
-    console().print(plain(f"{count:,} memes, {len(quads):,} statements: {out}"))
+    opened.export(out, memes, form)
+    chosen = dict.fromkeys(memes or opened.ids())
+    count = sum(1 for meme in chosen for _ in opened.quads(meme))
+    console().print(plain(f"{len(chosen):,} memes, {count:,} statements: {out}"))

@@ -6,45 +6,94 @@ import errno
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
 from memantics import __version__
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
-# Where each command is. A module is imported when its command is asked for: all of them together
-# take a second, and nobody uses more than one at a time.
+# Where each command is, and its line in the help. A module is imported when its command runs: all
+# of them together take two seconds, and nobody uses more than one at a time.
 COMMANDS = {
-    "run": "evaluation:run",
-    "analyze": "analyze:analyze",
-    "score": "evaluation:score",
-    "report": "evaluation:report",
-    "collect": "collect:collect_memes",
-    "gallery": "gallery:show_gallery",
-    "compare": "comparison:compare",
-    "audit": "audit:audit_benchmark",
-    "export-inspect": "inspection:export",
-    "humans": "humans:export_humans",
-    "pun": "pun:read_puns",
-    "reappraise": "reappraise:reappraise",
-    "publish": "publish:publish",
+    "run": ("evaluation:run", "Ask models the questions of benchmarks, and score the answers."),
+    "analyze": (
+        "analyze:analyze",
+        "Say what memes say, show, mean, intend and pun on, and whom they may hurt.",
+    ),
+    "score": ("evaluation:score", "Score finished answers again; no model is asked."),
+    "report": ("evaluation:report", "Compare runs on one self-contained page, or as a table."),
+    "collect": (
+        "collect:collect_memes",
+        "Read a folder of images: text, language, copies, templates, filters. Deletes nothing.",
+    ),
+    "gallery": (
+        "gallery:show_gallery",
+        "Show what editors made of memes: source, outputs, scores, failures, on one page.",
+    ),
+    "compare": (
+        "comparison:compare",
+        "Say which run is better, by how much and how surely, and list the items that changed.",
+    ),
+    "audit": (
+        "audit:audit_benchmark",
+        "Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.",
+    ),
+    "export-inspect": (
+        "inspection:export",
+        "Write runs as logs of Inspect, one file each (extra: inspect).",
+    ),
+    "humans": (
+        "humans:export_humans",
+        "Export answers for rating by people: a blind queue, and the key that tells who said what.",
+    ),
+    "pun": ("pun:read_puns", "Say what captions may mean when they are read aloud."),
+    "reappraise": (
+        "reappraise:reappraise",
+        "Turn negative memes around: captions rewritten in place, panels and layout kept.",
+    ),
+    "publish": (
+        "publish:publish",
+        "Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.",
+    ),
+    "data": ("data:app", "Register, check and describe official releases."),
+    "annotate": (
+        "annotate:app",
+        "Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
+    ),
+    "detector": ("detector:app", "Detectors of harmful memes."),
+    "kb": ("kb:app", "Knowledge about memes: import, ask, check, draw, export."),
+    "models": ("models:app", "List the kinds of models."),
+    "build knowledge": (
+        "build:build_knowledge",
+        "Extract what memes show, say and mean, one structured call for each dimension.",
+    ),
+    "build questions": (
+        "build:make_questions",
+        "Write questions about what is known, try them, and level the set.",
+    ),
+    "build captions": (
+        "build_drafts:build_captions",
+        "Mine what words mean and pictures show, in each meme's language, for detectors and chats.",
+    ),
+    "build intents": (
+        "build_drafts:build_intents",
+        "Draft background knowledge and ranked intents; people edit and review them in a queue.",
+    ),
+    "build chats": (
+        "build_drafts:make_chats",
+        "Write chats that end in a meme, keep the best, and add near and random wrong answers.",
+    ),
+    "build reappraisal": (
+        "build_reappraisal:build_reappraisal",
+        "Turn every meme of a folder around with one or more editors; people check the drafts.",
+    ),
 }
-GROUPS = {
-    "data": "data:app",
-    "annotate": "annotate:app",
-    "detector": "detector:app",
-    "kb": "kb:app",
-    "models": "models:app",
-}
-BUILD = {
-    "knowledge": "build:build_knowledge",
-    "questions": "build_questions:make_questions",
-    "captions": "build_captions:build_captions",
-    "intents": "build_intents:build_intents",
-    "chats": "build_chats:make_chats",
-    "reappraisal": "build_reappraisal:build_reappraisal",
-}
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
 
 _REMEDIES = {
     errno.ENOENT: "check the path",
@@ -55,53 +104,63 @@ _REMEDIES = {
 }
 
 
-def make_app(words: list[str] | None = None) -> typer.Typer:
-    """The command line; with a user's words, only the command that they ask for, if they do."""
+class LazyGroup(TyperGroup):
+    """Lists commands from the table, and imports the one that runs."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Load the command that a user's words name."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        path = f"build {name}" if self.name == "build" else str(name)
+        if listed is None or path not in COMMANDS:
+            return name, listed, rest
+        alone = typer.Typer(add_completion=False, context_settings=_CONTEXT)
+        _add(alone, path, _find(COMMANDS[path][0]))
+        made = typer.main.get_command(alone)
+        command = made.commands[str(name)] if isinstance(made, TyperGroup) else made
+        return name, command, rest
+
+
+def make_app(*, lazy: bool = True) -> typer.Typer:
+    """The command line; unless ``lazy``, with every command's module imported."""
+    group = LazyGroup if lazy else TyperGroup
     app = typer.Typer(
         name="memantics",
         help="A workbench for computational meme understanding.",
+        cls=group,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings=_CONTEXT,
     )
     app.callback()(_options)
-    first, second = (*(words or []), "", "")[:2]
-    known = first in COMMANDS or first in GROUPS or first in ("build", "--version")
-    if first == "build" or not known:
-        app.add_typer(_make_build(second), name="build")
-    for name, place in GROUPS.items():
-        if name == first or not known:
-            app.add_typer(_find(place), name=name)
-    for name, place in COMMANDS.items():
-        if name == first or not known:
-            app.command(name)(_find(place))
-    if len(app.registered_commands) + len(app.registered_groups) <= 1:
-        # A lone command would take the place of the whole: its name would be its first argument.
-        app.command("help", hidden=True)(_show_help)
+    build = typer.Typer(help=BUILD, cls=group, no_args_is_help=True)
+    app.add_typer(build, name="build")
+    for path, (place, text) in COMMANDS.items():
+        found = _list_only(text) if lazy else _find(place)
+        _add(build if path.startswith("build ") else app, path, found)
     return app
 
 
-def _make_build(wanted: str) -> typer.Typer:
-    group = typer.Typer(
-        help="Build a benchmark from memes: knowledge, questions, and drafts for people to check.",
-        no_args_is_help=True,
-    )
-    for name, place in BUILD.items():
-        if wanted not in BUILD or name == wanted:
-            group.command(name)(_find(place))
-    if len(group.registered_commands) == 1:
-        group.command("help", hidden=True)(_show_help)
-    return group
+def _add(app: typer.Typer, path: str, found: Any) -> None:
+    name = path.removeprefix("build ")
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=name)
+    else:
+        app.command(name)(found)
+
+
+def _list_only(text: str) -> Callable[[], None]:
+    """Stand for a command in the list of the help."""
+
+    def stand() -> None:
+        raise AssertionError("a command of the list was run in place of the real one")
+
+    stand.__doc__ = text
+    return stand
 
 
 def _find(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
-
-
-def _show_help() -> None:
-    """Stand beside a lone command."""
-    typer.echo("memantics --help lists all commands")
 
 
 def _version(value: bool) -> None:
@@ -121,7 +180,7 @@ def _options(
 def main() -> None:
     """Run the command line: 0 done, 1 failed items, 2 the user can fix it, 130 interrupted."""
     try:
-        code = make_app(sys.argv[1:])(prog_name="memantics", standalone_mode=False)
+        code = make_app()(prog_name="memantics", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         _refuse(error)

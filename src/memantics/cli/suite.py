@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
 
 import typer
 from rich.table import Table
 
+from memantics.actions.asking import Asking, open_cache
 from memantics.cli.progress import SuiteView
 from memantics.cli.scoring import ScoringDesk
 from memantics.cli.terminal import Justify, console, plain, print_json, table
@@ -28,18 +28,14 @@ _ALONE = "local/"
 _FEW = 8
 
 
-def conduct(
-    plan: SuitePlan,
-    concurrency: int,
-    prices: tuple[float, float] | None,
-    *,
-    use_cache: bool,
-) -> list[Result]:
+def conduct(plan: SuitePlan, asking: Asking) -> list[Result]:
     """Run everything; an interruption says how to go on."""
-    cache = Cache(home() / "cache.sqlite") if use_cache else None
     try:
-        with closing(cache) if cache else nullcontext(), SuiteView(plan.jobs, prices) as view:
-            return asyncio.run(_conduct(plan, concurrency, cache, view))
+        with (
+            open_cache(asking.use_cache) as cache,
+            SuiteView(plan.jobs, asking.prices) as view,
+        ):
+            return asyncio.run(_conduct(plan, asking.concurrency, cache, view))
     except KeyboardInterrupt:
         typer.echo(
             "interrupted: what was answered is kept; run the same command to go on", err=True
@@ -128,13 +124,10 @@ def _tell_failed(results: Sequence[Result]) -> int:
     return failed + waiting
 
 
-def show_estimates(
-    plan: SuitePlan, prices: tuple[float, float] | None, *, use_cache: bool, as_json: bool
-) -> None:
+def show_estimates(plan: SuitePlan, asking: Asking, *, as_json: bool) -> None:
     """What the runs would send; nothing is sent and nothing written."""
-    path = home() / "cache.sqlite"
-    cache = Cache(path) if use_cache and path.is_file() else None
-    with closing(cache) if cache else nullcontext():
+    prices = asking.prices
+    with open_cache(asking.use_cache and (home() / "cache.sqlite").is_file()) as cache:
         found = estimate(plan.jobs, cache)
     if as_json:
         print_json([_dump_estimate(own, prices) for own in found])

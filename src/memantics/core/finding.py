@@ -1,19 +1,6 @@
 """What an audit says about a benchmark: findings with figures, and what could not be measured.
 
-A benchmark adds findings of its own in an ``audit.py`` in its folder; every name there is
-optional:
-
-``findings(release)``
-    what only this benchmark's data can show, as a tuple of :class:`Finding`.
-``pictures(release)``
-    the names of the image files that a complete copy has, so that checks that look at no image
-    also work on a copy without them.
-``SHOWN``
-    by task, the options under which a prompt shows all the text there is about a meme.
-``makers(release)``
-    which models wrote parts of the data, as a tuple of :class:`Maker`; asked of releases only.
-``RATED``
-    the fields of a judge's reply that are its verdict.
+A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.tasks.plugin`).
 """
 
 from __future__ import annotations

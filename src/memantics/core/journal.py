@@ -27,6 +27,23 @@ def lock_folder(folder: Path) -> IO[bytes]:
     return lock
 
 
+@contextmanager
+def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
+    """Make and lock a folder while its journals are opened; gives the lock back if that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = lock_folder(folder)
+        try:
+            yield lock
+        except BaseException:
+            lock.close()
+            raise
+    except OSError as error:
+        raise StoreError(
+            f"{what} cannot be written: {error.strerror}", hint="choose another with --out"
+        ) from error
+
+
 def drop_torn_tail(path: Path) -> None:
     """Cut off a last line without its end: the process was killed while writing it."""
     if not path.exists():

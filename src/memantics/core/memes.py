@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 
-MEMES = "memes.jsonl"
+MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 # The length stands apart: counted in the pattern it took a tenth of a second to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
@@ -102,3 +102,32 @@ def name_apart(memes: Iterable[Meme]) -> list[Meme]:
         seen.add(name)
         named.append(replace(meme, id=name))
     return named
+
+
+class CaptionLine(BaseModel):
+    """A line of captions, ours or another tool's: further fields are let through."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str
+    text_caption: str = ""
+    image_caption: str = ""
+
+
+def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
+    """Notes by meme, from ``captions.jsonl`` or any file with those two fields."""
+    found: dict[str, Mapping[str, str]] = {}
+    for row, value in read_jsonl(path):
+        line = conform(CaptionLine, value, path, row)
+        if line.id in found:
+            raise DataError(path, f"id {line.id!r} comes twice", row=row)
+        said = {"meaning": line.text_caption, "description": line.image_caption}
+        found[line.id] = {name: own for name, own in said.items() if own.strip()}
+    return found
+
+
+def with_captions(
+    memes: Iterable[Meme], captions: Mapping[str, Mapping[str, str]]
+) -> tuple[Meme, ...]:
+    """Memes with captions among their notes; notes that a meme has already are kept."""
+    return tuple(replace(meme, notes={**captions.get(meme.id, {}), **meme.notes}) for meme in memes)

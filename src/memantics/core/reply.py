@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -22,9 +21,6 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 _START = re.compile(r"\{\s*(?=[\"}])|\[\s*(?=[\[{\"\]])")
 _THOUGHT = "</think>"
-# Unseen characters that can reorder or split what people read; joiners of scripts stay out of
-# this, and so do emoji selectors.
-_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 _COMPLAINTS = 3
 
 
@@ -96,24 +92,6 @@ def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
         ]
         more = f" (and {len(found) - _COMPLAINTS} more)" if len(found) > _COMPLAINTS else ""
         raise Unparsed("; ".join(lines) + more) from None
-
-
-def clean_line(text: str, longest: int = 2000) -> str:
-    r"""A text of a model as one safe line: no control, bidi or lone surrogate characters.
-
-    >>> clean_line("a\u202e cat \ud800\n with  hat")
-    'a cat \ufffd with hat'
-    """
-    text = _UNSEEN.sub("", text[: longest * 4])
-    text = "".join(_mend(char) for char in text)
-    return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
-
-
-def _mend(char: str) -> str:
-    kind = unicodedata.category(char)
-    if kind == "Cs":
-        return "\N{REPLACEMENT CHARACTER}"
-    return " " if kind in ("Cc", "Zl", "Zp") else char
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.build.captions import CAPTIONS, read_captions, with_captions
-from memantics.build.drafts import language_of
 from memantics.core.errors import DataError, InputError
-from memantics.core.memes import Meme, read_memes
+from memantics.core.language import language_of
+from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.queue import (
     CARD,
     VERDICTS,

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import orjson
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError, first_fault
-from memantics.core.journal import Journal, lock_folder, read_whole_lines, replace_file
-from memantics.core.records import Answer, Item, Message, Score
+from memantics.core.journal import Journal, opening, read_whole_lines, replace_file
+from memantics.core.records import Answer, Item, Message, Score, Status
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
 
@@ -94,7 +94,28 @@ class Scores:
     usage: Usage = field(default_factory=Usage)
 
 
+class _Id(BaseModel):
+    id: str
+
+
+class _ItemId(BaseModel):
+    """What going on needs of an item's line: reading all of it takes ten times as long."""
+
+    item: _Id
+
+
+class _AnswerEnd(BaseModel):
+    """What going on needs of an answer's line."""
+
+    item: str
+    attempt: int
+    status: Status
+    reason: str = ""
+
+
 T = TypeVar("T")
+_ITEM_ID = TypeAdapter(_ItemId)
+_ENDED = TypeAdapter(_AnswerEnd)
 _FACTS = TypeAdapter(RunFacts)
 _ITEM = TypeAdapter(ItemLine)
 _ANSWER = TypeAdapter(Answer)
@@ -171,44 +192,44 @@ def write_facts(folder: Path, facts: RunFacts) -> None:
     replace_file(folder / RUN, orjson.dumps(facts, option=_FILE), "file")
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far an item got; ``complaint`` is why its last attempt that brought a reply was invalid.
+
+    The next request repeats the complaint, also after an attempt that failed.
+    """
+
+    status: Status
+    attempt: int
+    complaint: str | None = None
+
+
 class RunWriter:
-    """Appends to a run directory, which it locks; opening it again goes on where it stopped."""
+    """Appends to a run directory, which it locks; opening it again goes on where it stopped.
+
+    ``known`` holds what an earlier start wrote: every item by its id, with its standing (None: no
+    attempt ended). Only this is kept in memory, for runs may have hundreds of thousands of items.
+    """
 
     def __init__(self, folder: Path, facts: RunFacts) -> None:
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = lock_folder(folder)
-            try:
-                self._open(folder, facts)
-            except BaseException:
-                self._lock.close()
-                raise
-        except OSError as error:
-            raise StoreError(
-                f"run directory {folder} cannot be written: {error.strerror}",
-                hint="choose another with --out",
-            ) from error
-
-    def _open(self, folder: Path, facts: RunFacts) -> None:
-        if (folder / RUN).exists():
-            before = read_facts(folder)
-            if before.fingerprint != facts.fingerprint:
-                raise StoreError(
-                    f"{folder} holds another run ({before.task}, {before.model})",
-                    hint="choose another folder with --out",
-                )
-        else:
-            write_facts(folder, facts)
-        self.known_items = {line.item.id for line in read_items(folder)}
-        self.last = last_answers(folder)
-        self._items = Journal(folder / ITEMS, f"run directory {folder}")
-        self._answers = Journal(folder / ANSWERS, f"run directory {folder}")
+        with opening(folder, f"run directory {folder}") as self._lock:
+            if (folder / RUN).exists():
+                before = read_facts(folder)
+                if before.fingerprint != facts.fingerprint:
+                    raise StoreError(
+                        f"{folder} holds another run ({before.task}, {before.model})",
+                        hint="choose another folder with --out",
+                    )
+            else:
+                write_facts(folder, facts)
+            self.known = read_standings(folder)
+            self._items = Journal(folder / ITEMS, f"run directory {folder}")
+            self._answers = Journal(folder / ANSWERS, f"run directory {folder}")
 
     def add_item(self, item: Item, messages: tuple[Message, ...]) -> None:
-        """Write an item once."""
-        if item.id not in self.known_items:
-            self._items.append(dump_line(ItemLine(item, messages)))
+        """Write an item that is not known."""
+        self._items.append(dump_line(ItemLine(item, messages)))
 
     def add_answer(self, answer: Answer) -> None:
         """Write one attempt; it is on its way to the disk when this returns."""
@@ -224,6 +245,27 @@ class RunWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read_standings(folder: Path) -> dict[str, Standing | None]:
+    """How far each item of a run got, in little memory: of an answered item only that it is."""
+    known: dict[str, Standing | None] = {}
+    for number, line in read_whole_lines(folder / ITEMS):
+        known[_checked(_ITEM_ID, line, folder / ITEMS, number).item.id] = None
+    alike: dict[Standing, Standing] = {}
+    for number, line in read_whole_lines(folder / ANSWERS):
+        answer = _checked(_ENDED, line, folder / ANSWERS, number)
+        if answer.item not in known:
+            continue  # its line was removed by hand: it is asked again
+        complaint: str | None = None
+        if answer.status == "failed":
+            before = known[answer.item]
+            complaint = before.complaint if before else None
+        elif answer.status != "answered":
+            complaint = answer.reason
+        standing = Standing(answer.status, answer.attempt, complaint)
+        known[answer.item] = alike.setdefault(standing, standing)
+    return known
 
 
 def _checked(adapter: TypeAdapter[T], line: bytes, path: Path, number: int) -> T:

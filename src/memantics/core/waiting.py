@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine
+import functools
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -44,3 +46,14 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The synchronous twin of an asynchronous function: the same arguments, waited for."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function(*args, **kwargs))
+
+    run.__name__ = function.__name__.removesuffix("_async")
+    return run

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-from memantics.core.words import cut_chinese
+from memantics.core.text import cut_chinese, fold_line
 
 Kind = Literal["chars", "sounds", "fuzzy", "words", "readings"]
-_SPACE = re.compile(r"\s+")
 _LONGEST = 4000
 # Sounds that many speakers do not tell apart, written as one.
 _MERGED = (
@@ -39,8 +37,7 @@ def clean(text: str) -> str:
     >>> clean("  Hello\n World ")
     'hello world'
     """
-    folded = _SPACE.sub(" ", text.strip().lower())[:_LONGEST]
-    return folded.encode("utf-8", "replace").decode("utf-8")
+    return fold_line(text.lower(), _LONGEST)
 
 
 def name_pieces(kind: Kind, text: str) -> list[str]:

@@ -14,7 +14,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Item
 from memantics.core.task import Need, Task
 from memantics.registry import TaskRef, Wish, find_tasks, pose_task
-from memantics.run.evaluate import Question
+from memantics.run.evaluate import PosedTask
 
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
@@ -87,7 +87,7 @@ def _find(task: str) -> TaskRef:
 
 
 @cache
-def pose_setup(setup: Setup) -> Question:
+def pose_setup(setup: Setup) -> PosedTask:
     """The task on its data; read once."""
     kind = cast("DataKind | None", setup.data)
     wish = Wish(kind, setup.split, invalid=setup.invalid)

@@ -9,7 +9,7 @@ from memantics.knowledge.naming import MEME, SAID, TERM, meme_of, read_thing, un
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, TOXICITY_KINDS
 from memantics.knowledge.querying import select
 from memantics.knowledge.records import Dangling
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 
 _MEMES = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
 _INDIVIDUALS = f"""
@@ -68,30 +68,32 @@ class StoreFigures:
     dangling: int
 
 
-def measure(store: KnowledgeStore) -> StoreFigures:
+def measure(store: GraphStore) -> StoreFigures:
     """Count what a store holds."""
     found = {
         row["class"].value.removeprefix(TERM): DimensionFigures(
             int(row["count"].value), int(row["memes"].value)
         )
-        for row in select(store, _INDIVIDUALS)
+        for row in select(store.graphs, _INDIVIDUALS)
     }
     dimensions: dict[str, DimensionFigures] = {
         name: found.get(name, DimensionFigures(0, 0)) for name in DIMENSIONS
     }
-    links = {row["relation"].value: int(row["count"].value) for row in select(store, _RELATIONS)}
+    links = {
+        row["relation"].value: int(row["count"].value) for row in select(store.graphs, _RELATIONS)
+    }
     kinds = {
         row["kind"].value.removeprefix(TERM): int(row["count"].value)
-        for row in select(store, _KINDS)
+        for row in select(store.graphs, _KINDS)
     }
     said = {
         unescape(iri.removeprefix(SAID)): count
         for iri, count in links.items()
         if iri.startswith(SAID)
     }
-    confirmed = next(iter(select(store, _CONFIRMED)))["count"]
+    confirmed = next(iter(select(store.graphs, _CONFIRMED)))["count"]
     return StoreFigures(
-        memes=len(store.memes()),
+        memes=len(store.ids()),
         statements=len(store.graphs),
         individuals=sum(own.individuals for own in dimensions.values()),
         confirmed=int(confirmed.value),
@@ -103,10 +105,10 @@ def measure(store: KnowledgeStore) -> StoreFigures:
     )
 
 
-def list_dangling(store: KnowledgeStore) -> Iterator[Dangling]:
+def list_dangling(store: GraphStore) -> Iterator[Dangling]:
     """Every statement of which an end is no individual, by meme."""
     found = []
-    for row in select(store, _DANGLING):
+    for row in select(store.graphs, _DANGLING):
         start, end = row["start"].value == "true", row["end"].value == "true"
         relation = row["relation"].value
         name = relation.removeprefix(TERM) if relation.startswith(TERM) else ""

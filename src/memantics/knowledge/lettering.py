@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memantics.core.text import drop_unseen, mend_surrogates
+
 _NARROW = frozenset("ijlftrI.,;:'’‘|!()[]{}·- ")
 _BROAD = frozenset("mwMW@%—…")
 _PIECES = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef]")
@@ -16,12 +18,8 @@ def tame(text: str) -> str:
     >>> tame("a" + chr(0x202E) + "b" + chr(10) + "c" + chr(0))
     'ab c'
     """
-    folded = " ".join(text.split())
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) == "Cs" else char
-        for char in folded
-        if unicodedata.category(char) not in ("Cc", "Cf", "Cn", "Co") or char == "\u200d"
-    )
+    folded = mend_surrogates(" ".join(text.split()))
+    return drop_unseen(folded, ("Cc", "Cf", "Cn", "Co"), keep="\u200d")
 
 
 def measure_text(text: str, size: float) -> float:

@@ -1,103 +1,73 @@
 """Questions in SPARQL: bounded in rows and in time, and never sent to another machine.
 
-A query on a folder runs in a process of its own, because the engine cannot be interrupted.
+A user's query runs in a process of its own (:mod:`memantics.knowledge.answering`): the engine
+cannot be interrupted, and only there can sockets be ruled out.
 """
 
 from __future__ import annotations
 
-import re
+import html
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from memantics.core.errors import InputError, MemanticsError, StoreError
+from memantics.core.errors import InputError, StoreError
+from memantics.core.result import Result
 from memantics.knowledge.naming import MEME, PREFIXES, meme_of, read_thing
-from memantics.knowledge.store import KnowledgeStore
 
 if TYPE_CHECKING:
-    from pyoxigraph import QuerySolution
+    from pyoxigraph import QuerySolution, Store
 
-MEMORY = 6 * 1024**3
-# Strings, IRIs and comments may hold any word; what is left is the query itself. An escaped mark in
-# a name (``x:a\\#b``) begins none of them.
-_WORDS = re.compile(
-    r"\\.|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
-    re.DOTALL,
-)
-_SERVICE = re.compile(r"(?<![\w:?$@.-])SERVICE\b(?!:)", re.IGNORECASE)
+MOST_CHARACTERS = 100_000
+_HELPER = "memantics.knowledge.answering"
+_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Rows(Result):
     """The rows that a query found; ``cut`` says that there were more than the limit."""
 
     variables: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
     cut: bool = False
 
+    def __len__(self) -> int:
+        return len(self.rows)
 
-def select(store: KnowledgeStore, query: str) -> Iterator[QuerySolution]:
+    def __iter__(self) -> Iterator[dict[str, str | None]]:
+        return (dict(zip(self.variables, row, strict=True)) for row in self.rows)
+
+    def to_pandas(self) -> Any:
+        """The rows as a data frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("data frames need pandas", hint="pip install pandas") from None
+        return pd.DataFrame(list(self.rows), columns=list(self.variables))
+
+    def _repr_html_(self) -> str:
+        def row(cells: tuple[str | None, ...], tag: str = "td") -> str:
+            shown = (f"<{tag}>{html.escape(shorten(cell or ''))}</{tag}>" for cell in cells)
+            return f"<tr>{''.join(shown)}</tr>"
+
+        body = "".join(map(row, self.rows[:_SHOWN]))
+        more = ", and more" if self.cut or len(self) > _SHOWN else ""
+        return f"<table>{row(self.variables, 'th')}{body}</table><p>{len(self):,} rows{more}</p>"
+
+
+def select(graphs: Store, query: str) -> Iterator[QuerySolution]:
     """The rows of a SELECT query of ours."""
     from pyoxigraph import QuerySolutions
 
-    found = store.graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+    found = graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
     if not isinstance(found, QuerySolutions):
         raise InputError("only SELECT queries have rows")
     return found
-
-
-def ask(store: KnowledgeStore, query: str, limit: int = 100) -> Table:
-    """Answer any kind of query as a table. Prefixes of the ontology need not be declared.
-
-    >>> ask(KnowledgeStore.in_memory(), "SELECT ?label { mm:Scene rdfs:label ?label }").rows
-    (('scene',),)
-    >>> ask(KnowledgeStore.in_memory(), "ASK { mm:Scene a mm:Scene }").rows
-    (('false',),)
-    """
-    from pyoxigraph import QueryBoolean, QuerySolutions
-
-    if _SERVICE.search(_WORDS.sub(" ", query)):
-        raise InputError(
-            "SERVICE would send the query to another machine",
-            hint="ask this store alone; export it to ask elsewhere",
-        )
-    try:
-        found = store.graphs.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
-        if isinstance(found, QueryBoolean):
-            return Table(("answer",), ((str(bool(found)).lower(),),))
-        if isinstance(found, QuerySolutions):
-            variables = tuple(own.value for own in found.variables)
-            rows = [tuple(map(_text, row)) for row in islice(found, limit + 1)]
-        else:
-            variables = ("subject", "predicate", "object")
-            rows = [
-                (_text(own.subject), _text(own.predicate), _text(own.object))
-                for own in islice(found, limit + 1)
-            ]
-    except SyntaxError as error:
-        raise InputError(
-            f"the query is no SPARQL: {_brief(str(error))}",
-            hint="such as 'SELECT ?s ?label { ?s a mm:Scene ; rdfs:label ?label }'",
-        ) from error
-    except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"the query cannot be answered: {_brief(str(error))}") from error
-    return Table(variables, tuple(rows[:limit]), len(rows) > limit)
-
-
-def _text(term: object) -> str | None:
-    return None if term is None else str(getattr(term, "value", term))
-
-
-def _brief(message: str) -> str:
-    """The place and the start of a message: parsers list every letter that could have come."""
-    head, _, rest = message.partition(": expected")
-    return f"{head}: unexpected" if rest and head.startswith("error at") else message[:200]
 
 
 def shorten(value: str) -> str:
@@ -115,14 +85,19 @@ def shorten(value: str) -> str:
     return value
 
 
-def ask_folder(folder: Path, query: str, limit: int, timeout: float) -> Table:
-    """Answer a query on a store in a folder, within a time."""
-    KnowledgeStore.open(folder)  # a missing store is told at once
-    command = [sys.executable, "-m", __name__, str(folder), str(limit)]
+def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> Rows:
+    """Answer any kind of query on a store's folder, or on statements as N-Quads, within a time."""
+    if len(query) > MOST_CHARACTERS:
+        raise InputError(
+            f"the query has {len(query):,} characters; {MOST_CHARACTERS:,} are read",
+            hint="ask in several steps",
+        )
+    folder = str(source) if isinstance(source, Path) else ""
+    head = orjson.dumps({"folder": folder, "query": _sound(query), "limit": limit})
     try:
         done = subprocess.run(  # noqa: S603 - our own module
-            command,
-            input=query.encode("utf-8", "replace"),
+            [sys.executable, "-m", _HELPER],
+            input=head + b"\n" + (source if isinstance(source, bytes) else b""),
             capture_output=True,
             timeout=timeout,
             check=False,
@@ -135,36 +110,14 @@ def ask_folder(folder: Path, query: str, limit: int, timeout: float) -> Table:
     if done.returncode:
         raise StoreError(
             f"the query ended with code {done.returncode}",
-            hint="it may have run out of memory: ask for less",
+            hint="it may have run out of memory or be nested too deeply: ask for less",
         )
     reply = orjson.loads(done.stdout)
     if "error" in reply:
         raise InputError(reply["error"], hint=reply["hint"])
-    return Table(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
+    return Rows(tuple(reply["variables"]), tuple(map(tuple, reply["rows"])), reply["cut"])
 
 
-def _bound_memory() -> None:
-    """A query that sorts everything with everything must not take the machine down."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-
-
-def main() -> None:
-    """Answer the query on standard input, as JSON; errors are answers, too."""
-    folder, limit = Path(sys.argv[1]), int(sys.argv[2])
-    _bound_memory()
-    query = sys.stdin.buffer.read().decode("utf-8", "replace")
-    try:
-        reply: dict[str, object] = asdict(ask(KnowledgeStore.open(folder), query, limit))
-    except MemanticsError as error:
-        reply = {"error": error.what, "hint": error.hint}
-    sys.stdout.buffer.write(orjson.dumps(reply))
-
-
-if __name__ == "__main__":
-    main()
+def _sound(text: str) -> str:
+    """A text without halves of surrogate pairs, which cannot be sent."""
+    return text.encode("utf-8", "replace").decode()

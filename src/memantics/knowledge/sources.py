@@ -13,12 +13,12 @@ from memantics.knowledge.formats import SUFFIXES, guess_format, parse
 from memantics.knowledge.lines import KNOWLEDGE
 from memantics.knowledge.official import RAW, REFINED, OfficialFiles, find_official
 from memantics.knowledge.records import Knowledge
-from memantics.knowledge.store import KnowledgeStore
+from memantics.knowledge.store import GraphStore
 
 _CHUNK = 500
 
 
-def import_path(store: KnowledgeStore, path: Path) -> Account:
+def import_path(store: GraphStore, path: Path) -> Account:
     """Import whatever lies at a path into a store, and say what was found."""
     if not path.exists():
         raise DataError(
@@ -31,7 +31,7 @@ def import_path(store: KnowledgeStore, path: Path) -> Account:
         import_all(store, _count(read_confirmed(built), account))
     else:
         for file in _files(path):
-            memes = store.put_quads(parse(_read(file), guess_format(file), file.name))
+            memes = store.add_quads(parse(_read(file), guess_format(file), file.name))
             if not memes:
                 raise DataError(
                     file.name,
@@ -43,11 +43,11 @@ def import_path(store: KnowledgeStore, path: Path) -> Account:
     return account
 
 
-def import_all(store: KnowledgeStore, knowledge: Iterable[Knowledge]) -> None:
+def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
     """Put knowledge into a store, some hundred memes at a time."""
     rest = iter(knowledge)
     while chunk := list(islice(rest, _CHUNK)):
-        store.put(chunk)
+        store.add(chunk)
 
 
 def _count(knowledge: Iterable[Knowledge], account: Account) -> Iterator[Knowledge]:

@@ -1,4 +1,4 @@
-"""The knowledge store: one named graph per meme beside the ontology, in memory or in a folder."""
+"""Graphs of memes: one named graph per meme beside the ontology, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, Self
 
 from memantics.core.errors import DataError, StoreError, UnknownName
 from memantics.knowledge.graph import from_quads, node, to_quads
 from memantics.knowledge.naming import ONTOLOGY, graph_iri, meme_of
+from memantics.knowledge.querying import Rows, ask
 from memantics.knowledge.records import Knowledge
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ def read_ontology(part: Literal["meme", "shapes"] = "meme") -> bytes:
     return (files("memantics.knowledge.ontology") / f"{part}.ttl").read_bytes()
 
 
-class KnowledgeStore:
+class GraphStore:
     """What is known about many memes. Made by :meth:`in_memory`, :meth:`create` or :meth:`open`.
 
-    >>> store = KnowledgeStore.in_memory()
+    >>> store = GraphStore.in_memory()
     >>> from memantics.knowledge.records import Individual
-    >>> store.put([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
     1
-    >>> store.memes(), store.get("7").individuals[0].label
+    >>> store.ids(), store.get("7").individuals[0].label
     (('7',), 'two knights')
     """
 
@@ -50,17 +51,27 @@ class KnowledgeStore:
         self.folder = folder
 
     @classmethod
-    def in_memory(cls) -> KnowledgeStore:
+    def in_memory(cls) -> Self:
         """A store that is gone with the process."""
         from pyoxigraph import Store
 
         return cls(_with_ontology(Store()))
 
     @classmethod
-    def create(cls, folder: Path) -> KnowledgeStore:
+    def from_quads(cls, data: bytes) -> Self:
+        """A store in memory with statements that :meth:`dump` gave."""
+        from pyoxigraph import RdfFormat, Store
+
+        graphs = Store()
+        graphs.bulk_load(data, format=RdfFormat.N_QUADS)
+        return cls(graphs)
+
+    @classmethod
+    def create(cls, folder: Path | str) -> Self:
         """Open the store in a folder to write to it; where there is none, make one."""
         from pyoxigraph import Store
 
+        folder = Path(folder)
         if (folder / MARKER).is_file():
             _check_marker(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -75,10 +86,11 @@ class KnowledgeStore:
             return made
 
     @classmethod
-    def open(cls, folder: Path) -> KnowledgeStore:
+    def open(cls, folder: Path | str) -> Self:
         """Open a store to read it; a missing one is an error."""
         from pyoxigraph import Store
 
+        folder = Path(folder)
         if not (folder / MARKER).is_file():
             raise StoreError(
                 f"there is no knowledge store in {folder}",
@@ -96,7 +108,21 @@ class KnowledgeStore:
                     time.sleep(_PAUSE)
             return cls(Store.read_only(str(folder / GRAPHS)), folder)
 
-    def put(self, knowledge: Iterable[Knowledge]) -> int:
+    def query(self, sparql: str, *, limit: int = 100, timeout: float = 30.0) -> Rows:
+        """Answer a query in SPARQL of any kind; prefixes of the ontology need no declaration.
+
+        It runs in a process of its own that can reach no other machine.
+        """
+        return ask(self.folder or self.dump(), sparql, limit, timeout)
+
+    def dump(self) -> bytes:
+        """All statements as N-Quads, the ontology among them."""
+        from pyoxigraph import RdfFormat
+
+        data = self.graphs.dump(format=RdfFormat.N_QUADS)
+        return data or b""
+
+    def add(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
         made = {own.meme: list(to_quads(own)) for own in knowledge}
         # Nothing is forgotten before everything new is at hand.
@@ -105,7 +131,7 @@ class KnowledgeStore:
         self._add(quad for quads in made.values() for quad in quads)
         return len(made)
 
-    def put_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
+    def add_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
         """Add quads as they are, each meme's into its own graph; return the memes.
 
         What was known about these memes before is replaced.
@@ -129,7 +155,7 @@ class KnowledgeStore:
             if self.folder is not None:
                 self.graphs.flush()
 
-    def memes(self) -> tuple[str, ...]:
+    def ids(self) -> tuple[str, ...]:
         """The memes that something is known about, in order."""
         named = (str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs())
         return tuple(sorted(meme for name in named if (meme := meme_of(name)) is not None))
@@ -142,7 +168,7 @@ class KnowledgeStore:
         """The graph of one meme, statement by statement."""
         graph = node(graph_iri(meme))
         if not self.graphs.contains_named_graph(graph):
-            known = self.memes()
+            known = self.ids()
             if len(known) > _FEW:
                 near = difflib.get_close_matches(meme, known, n=1, cutoff=0.5)
                 raise DataError(
@@ -155,7 +181,7 @@ class KnowledgeStore:
 
     def all(self) -> Iterator[Knowledge]:
         """Everything, meme by meme."""
-        return (self.get(meme) for meme in self.memes())
+        return (self.get(meme) for meme in self.ids())
 
 
 def _with_ontology(graphs: Store) -> Store:

@@ -11,7 +11,7 @@ from memantics.core.errors import DataError
 from memantics.knowledge.naming import meme_of
 from memantics.knowledge.querying import select
 from memantics.knowledge.shapes import SH, Check, Severity, compile_shapes
-from memantics.knowledge.store import KnowledgeStore, read_ontology
+from memantics.knowledge.store import GraphStore, read_ontology
 
 _ORDER: dict[Severity, int] = {"Violation": 0, "Warning": 1, "Info": 2}
 
@@ -29,7 +29,7 @@ class Breach:
     message: str
 
 
-def validate(store: KnowledgeStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+def validate(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
     """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
     checks = _own_checks() if shapes is None else compile_shapes(_read(shapes), shapes.name)
     found = (breach for check in checks for breach in _ask(store, check))
@@ -41,9 +41,9 @@ def _own_checks() -> tuple[Check, ...]:
     return compile_shapes(read_ontology("shapes"), "shapes.ttl")
 
 
-def _ask(store: KnowledgeStore, check: Check) -> Iterator[Breach]:
+def _ask(store: GraphStore, check: Check) -> Iterator[Breach]:
     path = check.path.removeprefix("^").strip("<>")
-    for row in select(store, check.query):
+    for row in select(store.graphs, check.query):
         graph, focus = row["graph"].value, row["focus"].value
         value = row["value"].value if check.has_value else ""
         yield Breach(
@@ -51,14 +51,14 @@ def _ask(store: KnowledgeStore, check: Check) -> Iterator[Breach]:
         )
 
 
-def validate_slowly(store: KnowledgeStore, shapes: Path | None = None) -> tuple[Breach, ...]:
+def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
     """The same through pyshacl, an independent engine, some hundred times slower."""
     import pyshacl
     import rdflib
 
     from memantics.knowledge.formats import serialize
 
-    quads = [quad for meme in store.memes() for quad in store.quads(meme)]
+    quads = [quad for meme in store.ids() for quad in store.quads(meme)]
     data = rdflib.Graph().parse(data=serialize(quads, "turtle"), format="turtle")
     rules = read_ontology("shapes") if shapes is None else _read(shapes)
     _, report, _ = pyshacl.validate(

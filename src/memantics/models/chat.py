@@ -15,7 +15,7 @@ from typing import Any, Literal
 from PIL import Image as Pillow
 
 
-class Chat:
+class ChatTemplate:
     """The tokenizer of a model that reads, or the processor of one that also sees.
 
     ``template`` is the one of them that has a chat template; None where neither has.

@@ -13,12 +13,24 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from memantics.core.services import BertSettings, NliSettings
 from memantics.metrics.text import split_sentences
 
+__all__ = [
+    "BertScore",
+    "BertScorer",
+    "BertSettings",
+    "NliScorer",
+    "NliSettings",
+    "check_folder",
+    "describe_folder",
+    "longest_input",
+    "read_baseline",
+]
+
 Pair = tuple[str, str]
-Direction = Literal["generated_first", "reference_first"]
 # The layers that correlate best with people, by the authors of BERTScore; others: the last.
 _LAYERS = {
     ("bert", 12): 9,
@@ -41,21 +53,6 @@ class BertScore:
     precision: float
     recall: float
     f1: float
-
-
-@dataclass(frozen=True, slots=True)
-class BertSettings:
-    """Which model and how. ``layer`` None: the authors' for its kind and depth, else the last.
-
-    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``); with it
-    scores are rescaled so that unrelated sentences get about zero.
-    """
-
-    path: Path
-    layer: int | None = None
-    baseline: Path | None = None
-    batch: int = 32
-    device: str = "auto"
 
 
 class BertScorer:
@@ -91,6 +88,10 @@ class BertScorer:
             vectors = self._embed(texts)
             found += [self._match(vectors, own.strip(), other.strip()) for own, other in part]
         return found
+
+    def score_pairs(self, pairs: Sequence[Pair]) -> list[float]:
+        """The F1 of each pair."""
+        return [pair.f1 for pair in self.score(pairs)]
 
     def _embed(self, texts: Sequence[str]) -> dict[str, tuple[Any, Any]]:
         """For each text: unit vectors of its tokens, and which of them are words of the text."""
@@ -133,23 +134,6 @@ class BertScorer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NliSettings:
-    """Which model and how.
-
-    ``direction`` says which text is the premise; SelfCheckGPT puts the generated sentence first.
-    ``labels`` are the places of entailment and contradiction; None reads the model's names.
-    ``by_sentence`` averages over the sentences of the generated text.
-    """
-
-    path: Path
-    direction: Direction = "generated_first"
-    labels: tuple[int, int] | None = None
-    by_sentence: bool = True
-    batch: int = 32
-    device: str = "auto"
-
-
 class NliScorer:
     """One minus the probability of a contradiction, without the neutral class (SelfCheckGPT)."""
 
@@ -187,6 +171,8 @@ class NliScorer:
         for place, risk in zip(owners, self._contradict(asked), strict=True):
             values[place].append(1 - risk)
         return [math.fsum(own) / len(own) if own else 0.0 for own in values]
+
+    score_pairs = score
 
     def _contradict(self, pairs: Sequence[Pair]) -> list[float]:
         torch = self._torch

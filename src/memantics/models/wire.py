@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from memantics.core.errors import InputError, Transient, first_fault
 from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes, turn_upright
 from memantics.core.records import Image, Message, Part, Reply, Request
+from memantics.core.text import mend_surrogates
 
 # Stands for image data while the rest is encoded; random, so that no caption can contain it.
 _SLOT = secrets.token_hex(16)
@@ -250,7 +251,7 @@ def mend(value: JsonValue) -> JsonValue:
     ['ok', {'a': '\ufffd!'}]
     """
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return mend_surrogates(value)
     if isinstance(value, list):
         return [mend(part) for part in value]
     if isinstance(value, dict):

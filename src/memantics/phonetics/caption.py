@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Literal, Protocol
 
+from memantics.core.text import UNSEEN, drop_unseen
 from memantics.phonetics.loanword import (
     find_phonemes,
     speak_digit,
@@ -77,12 +77,8 @@ def clean_text(text: str) -> str:
     >>> clean_text("a\u202eb\x00c\nd")
     'abc d'
     """
-    kept = (
-        " " if c in "\n\r\t" else c
-        for c in text
-        if c in "\n\r\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
-    )
-    return "".join(kept)
+    kept = drop_unseen(text, (*UNSEEN, "Co", "Cn"), keep="\n\r\t")
+    return re.sub(r"[\n\r\t]", " ", kept)
 
 
 def split_tokens(caption: str) -> tuple[Token, ...]:

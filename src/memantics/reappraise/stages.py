@@ -12,9 +12,10 @@ from pydantic import JsonValue
 
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field, Form, Image, Message, Option, Request, Sampling
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step, Taken
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 from memantics.reappraise.records import (
     EMOTIONS,
     PAIRS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from memantics.core.data import dump_json
 from memantics.core.records import STATUSES
+from memantics.core.text import mask_unseen
 from memantics.report.leaderboard import (
     Board,
     Row,
@@ -91,15 +91,7 @@ def _md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def _md(text: str) -> str:
     """Text that Markdown shows as it is."""
-    return _plain(text).translate(_MARKDOWN)
-
-
-def _plain(text: str) -> str:
-    """One line without control characters: no terminal codes, no overridden direction."""
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cf", "Cs") else char
-        for char in " ".join(text.split())
-    )
+    return mask_unseen(text).translate(_MARKDOWN)
 
 
 def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
@@ -186,9 +178,11 @@ def table(runs: Sequence[Run]) -> Group:
 
 
 def _terminal_table(board: Board) -> Table:
-    title = Text(_plain(board.title), style="bold")
-    title.append(f"\n{_plain(board.task)}, {_plain(show_scope(board))}", style="dim not bold")
-    title.append(f"; score is {_plain(board.main).replace('_', ' ')}", style="dim not bold")
+    title = Text(mask_unseen(board.title), style="bold")
+    title.append(
+        f"\n{mask_unseen(board.task)}, {mask_unseen(show_scope(board))}", style="dim not bold"
+    )
+    title.append(f"; score is {mask_unseen(board.main).replace('_', ' ')}", style="dim not bold")
     # The box itself puts a space between columns; more would not leave a name its place.
     made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     made.padding, made.pad_edge, made.show_edge = (0, 0), False, False
@@ -199,7 +193,7 @@ def _terminal_table(board: Board) -> Table:
         style = "dim" if row.trivial else ""
         cells = [show_figure(row.value), show_span(row.main), "" if row.n is None else str(row.n)]
         cells += [str(row.counts[s]) if row.counts else "" for s in STATUSES]
-        name = Text(_plain(row.label), style=style or "bold")
+        name = Text(mask_unseen(row.label), style=style or "bold")
         if not row.finished:
             name.append(" (unfinished)", style="yellow not bold")
         made.add_row(name, *(Text(cell, style=style) for cell in cells))

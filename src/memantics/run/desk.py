@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -17,29 +17,17 @@ from typing import Self
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.cache import Cache, cache_key
+from memantics.core.cache import Cache
 from memantics.core.errors import ImageError, StoreError, first_fault
-from memantics.core.journal import Journal, lock_folder, read_whole_lines
+from memantics.core.journal import Journal, opening, read_whole_lines
 from memantics.core.model import Model
-from memantics.core.records import Answer, Reply, Request, Status
+from memantics.core.records import Reply, Request, Status
 from memantics.core.step import Step, Taken, Value
-from memantics.run.clock import Clock, RealClock
-from memantics.run.limiter import Limiter
-from memantics.run.progress import Progress, Tally
-from memantics.run.reading import bump_seed, digest_request, make_sound, read_reply
-from memantics.run.retry import Caller, RetrySettings
+from memantics.run.calling import Called
+from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
+from memantics.run.progress import Progress
 
 CALLS = "calls.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class DeskSettings:
-    """How many calls at once, how often repeated; ``total`` steps serve the time left only."""
-
-    concurrency: int = 32
-    retries: RetrySettings = field(default_factory=RetrySettings)
-    total: int | None = None
-    clock: Clock = field(default_factory=RealClock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +75,15 @@ class _Got:
     when: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which attempt a call is."""
+
+    key: str
+    digest: str
+    attempt: int
+
+
 class Desk:
     """An :class:`~memantics.core.step.Asker`. Model and cache belong to the caller."""
 
@@ -95,53 +92,30 @@ class Desk:
         model: Model,
         folder: Path,
         cache: Cache | None = None,
-        settings: DeskSettings | None = None,
+        settings: AskSettings | None = None,
         watch: Callable[[Progress], None] = lambda _: None,
     ) -> None:
-        settings = settings or DeskSettings()
         self.folder = folder
-        self._model = model
-        self._cache = cache if model.cacheable else None
-        self._identity = model.identity
-        self._limiter = Limiter(settings.concurrency, settings.clock)
-        self._caller = Caller(model, self._limiter, settings.retries, settings.clock)
-        self._tally = Tally(settings.clock, settings.total)
-        self._total = settings.total
+        self._engine = Engine(model, cache, settings or AskSettings())
         self._watch = watch
         self._running: dict[str, asyncio.Future[_Got]] = {}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = lock_folder(folder)
-            try:
-                self._known = _read_journal(folder / CALLS)
-                self._journal = Journal(folder / CALLS, folder / CALLS)
-            except BaseException:
-                self._lock.close()
-                raise
-        except OSError as error:
-            raise StoreError(
-                f"{folder} cannot be written: {error.strerror}", hint="choose another with --out"
-            ) from error
+        with opening(folder, str(folder)) as self._lock:
+            self._known = _read_journal(folder / CALLS)
+            self._journal = Journal(folder / CALLS, folder / CALLS)
 
     @property
     def model(self) -> str:
         """The name of the model behind it."""
-        return self._model.name
+        return self._engine.model.name
 
     @property
     def progress(self) -> Progress:
         """The counts of steps and what they cost so far."""
-        return replace(
-            self._tally.show(calls=self._caller.calls, retries=self._caller.retries),
-            total=self._total,
-            in_flight=len(self._caller.busy),
-            limit=self._limiter.limit,
-            paused=self._limiter.paused,
-        )
+        return self._engine.progress
 
     def expect(self, steps: int) -> None:
         """Say how many more steps there will be, for the time left."""
-        self._total = (self._total or 0) + steps
+        self._engine.total = (self._engine.total or 0) + steps
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
         """Bring one step to its end; only what no later step can escape is raised."""
@@ -153,7 +127,7 @@ class Desk:
             complaint = taken.reason
             if taken.status in ("answered", "failed"):
                 break
-        self._tally.add_item(taken.status)
+        self._engine.count_item(taken.status)
         self._watch(self.progress)
         return replace(taken, calls=calls)
 
@@ -170,16 +144,7 @@ class Desk:
         value, reason, reply = None, got.reason, got.reply or Reply("")
         if got.reply is not None:
             status, value, reason = read_reply(reply, step.read)
-        self._tally.add_attempt(
-            Answer(
-                step.id,
-                attempt,
-                status,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                cached=not got.calls,
-            )
-        )
+        self._engine.count_attempt(reply, cached=not got.calls)
         return Taken(
             step.id,
             status,
@@ -196,7 +161,7 @@ class Desk:
 
     async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
         """The reply to a request: from the journal, from a call that goes on, or from the model."""
-        key = cache_key(self._identity, request.sampling, digest, attempt)
+        key = self._engine.address(request, digest, attempt)
         name = key.hex()
         if name in self._known:
             call = self._load(self._known[name])
@@ -206,7 +171,9 @@ class Desk:
         future: asyncio.Future[_Got] = asyncio.get_running_loop().create_future()
         self._running[name] = future
         try:
-            got = await self._fetch(step, request, digest, (key, attempt))
+            called = await self._engine.fetch(request, key)
+            got = self._write(step, _Place(name, digest, attempt), called)
+            self._engine.keep(key, called)
             future.set_result(got)
         except Exception as error:
             future.set_exception(error)
@@ -217,47 +184,33 @@ class Desk:
             del self._running[name]
         return got
 
-    async def _fetch(
-        self, step: Step[Value], request: Request, digest: str, address: tuple[bytes, int]
-    ) -> _Got:
-        key, attempt = address
-        reply, reason, calls = self._cache.get(key) if self._cache else None, "", 0
-        if reply is None:
-            called = await self._caller.call(request)
-            reply, reason, calls = called.reply, called.reason, called.calls
-            reply = None if reply is None else make_sound(reply)
-            if self._cache and reply is not None:
-                self._cache.put(key, reply)
+    def _write(self, step: Step[Value], place: _Place, called: Called) -> _Got:
+        """Write a call into the journal."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
         status: Status = "failed"
-        if reply is not None:
+        reply, reason = called.reply or Reply(""), called.reason
+        if called.reply is not None:
             status, _, reason = read_reply(reply, step.read)
-        sent = reply or Reply("")
-        self._write(
-            Call(
-                key.hex(),
-                step.id,
-                attempt,
-                self.model,
-                when,
-                status,
-                digest,
-                sent.text,
-                reason,
-                sent.refusal,
-                sent.reasoning,
-                sent.finish,
-                sent.tokens_in,
-                sent.tokens_out,
-            ),
-            known=reply is not None,
+        line = Call(
+            place.key,
+            step.id,
+            place.attempt,
+            self.model,
+            when,
+            status,
+            place.digest,
+            reply.text,
+            reason,
+            reply.refusal,
+            reply.reasoning,
+            reply.finish,
+            reply.tokens_in,
+            reply.tokens_out,
         )
-        return _Got(reply, reason if reply is None else "", calls, when)
-
-    def _write(self, call: Call, *, known: bool) -> None:
-        place = self._journal.append(orjson.dumps(call, option=orjson.OPT_APPEND_NEWLINE))
-        if known:
-            self._known[call.key] = place
+        start = self._journal.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        if called.reply is not None:
+            self._known[place.key] = start
+        return _Got(called.reply, called.reason, called.calls, when)
 
     def _load(self, place: int) -> Call:
         with (self.folder / CALLS).open("rb") as file:
@@ -268,8 +221,7 @@ class Desk:
         """Close the journal and let go of the folder."""
         self._journal.close()
         self._lock.close()
-        if self._cache is not None:
-            self._cache.flush()
+        self._engine.flush()
 
     def __enter__(self) -> Self:
         return self

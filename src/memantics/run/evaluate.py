@@ -38,7 +38,7 @@ Scorer = Callable[[Job], Awaitable[Scores]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PosedTask:
     """A task on its data, before a model is chosen."""
 
     cards: tuple[Card, TaskCard]
@@ -60,7 +60,7 @@ class Ended:
     waiting: int = 0
 
 
-def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope) -> Question:
+def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope) -> PosedTask:
     """Limit a task to its scope and count its items: broken data shows before a call is paid."""
     whole = task.items
     if scope.sample is not None:
@@ -74,7 +74,7 @@ def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
         )
-    return Question(cards, task, data, scope, total)
+    return PosedTask(cards, task, data, scope, total)
 
 
 def _cut(task: Task, limit: int) -> Task:
@@ -98,7 +98,7 @@ def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
 
 
 def plan(
-    question: Question,
+    question: PosedTask,
     model: Model,
     baselines: Sequence[Model],
     place: tuple[Path, tuple[float, float] | None],

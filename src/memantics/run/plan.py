@@ -10,12 +10,12 @@ from memantics.core.card import TaskCard
 from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.task import Need
-from memantics.run.evaluate import Job, Question, plan
+from memantics.run.evaluate import Job, PosedTask, plan
 from memantics.run.grid import Setting, expand, fix
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TaskChoice:
     """A task that can be asked. ``named`` tasks were asked for one by one: they must run.
 
     ``pose`` puts it on its data, given options and the split (None: as the user said).
@@ -23,7 +23,7 @@ class Choice:
 
     name: str
     card: TaskCard
-    pose: Callable[[Mapping[str, str], str | None], Question]
+    pose: Callable[[Mapping[str, str], str | None], PosedTask]
     named: bool = True
 
 
@@ -35,7 +35,7 @@ class SuiteDesk:
     """
 
     out: Path
-    find: Callable[[str], Choice]
+    find: Callable[[str], TaskChoice]
     open_baselines: Callable[[TaskCard], tuple[Model, ...]]
     settings: tuple[Setting, ...] = ()
     prices: tuple[float, float] | None = None
@@ -63,11 +63,13 @@ class SuitePlan:
 class _Posed:
     """A question and those whose answers it needs."""
 
-    question: Question
+    question: PosedTask
     needs: Mapping[str, tuple[Need, _Posed]] = field(default_factory=dict)
 
 
-def plan_suite(choices: Sequence[Choice], models: Sequence[Model], desk: SuiteDesk) -> SuitePlan:
+def plan_suite(
+    choices: Sequence[TaskChoice], models: Sequence[Model], desk: SuiteDesk
+) -> SuitePlan:
     """Pose every question before any model is asked, and say what will be run.
 
     A task that was not named one by one is skipped where its data are not there.
@@ -113,12 +115,12 @@ class _Planner:
         self._posed: dict[tuple[str, frozenset[tuple[str, str]], str], _Posed] = {}
 
     def pose(
-        self, choice: Choice, options: Mapping[str, str], trail: tuple[str, ...] = ()
+        self, choice: TaskChoice, options: Mapping[str, str], trail: tuple[str, ...] = ()
     ) -> _Posed:
         """The question of a task and, below it, those that it needs."""
         return self._complete(choice.pose(options, None), (*trail, choice.name))
 
-    def _complete(self, question: Question, trail: tuple[str, ...]) -> _Posed:
+    def _complete(self, question: PosedTask, trail: tuple[str, ...]) -> _Posed:
         needs: dict[str, tuple[Need, _Posed]] = {}
         for need in question.task.needs:
             if need.task in trail:

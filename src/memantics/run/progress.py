@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memantics.core.records import STATUSES, Answer, Status
-from memantics.run.clock import Clock
+from memantics.core.records import STATUSES, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,46 +58,3 @@ class Progress:
     def cost(self, prices: tuple[float, float]) -> float:
         """What this start cost; prices are per million tokens in and out."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
-
-
-class Tally:
-    """Counts while a run goes on."""
-
-    def __init__(self, clock: Clock, total: int | None) -> None:
-        self._clock = clock
-        self._begin = clock.now()
-        self._total = total
-        self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
-        self._resumed = self._cached = self._tokens_in = self._tokens_out = 0
-
-    def add_resumed(self, status: Status) -> None:
-        """Count an item that an earlier start finished."""
-        self._resumed += 1
-        self._counts[status] += 1
-
-    def add_attempt(self, answer: Answer) -> None:
-        """Count what an attempt cost."""
-        if answer.cached:
-            self._cached += 1
-        else:
-            self._tokens_in += answer.tokens_in
-            self._tokens_out += answer.tokens_out
-
-    def add_item(self, status: Status) -> None:
-        """Count an item that ended."""
-        self._counts[status] += 1
-
-    def show(self, *, calls: int = 0, retries: int = 0) -> Progress:
-        """The counts now."""
-        return Progress(
-            done=sum(self._counts.values()),
-            total=self._total,
-            **{str(status): count for status, count in self._counts.items()},
-            resumed=self._resumed,
-            cached=self._cached,
-            calls=calls,
-            retries=retries,
-            tokens_in=self._tokens_in,
-            tokens_out=self._tokens_out,
-            seconds=self._clock.now() - self._begin,
-        )

@@ -18,8 +18,8 @@ from memantics.core.cache import Cache
 from memantics.core.errors import MemanticsError, StoreError, Unavailable
 from memantics.core.model import Model
 from memantics.run.ask import AskSettings
+from memantics.run.calling import Limiter
 from memantics.run.evaluate import Ended, Job, Scorer, evaluate, score_here
-from memantics.run.limiter import Limiter
 from memantics.run.progress import Progress
 
 Lane = tuple[Model, list[Job]]

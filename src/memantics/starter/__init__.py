@@ -22,17 +22,17 @@ __all__ = [
     "MEMES_FILE",
     "Candidates",
     "Caption",
-    "Chat",
     "Dimension",
     "Emotion",
     "HardOptions",
     "Harm",
-    "Individual",
     "Pun",
-    "Question",
     "Relation",
     "Sentiment",
+    "StarterChat",
+    "StarterIndividual",
     "StarterMeme",
+    "StarterQuestion",
     "image_path",
     "read_starter",
 ]
@@ -61,7 +61,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True, config=_CLOSED)
-class Individual:
+class StarterIndividual:
     """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
 
     dimension: Dimension
@@ -72,7 +72,7 @@ class Individual:
 
 
 @dataclass(frozen=True, slots=True, config=_CLOSED)
-class Question:
+class StarterQuestion:
     """A question with four options, one of them "None of the others"; ``answer`` is an index."""
 
     dimension: Dimension
@@ -152,7 +152,7 @@ class HardOptions:
 
 
 @dataclass(frozen=True, slots=True, config=_CLOSED)
-class Chat:
+class StarterChat:
     """A chat that the meme answers; ``speaker`` is who sends it."""
 
     topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
@@ -174,8 +174,8 @@ class StarterMeme:
     captions: tuple[Caption, ...]
     description: str
     meaning: str
-    knowledge: tuple[Individual, ...]
-    questions: tuple[Question, ...]
+    knowledge: tuple[StarterIndividual, ...]
+    questions: tuple[StarterQuestion, ...]
     intents: tuple[str, ...]
     background: tuple[str, ...]
     harm: Harm
@@ -183,7 +183,7 @@ class StarterMeme:
     pun: Pun | None
     sentiment: Sentiment
     explanation: str
-    chats: tuple[Chat, ...]
+    chats: tuple[StarterChat, ...]
 
 
 _MEME = TypeAdapter(StarterMeme)

@@ -51,7 +51,7 @@ def parse_letter(
     if not body:
         raise Unparsed("empty reply")
     letters = "".join(options)
-    held = read_object(body).get("answer") if body.startswith(("{", "```")) else None
+    held = find_object(body).get("answer") if body.startswith(("{", "```")) else None
     if isinstance(held, str) and held.strip(" .()").upper() in options:
         return held.strip(" .()").upper()
     marked = [
@@ -106,10 +106,10 @@ def parse_label(text: str, aliases: Mapping[str, Sequence[str]]) -> str:
     raise Unparsed("no known label found")
 
 
-def read_object(text: str) -> Mapping[str, JsonValue]:
+def find_object(text: str) -> Mapping[str, JsonValue]:
     """The first JSON object in a reply, fenced or between prose; {} when there is none.
 
-    >>> read_object('Sure! {"target": "self", "note": "a } inside"} Bye')
+    >>> find_object('Sure! {"target": "self", "note": "a } inside"} Bye')
     {'target': 'self', 'note': 'a } inside'}
     """
     decoder = json.JSONDecoder()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
@@ -17,9 +18,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from memantics.actions.annotate import find_admin
 from memantics.annotate.errors import LoginFailed
 from memantics.annotate.web.logs import note, note_failure, start_logs
-from memantics.cli.annotate import find_admin
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import read_verdicts
@@ -289,3 +290,25 @@ def test_a_folder_of_memes_needs_only_a_workflow(
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     assert service.lead.progress(find_admin(service), 1).items == 3
     service.close()
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
+    shell: Shell, tmp_path: Path, trusted: bool
+) -> None:
+    named = ("--trusted-proxy", "127.0.0.1") if trusted else ()
+    with started(shell, "--db", tmp_path / "a.db", "--port", "0", *named) as (_, address, _link):
+        browser = build_opener(HTTPCookieProcessor())
+        token = re.search(
+            r'name="token" value="(\w+)"', browser.open(address + "/login").read().decode()
+        )
+        assert token is not None
+        form = urlencode({"token": token[1], "name": "lead", "password": "wrong"}).encode()
+        codes = []
+        for number in range(10):
+            browser.addheaders = [("X-Forwarded-For", f"203.0.113.{number}")]
+            with pytest.raises(HTTPError) as caught:
+                browser.open(f"{address}/login", form)
+            codes.append(caught.value.code)
+            caught.value.close()
+    assert codes == ([401] * 10 if trusted else [401] * 8 + [429] * 2)

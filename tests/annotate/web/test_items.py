@@ -6,8 +6,11 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from memantics.annotate.records import Preferences
 from memantics.annotate.workflow import Settings
+from memantics.core.queue import Shown
 from tests.annotate.team import Clock
 from tests.annotate.web.queues import questions
 from tests.annotate.web.steps import HARMLESS, actor, open_project, take
@@ -295,3 +298,13 @@ def test_a_review_names_the_elements_that_lack_a_rating(office: Office, tmp_path
     assert rev.post(place, form | {"f-correctness-1": "3"}).status_code == 303
     answer = office.service.lead.items(office.lead, project, limit=1, offset=0)[0].history[-1]
     assert answer.values == {"correctness": [5, 3], "completeness": [5, 4]}
+
+
+@pytest.mark.parametrize("options", [["a cat", "a dog"], ["A. a cat", "B. a dog"]])
+def test_every_option_has_one_letter(office: Office, tmp_path: Path, options: list[str]) -> None:
+    shown = [Shown(label="options", value=options, kind="options")]
+    project = open_project(office, tmp_path, "validate", 1, shown=shown)
+    office.hire("ann", project, "annotator")
+    ann = office.visitor("ann")
+    listed = '<ol type="A"><li><bdi>a cat</bdi></li><li><bdi>a dog</bdi></li></ol>'
+    assert listed in ann.get(take(ann, project)).text

@@ -215,7 +215,7 @@ def test_a_database_that_does_not_answer_is_a_page_that_says_so(
         raise StoreError("the database is busy")
         yield
 
-    monkeypatch.setattr(type(office.service.ground.db), "write", lambda _: busy())
+    monkeypatch.setattr(type(office.service.context.db), "write", lambda _: busy())
     answer = ann.client.post(place, data={**HARMLESS, "token": token})
     assert answer.status_code == 503
     assert "Nothing was saved" in answer.text

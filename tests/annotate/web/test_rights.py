@@ -181,7 +181,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         ticket=service.accounts.login_link(admin),
     )
     # Only the first account stays an administrator of none; leads of projects are no admins.
-    with service.ground.db.write() as connection:
+    with service.context.db.write() as connection:
         users = schema.users
         connection.execute(
             sa.update(users).where(users.c.name.in_(["lead", "other_lead"])).values(admin=False)
@@ -215,7 +215,7 @@ def is_refused(response: Response) -> bool:
 
 def contents(service: Service) -> dict[str, list[tuple[object, ...]]]:
     """Everything in the database but sessions, which logging in makes."""
-    with service.ground.db.read() as connection:
+    with service.context.db.read() as connection:
         return {
             table.name: [tuple(row) for row in connection.execute(sa.select(table)).all()]
             for table in schema.metadata.sorted_tables

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.captions import (
+from memantics.build.captions.mine import (
     CaptionReport,
+    find_prompts,
     mine_captions,
-    read_captions,
-    with_captions,
+    read_caption,
     write_captions,
 )
-from memantics.build.captions.mine import find_prompts, read_caption
 from memantics.core.errors import DataError
-from memantics.core.memes import Meme
+from memantics.core.memes import Meme, read_captions, with_captions
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.detector.sources import read_examples

@@ -18,9 +18,9 @@ from memantics.build.chats.generate import (
     make_subject,
     read_chat,
 )
-from memantics.build.chats.records import KINDS, Draft, Quality, Said, Turn
+from memantics.build.chats.records import KINDS, ChatDraft, Quality, Said, Turn
 from memantics.build.chats.release import (
-    Chat,
+    ReleasedChat,
     make_square,
     name_files,
     write_chat_queue,
@@ -67,7 +67,7 @@ def build(
     memes: tuple[Meme, ...],
     settings: BuildSettings | None = None,
     others: tuple[Meme, ...] = (),
-) -> tuple[list[Chat], ChatReport]:
+) -> tuple[list[ReleasedChat], ChatReport]:
     own = settings or BuildSettings(ChatSettings(per_meme=2))
     return with_desk(
         folder, model, lambda desk: build_chats(desk, (memes, others), EMBEDDERS, GAUGES, own)
@@ -243,12 +243,12 @@ def test_three_memes_are_too_few(tmp_path: Path) -> None:
         build(tmp_path, FakeModel(draft_reply), starter_memes("en-001", "en-002", "en-003"))
 
 
-def draft(meme: str, topic: str, number: int, *texts: str, **figures: float) -> Draft:
+def draft(meme: str, topic: str, number: int, *texts: str, **figures: float) -> ChatDraft:
     subject = make_subject(Meme(meme, Path(f"{meme}.png"), "caption", "en", {"meaning": "m"}))
     turns = tuple(Turn("AB"[i % 2], text) for i, text in enumerate(texts))  # type: ignore[arg-type]
     source = Source("fake/x", "p", "t")
     quality = Quality(**figures)
-    return Draft(subject, topic, number, Said(turns, "A"), source, quality)  # type: ignore[arg-type]
+    return ChatDraft(subject, topic, number, Said(turns, "A"), source, quality)  # type: ignore[arg-type]
 
 
 def test_the_better_chat_of_a_topic_stays() -> None:

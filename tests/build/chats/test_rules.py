@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.records import Said, Speaker, Subject, Turn
+from memantics.build.chats.records import ChatSubject, Said, Speaker, Turn
 from memantics.build.chats.rules import RULES, Limits, find_broken, find_leak
 from memantics.core.memes import Meme
 from memantics.starter import read_starter
 from tests.places import SHARED_DATA, needs_shared_data
 
-CAT = Subject(
+CAT = ChatSubject(
     Meme("cat", Path("cat.png"), "no more mondays please", "en"),
     "en",
     "somebody is fed up with the start of the week",
@@ -28,7 +28,7 @@ def chat(*texts: str, order: str = "ABABABABAB", sender: Speaker = "B") -> Said:
     return Said(tuple(turns), sender)
 
 
-def broken(said: Said, subject: Subject = CAT) -> list[str]:
+def broken(said: Said, subject: ChatSubject = CAT) -> list[str]:
     return [own.rule for own in find_broken(said, subject)]
 
 
@@ -97,7 +97,7 @@ def test_leaks_are_told_from_common_words(secret: str, text: str, told: bool) ->
 
 
 def test_a_sound_alike_reading_is_hidden_too() -> None:
-    pun = Subject(
+    pun = ChatSubject(
         Meme("p", Path("p.png"), "今晚又狮眠了", "zh"),
         "zh",
         "",
@@ -115,7 +115,7 @@ def test_the_chats_of_the_starter_pack_pass() -> None:
             count += 1
             reading = (meme.pun.reading or "") if meme.pun else ""
             hidden = tuple(text for text in (meme.text, reading) if text)
-            subject = Subject(
+            subject = ChatSubject(
                 Meme(meme.id, Path("x.png"), meme.text), "zh", meme.meaning, "", hidden
             )
             turns = tuple(Turn("A" if t[0] == "甲" else "B", t[2:]) for t in own.turns)
@@ -135,7 +135,7 @@ def test_nearly_all_chats_that_people_kept_pass() -> None:
     for own in chats:
         meme = memes[own.meme]
         picture, _, meaning = meme.explanation.partition("\n")
-        subject = Subject(
+        subject = ChatSubject(
             Meme(meme.id, Path("x.png"), meme.caption),
             "zh",
             meaning,

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from memantics.build.collect.gather import CollectSettings, collect
+from memantics.build.collect.gather import CollectSettings
+from memantics.build.collect.gather import gather as collect
 from memantics.report.pages.collection import render_page
 from memantics.starter import image_path
 from tests.browser import launch, watch

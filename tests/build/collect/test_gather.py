@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from memantics.build.collect.gather import Collected, CollectSettings, collect
+from memantics.build.collect.gather import Collected, CollectSettings
+from memantics.build.collect.gather import gather as collect
 from memantics.build.collect.rules import RuleSet
 from memantics.core.errors import DataError, StoreError
 from memantics.core.memes import read_memes

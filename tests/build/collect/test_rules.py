@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from memantics.build.collect import language
-from memantics.build.collect.language import Guess, guess_language
 from memantics.build.collect.looks import Look
 from memantics.build.collect.rules import Candidate, RuleSet, read_thresholds
+from memantics.core import language
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.language import Guess, guess_language
 
 GOOD = Look(
     "0" * 64, "v", 400, 300, "0" * 16, "a fine caption here", 0.97, 30, covered=0.2, variety=0.6

@@ -8,16 +8,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from memantics.build.extract import Extraction, ExtractSettings, extract_memes
+from memantics.build.extract.chain import Extraction, ExtractSettings, extract_memes
 from memantics.core.memes import Meme
 from memantics.core.records import Image, Request
 from memantics.models.fake import FakeModel, Said
-from memantics.run.desk import Desk, DeskSettings
-from memantics.run.retry import RetrySettings
+from memantics.run.calling import RetrySettings
+from memantics.run.desk import Desk
+from memantics.run.engine import AskSettings
 from memantics.starter import image_path
 
 Saying = Callable[[str, str, Request], Said]
-HASTY = DeskSettings(retries=RetrySettings(per_call=0, first=0.0))
+HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
 def text_of(request: Request) -> str:

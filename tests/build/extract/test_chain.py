@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract import ExtractSettings, ReportTally, find_plan
-from memantics.build.extract.chain import extract_memes, in_order
+from memantics.build.extract.chain import ExtractSettings, extract_memes, in_order
+from memantics.build.extract.plan import find_plan
+from memantics.build.extract.report import ReportTally
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
 from memantics.knowledge.lines import dump_knowledge, read_knowledge

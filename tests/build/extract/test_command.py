@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memantics.build.extract import PLANS, adopt_memes
-from memantics.build.extract.folder import read_background, safe_id
-from memantics.cli.build import build_knowledge
+from memantics.build.extract.folder import adopt_memes, read_background, safe_id
+from memantics.build.extract.plan import PLANS
 from memantics.core.errors import DataError, InputError
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import Meme, read_memes
@@ -81,11 +79,10 @@ def test_explain_shows_the_graph_and_asks_nothing(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("order", PLANS)
-def test_every_order_can_be_read_by_programs(
-    order: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    build_knowledge(order=order, explain=True, as_json=True)
-    shown = json.loads(capsys.readouterr().out)
+def test_every_order_can_be_read_by_programs(order: str, shell: Shell) -> None:
+    shown = json.loads(
+        shell.run_here("build", "knowledge", "--order", order, "--explain", "--json").out
+    )
     assert shown["order"] == order
     assert len(shown["steps"]) == 10
     assert sorted(name for wave in shown["waves"] for name in wave) == sorted(DIMENSIONS)
@@ -96,17 +93,16 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "how", "expected"),
+    ("words", "expected"),
     [
-        (None, {}, "no folder of memes was named"),
-        (Path("nowhere"), {}, "nowhere: is no folder"),
-        (Path("starter"), {"order": "papre"}, "did you mean paper"),
-        (Path("starter"), {"background": Path("nothing.txt")}, r"nothing\.txt: cannot be read"),
+        ([], "no folder of memes was named"),
+        (["nowhere"], "nowhere: is no folder"),
+        (["starter", "--order", "papre"], "did you mean paper"),
+        (["starter", "--background", "nothing.txt"], "nothing.txt: cannot be read"),
     ],
 )
-def test_what_else_a_user_can_fix(named: Path | None, how: dict[str, Any], expected: str) -> None:
-    with pytest.raises(InputError, match=expected):
-        build_knowledge(named, "fake/builder", **how)
+def test_what_else_a_user_can_fix(shell: Shell, words: list[str], expected: str) -> None:
+    assert expected in shell.refused_here("build", "knowledge", *words, "-m", "fake/builder")
 
 
 def test_background_files_are_read_in_bounds(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract import adopt_memes
-from memantics.build.extract.folder import safe_id
+from memantics.build.extract.folder import adopt_memes, safe_id
 from memantics.core.memes import Meme, MemeLine, read_memes
 from memantics.starter import image_path
 

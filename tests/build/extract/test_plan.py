@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.build.extract import PLANS, Plan, PlannedStep, find_plan
+from memantics.build.extract.plan import PLANS, ExtractionPlan, PlannedStep, find_plan
 from memantics.core.errors import InputError, UnknownName
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS
 
@@ -67,8 +67,8 @@ def test_waves_respect_inputs() -> None:
 
 def test_a_plan_that_cannot_work_is_refused() -> None:
     with pytest.raises(InputError, match="Scene needs VisualMaterial before it"):
-        Plan("bad", "", (PlannedStep("Scene", ("VisualMaterial",)),))
+        ExtractionPlan("bad", "", (PlannedStep("Scene", ("VisualMaterial",)),))
     with pytest.raises(InputError, match="Scene comes twice"):
-        Plan("bad", "", (PlannedStep("Scene"), PlannedStep("Scene")))
+        ExtractionPlan("bad", "", (PlannedStep("Scene"), PlannedStep("Scene")))
     with pytest.raises(UnknownName, match="did you mean official"):
         find_plan("oficial")

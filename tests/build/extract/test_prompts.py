@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.extract import ExtractSettings, PlannedStep, find_plan
 from memantics.build.extract.asking import (
     PROMPTS,
     Situation,
@@ -18,7 +17,8 @@ from memantics.build.extract.asking import (
     ask_links,
     complain,
 )
-from memantics.build.extract.plan import list_relations
+from memantics.build.extract.chain import ExtractSettings
+from memantics.build.extract.plan import PlannedStep, find_plan, list_relations
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import Image, Request

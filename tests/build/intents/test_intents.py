@@ -12,18 +12,16 @@ import pytest
 import typer
 
 from memantics.build.drafts import count_statuses
-from memantics.build.intents import (
+from memantics.build.intents.draft import (
     IntentReport,
     IntentSettings,
-    check_intent,
     draft_intents,
-    read_background,
-    read_intents,
+    find_prompts,
     write_intent_queue,
     write_intents,
 )
-from memantics.build.intents.draft import find_prompts
-from memantics.cli.drafting import stop_at_failures
+from memantics.build.intents.form import check_intent, read_background, read_intents
+from memantics.cli.desk import stop_at_failures
 from memantics.core.errors import Rejected
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from memantics.build.questions.asking import Subject
+from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.chain import Built, People, build_questions
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.memes import Meme
@@ -35,7 +35,7 @@ NOUNS, ADJECTIVES = re.findall(r"\w+", THINGS), re.findall(r"\w+", MANNERS)
 
 
 @cache
-def starter_subjects() -> Mapping[str, Subject]:
+def starter_subjects() -> Mapping[str, QuestionSubject]:
     found = {}
     for meme in read_starter():
         individuals = tuple(
@@ -49,7 +49,7 @@ def starter_subjects() -> Mapping[str, Subject]:
             for own in meme.knowledge
         )
         known = Knowledge(meme.id, individuals, meme.file, "en")
-        found[meme.id] = Subject(Meme(meme.id, image_path(meme.id), meme.text), known)
+        found[meme.id] = QuestionSubject(Meme(meme.id, image_path(meme.id), meme.text), known)
     return found
 
 
@@ -117,7 +117,7 @@ def build(
     writer: Writer,
     settings: QuestionSettings | None = None,
     critic: Writer | None = None,
-    subjects: Mapping[str, Subject] | None = None,
+    subjects: Mapping[str, QuestionSubject] | None = None,
 ) -> Built:
     async def run() -> Built:
         with (

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import QuestionSettings, Subject, report_questions
-from memantics.build.questions.asking import even_out
+from memantics.build.questions.asking import QuestionSubject, even_out
 from memantics.build.questions.blind import Trial, read_letter, try_items
 from memantics.build.questions.chain import Built
+from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.report import report_questions
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Said
@@ -29,7 +30,7 @@ from tests.build.questions.scripts import (
 SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"))
 
 
-def some(count: int = 40) -> dict[str, Subject]:
+def some(count: int = 40) -> dict[str, QuestionSubject]:
     return dict(list(starter_subjects().items())[:count])
 
 

@@ -12,21 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
-from memantics.build.extract import adopt_memes
-from memantics.build.questions import (
-    Built,
-    QuestionSettings,
-    build_questions,
+from memantics.build.extract.folder import adopt_memes
+from memantics.build.questions.asking import ask_draft, ask_seen, ask_told, complain
+from memantics.build.questions.chain import Built, People, build_questions
+from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.review import (
+    make_queue,
     read_questions,
     write_questions,
     write_review,
 )
-from memantics.build.questions.asking import ask_draft, ask_seen, ask_told, complain
-from memantics.build.questions.chain import People
-from memantics.build.questions.review import make_queue
 from memantics.build.questions.slots import plan_slots
-from memantics.cli.build_questions import make_questions
 from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
@@ -95,15 +93,15 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
 
 def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
     with pytest.raises(InputError, match="no model was named"):
-        make_questions(made)
+        questions(made, model=None)
     with pytest.raises(InputError, match=r"holds no knowledge\.jsonl"):
-        make_questions(shell.folder, "fake/builder")
-    with pytest.raises(InputError, match="did you mean Scene"):
-        make_questions(made, "fake/builder", dimension=["Scenery"])
+        questions(shell.folder, model="fake/builder")
+    words = ("build", "questions", made, "-m", "fake/builder", "--dimension", "Scenery")
+    assert "did you mean Scene" in shell.refused_here(*words)
     empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
     (made / "knowledge.jsonl").write_bytes(empty)
     with pytest.raises(InputError, match="nothing is known about these memes"):
-        make_questions(made, "fake/builder")
+        questions(made, model="fake/builder")
 
 
 def test_a_pair_is_judged_together(tmp_path: Path, honest: Built) -> None:

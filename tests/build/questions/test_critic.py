@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from memantics.build.questions.asking import Subject, ask_draft, read_draft
+from memantics.build.questions.asking import QuestionSubject, ask_draft, read_draft
 from memantics.build.questions.critic import find_defects
-from memantics.build.questions.records import Draft, QuestionSettings, Slot
+from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot
 from memantics.build.questions.slots import plan_slots
 from memantics.core.memes import Meme
 from memantics.core.task import Unparsed
@@ -39,7 +39,7 @@ KNOWN = Knowledge(
     ),
 )
 SLOT = Slot("m/VisualMaterial/1", "m", "VisualMaterial", "VisualMaterial/cat", "plausible")
-SOUND = Draft(
+SOUND = QuestionDraft(
     "Who is sitting in front of the window?",
     correct="an animal that frowns",
     plausible="a child that cannot sleep",
@@ -51,7 +51,7 @@ SOUND = Draft(
 SETTINGS = QuestionSettings()
 
 
-def codes(draft: Draft, slot: Slot = SLOT) -> list[str]:
+def codes(draft: QuestionDraft, slot: Slot = SLOT) -> list[str]:
     return [own.code for own in find_defects(draft, slot, KNOWN, SETTINGS)]
 
 
@@ -203,7 +203,7 @@ def test_a_malformed_question_is_not_read(said: dict[str, object]) -> None:
 
 def test_the_definition_and_the_knowledge_reach_the_writer() -> None:
     """1 and 2: the released questions were written without either."""
-    subject = Subject(Meme("m", image_path("en-001"), "hello"), KNOWN)
+    subject = QuestionSubject(Meme("m", image_path("en-001"), "hello"), KNOWN)
     for slot in plan_slots(KNOWN, SETTINGS):
         sent = text_of(ask_draft(subject, slot, SETTINGS))
         assert all(own.key in sent for own in KNOWN.individuals)

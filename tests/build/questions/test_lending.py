@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.questions import QuestionSettings
-from memantics.build.questions.asking import Subject, ask_draft
+from memantics.build.questions.asking import QuestionSubject, ask_draft
 from memantics.build.questions.balance import Lengths
 from memantics.build.questions.chain import Built
 from memantics.build.questions.critic import find_support
+from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.slots import plan_slots
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
@@ -33,7 +33,7 @@ def repeat_itself(request: Request) -> Entry:
     return entry | dict.fromkeys(WRONG, entry["correct"])
 
 
-def few(*names: str) -> dict[str, Subject]:
+def few(*names: str) -> dict[str, QuestionSubject]:
     return {name: starter_subjects()[name] for name in names}
 
 

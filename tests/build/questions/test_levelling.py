@@ -13,8 +13,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import BernoulliNB
 
-from memantics.build.questions import Question, QuestionSettings, report_questions
 from memantics.build.questions.chain import Built
+from memantics.build.questions.records import DraftQuestion, QuestionSettings
+from memantics.build.questions.report import report_questions
 from memantics.build.questions.wording import alike
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
@@ -136,7 +137,7 @@ def test_neither_does_being_short_or_neat(built: Built) -> None:
     assert not [text for text in shown if text.endswith(".") or text[0].islower()]
 
 
-def pick(questions: tuple[Question, ...], choose: Callable[[Question], int]) -> float:
+def pick(questions: tuple[DraftQuestion, ...], choose: Callable[[DraftQuestion], int]) -> float:
     return sum(choose(own) == own.answer for own in questions) / len(questions)
 
 
@@ -150,7 +151,7 @@ def test_no_trivial_answer_beats_chance(built: Built) -> None:
         assert abs(pick(questions, lambda _, p=place: p) - 0.25) <= TOLERANCE  # type: ignore[misc]
 
 
-def solve_with_bayes(questions: tuple[Question, ...]) -> float:
+def solve_with_bayes(questions: tuple[DraftQuestion, ...]) -> float:
     """Another learner, other features, other folds than those that the set was levelled with."""
     texts = [c.text if c.role != "none" else "nnn" for q in questions for c in q.options]
     beside = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from memantics.annotate.errors import AnswerError, LoginFailed, TokenInvalid
+from memantics.annotate.errors import AnswerError, LoginFailed, TokenInvalid, TooManyAttempts
 from memantics.annotate.records import Preferences
 from memantics.annotate.web.asking import Ask, Routes, own_path
 from memantics.annotate.web.language import LANGUAGES, NAMES, Language, say_problem
@@ -28,29 +28,16 @@ def log_in(ask: Ask) -> Response:
     """Check name and password; a few failures in a row make one wait."""
     name, password = ask.text("name", 200), _password(ask, "password")
     address = ask.request.client.host if ask.request.client else ""
-    key = name.lower()
-    desk = ask.desk
-    throttles = (
-        (desk.tries, f"{address} {key}"),
-        (desk.addresses, address),
-        (desk.names, key),
-    )
-    wait = max(throttle.wait(about) for throttle, about in throttles)
-    if wait > 0:
-        note("login throttled", address=address)
-        minutes = int(wait // 60) + 1
-        response = _login_page(ask, 429, ask.words("login.wait", minutes=minutes))
-        response.headers["retry-after"] = str(int(wait) + 1)
-        return response
     try:
-        with desk.hashing:
-            session = ask.service.accounts.log_in(name, password)
+        session = ask.service.accounts.log_in(name, password, address)
+    except TooManyAttempts as error:
+        note("login throttled", address=address)
+        response = _login_page(ask, 429, _say_wait(ask, error))
+        response.headers["retry-after"] = str(int(error.wait) + 1)
+        return response
     except LoginFailed:
-        for throttle, about in throttles:
-            throttle.fail(about)
         note("login failed", address=address)
         return _login_page(ask, 401, ask.words("login.wrong"))
-    desk.tries.forget(f"{address} {key}")
     note("login", person=session.actor.id)
     return ask.let_in(session, own_path(ask.text("next")))
 
@@ -60,6 +47,10 @@ def _login_page(ask: Ask, status: int, error: str) -> Response:
     return ask.page(
         "login.html", status, name=ask.text("name", 200), error=error, next=own_path(following)
     )
+
+
+def _say_wait(ask: Ask, error: TooManyAttempts) -> str:
+    return ask.words("login.wait", minutes=int(error.wait // 60) + 1)
 
 
 def _password(ask: Ask, name: str) -> str:
@@ -109,10 +100,9 @@ def accept(ask: Ask) -> Response:
         return _invitation_page(ask, 422, {"again": ask.words("join.differ")})
     offered = ask.service.accounts.invitation(token)
     try:
-        with ask.desk.hashing:
-            session = ask.service.accounts.accept(
-                token, ask.text("name", 200), _password(ask, "password")
-            )
+        session = ask.service.accounts.accept(
+            token, ask.text("name", 200), _password(ask, "password")
+        )
     except AnswerError as error:
         return _invitation_page(ask, 422, error.problems)
     ask.service.accounts.set_preferences(session.actor, Preferences(language=ask.words.language))
@@ -176,16 +166,11 @@ def change_password(ask: Ask) -> Response:
     new = _password(ask, "new")
     if new != _password(ask, "again"):
         return _settings_page(ask, 422, {"again": ask.words("join.differ")})
-    key = f"settings {ask.actor.id}"
-    wait = ask.desk.tries.wait(key)
-    if wait > 0:
-        minutes = int(wait // 60) + 1
-        return _settings_page(ask, 429, {"old": ask.words("login.wait", minutes=minutes)})
     try:
-        with ask.desk.hashing:
-            session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
+        session = ask.service.accounts.change_password(ask.actor, _password(ask, "old"), new)
+    except TooManyAttempts as error:
+        return _settings_page(ask, 429, {"old": _say_wait(ask, error)})
     except LoginFailed:
-        ask.desk.tries.fail(key)
         return _settings_page(ask, 422, {"old": ask.words("settings.wrong")})
     except AnswerError as error:
         return _settings_page(ask, 422, error.problems)

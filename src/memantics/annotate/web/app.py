@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memantics.annotate.errors import (
     AnswerError,
@@ -22,6 +23,7 @@ from memantics.annotate.errors import (
     Locked,
     NotFound,
     TokenInvalid,
+    TooManyAttempts,
     TrainingFailed,
 )
 from memantics.annotate.service import Service
@@ -43,6 +45,7 @@ STATUS: Mapping[type[Exception], int] = {
     Locked: 409,
     AnswerError: 422,
     LimitReached: 429,
+    TooManyAttempts: 429,
     TrainingFailed: 403,
     StoreError: 503,
     DBAPIError: 503,
@@ -70,6 +73,9 @@ def make_app(service: Service, settings: WebSettings) -> FastAPI:
     app = FastAPI(lifespan=live, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.desk = desk
     app.add_middleware(Shell, settings=settings)
+    if settings.trusted_proxies:
+        # Anybody else could name another address with every guess at a password.
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     app.add_exception_handler(HTTPException, _refuse_unknown)
     for route in list_routes():
         install(app, desk, route, refuse)

@@ -8,7 +8,6 @@ page that says so. Bodies are read before, database work runs in a thread.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,14 +29,12 @@ from memantics.annotate.web.logs import note_failure
 from memantics.annotate.web.pages import render
 from memantics.annotate.web.pauses import Pauses
 from memantics.annotate.web.settings import PORT, WebSettings
-from memantics.annotate.web.throttle import Throttle
 from memantics.annotate.web.tokens import is_own_form, make_form_token, make_seed
 from memantics.core.errors import StoreError
 
 MAX_FIELDS = 2000
 MAX_FILES = 200
 WORKERS = 16
-HASHING = 4
 MOST = 2**31 - 1
 Method = Literal["GET", "POST"]
 
@@ -48,13 +45,6 @@ class Desk:
 
     service: Service
     settings: WebSettings
-    # Few tries at one name from one address, more from one address at all, and so many at one
-    # name from everywhere that nobody locks somebody else out by mistake.
-    tries: Throttle = field(default_factory=lambda: Throttle(limit=8, window=900.0))
-    addresses: Throttle = field(default_factory=lambda: Throttle(limit=30, window=900.0))
-    names: Throttle = field(default_factory=lambda: Throttle(limit=100, window=900.0))
-    # Hashing a password takes 64 MB on purpose: only so many at once.
-    hashing: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(HASHING))
     pauses: Pauses = field(default_factory=Pauses)
     threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="annotate")

@@ -24,7 +24,7 @@ IMAGE_POLICY = "default-src 'none'; sandbox"
 
 @routes.get("/p/{project:int}/data")
 def show_data(ask: Ask) -> Response:
-    """What can be taken out of a project and put into it."""
+    """What can be exported from a project and imported into it."""
     return _data_page(ask, 200)
 
 

@@ -58,7 +58,7 @@ class FieldView:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FormBlock:
     """Fields that belong together: one by itself, or all that ask about one ``about``."""
 
     about: str
@@ -70,7 +70,7 @@ class Block:
 class FormView:
     """A form: its blocks, and what it declares about each field for :func:`read_form`."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[FormBlock, ...]
     declared: tuple[tuple[str, str], ...]
 
 
@@ -85,18 +85,18 @@ def draw_form(
 
     ``state`` is what earlier people said: it names the elements of fields that ask about each.
     """
-    blocks: list[Block] = []
+    blocks: list[FormBlock] = []
     declared = []
     for field in fields:
         elements = _elements(field, values, state)
         declared.append((KIND + field.id, _declare(field, len(elements))))
         if not field.each:
-            blocks.append(Block("", 0, (_draw_field(field, None, values, errors, words),)))
+            blocks.append(FormBlock("", 0, (_draw_field(field, None, values, errors, words),)))
         elif not any(field.id == view.id for block in blocks for view in block.fields):
             together = [other for other in fields if other.each == field.each]
             for place, about in enumerate(elements):
                 drawn = (_draw_field(other, place, values, errors, words) for other in together)
-                blocks.append(Block(about, place + 1, tuple(drawn)))
+                blocks.append(FormBlock(about, place + 1, tuple(drawn)))
     return FormView(tuple(blocks), tuple(declared))
 
 

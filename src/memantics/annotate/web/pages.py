@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from string import ascii_uppercase
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
@@ -31,6 +32,7 @@ def make_environment() -> Environment:
         auto_reload=False,
     )
     environment.globals["asset"] = asset
+    environment.filters["unlettered"] = drop_letters
     environment.filters["percent"] = show_percent
     environment.filters["figure"] = show_figure
     environment.filters["moment"] = show_moment
@@ -53,6 +55,20 @@ def render(template: str, context: Mapping[str, object], status: int = 200) -> R
     """A page as a response."""
     text = make_environment().get_template(template).render(context)
     return HTMLResponse(text, status)
+
+
+def drop_letters(options: Sequence[str]) -> list[str]:
+    """Options without letters of their own: the list that shows them gives each its letter.
+
+    >>> drop_letters(["A. a cat", "B. a dog"]), drop_letters(["A. Milne", "a dog"])
+    (['a cat', 'a dog'], ['A. Milne', 'a dog'])
+    """
+    letters = ascii_uppercase[: len(options)]
+    lettered = len(letters) == len(options) and all(
+        text.startswith((f"{letter}. ", f"{letter}) "))
+        for letter, text in zip(letters, options, strict=True)
+    )
+    return [text[3:] if lettered else text for text in options]
 
 
 def show_percent(value: float | None) -> str:

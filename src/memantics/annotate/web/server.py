@@ -44,6 +44,7 @@ def serve(service: Service, settings: WebSettings, taken: socket.socket) -> None
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # the app itself asks which proxies are trusted
         date_header=True,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=30,

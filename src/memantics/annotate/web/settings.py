@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ class WebSettings:
 
     ``public_url`` is the address under which people reach it (behind a proxy, say); where it is
     https, cookies are sent over https only. ``contact`` is the well-being line on every page.
+    ``trusted_proxies`` are the addresses whose ``X-Forwarded-For`` is believed.
     """
 
     secret: bytes
@@ -32,6 +33,7 @@ class WebSettings:
     public_url: str = ""
     contact: str = ""
     demo: bool = False
+    trusted_proxies: tuple[str, ...] = ()
 
     @property
     def secure(self) -> bool:
@@ -70,6 +72,26 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
+    """Addresses and networks of proxies, checked.
+
+    >>> read_proxies(["10.0.0.7", "192.168.1.0/24"])
+    ('10.0.0.7/32', '192.168.1.0/24')
+    """
+    found = []
+    for text in given:
+        try:
+            network = ipaddress.ip_network(text)
+        except ValueError as error:
+            raise InputError(
+                f"--trusted-proxy {text} is no address", hint="such as 10.0.0.7 or 10.0.0.0/24"
+            ) from error
+        if network.prefixlen == 0:
+            raise InputError(f"--trusted-proxy {text} trusts everybody", hint="name your proxy")
+        found.append(str(network))
+    return tuple(found)
 
 
 def find_secret(

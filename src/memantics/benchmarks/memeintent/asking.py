@@ -18,6 +18,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
 from memantics.metrics.constant import find_best_constant
+from memantics.tasks.plugin import TaskSetup
 
 FOLDER = Path(__file__).parent
 QUESTIONS = {
@@ -83,13 +84,9 @@ def _name(task: str, role: str) -> str:
     return "caption" if task == "caption" else f"{task}_{role}"
 
 
-def make_items(source: Source | None, split: str, asking: Asking, fed: Fed) -> Iterator[Item]:
+def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
     """The items of a split; what other tasks answered goes into their context."""
-    if source is None:
-        raise DataError(
-            "memeintent", "no data to ask about", hint="memantics data add memeintent DIR"
-        )
-    memes, constant = _read(source, split)
+    memes, constant = _read(setup.need_source(), setup.split)
     field = Field(asking.task, "text", majority=constant if asking.task == "intent" else None)
     for meme in memes:
         if asking.needs_picture and meme.image is None:

@@ -18,6 +18,7 @@ from memantics.core.images import read_bytes
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, dump_line, last_answers, read_facts, read_items
+from memantics.tasks.plugin import HumanExport
 
 TASK = "memeintent/intent"
 MEMES = 30
@@ -36,17 +37,6 @@ class KeyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """What was written."""
-
-    queue: Path
-    key: Path
-    memes: int
-    settings: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Run:
     folder: Path
     facts: RunFacts
@@ -56,7 +46,7 @@ class _Run:
 
 def export_human_evaluation(
     runs: Sequence[Path], out: Path, seed: int = 0, memes: int = MEMES
-) -> Exported:
+) -> HumanExport:
     """Draw memes that every run answered, and write queue and key into the folder ``out``."""
     read = [_read(folder) for folder in runs]
     _check(read)
@@ -77,7 +67,7 @@ def export_human_evaluation(
     )
     items = (_item(name, meme, run, images[meme]) for name, meme, run in named)
     count = write_queue(out / QUEUE, card, items)
-    return Exported(out / QUEUE, out / KEY, len(drawn), len(read), count)
+    return HumanExport(out / QUEUE, out / KEY, len(drawn), len(read), count)
 
 
 def _read(folder: Path) -> _Run:

@@ -12,7 +12,7 @@ import numpy as np
 from memantics.benchmarks.memeintent.asking import split_facts
 from memantics.benchmarks.memeintent.load import PREFIX
 from memantics.benchmarks.memeintent.settings import Scoring
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.errors import MissingExtra
 from memantics.core.records import Outcome, Score
 from memantics.metrics.constant import Constant, find_best_constant
 from memantics.metrics.interval import bootstrap, sum_by_cluster
@@ -25,7 +25,6 @@ from memantics.metrics.text import (
     strip_prefix,
     tokenize,
 )
-from memantics.models.semantic import BertScorer, BertSettings, NliScorer, NliSettings
 
 Pair = tuple[str, str]
 Marks = dict[str, list[float | None]]
@@ -134,10 +133,11 @@ def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: 
     pairs = [pair for own in groups for group in own for pair in group]
     marks: Marks = {}
     if scoring.bert is not None:
-        found = _open_bert(scoring.bert).score(pairs)
-        marks["bertscore_f1"] = _gather(groups, [own.f1 for own in found])
+        found = scoring.services.bert(scoring.bert).score_pairs(pairs)
+        marks["bertscore_f1"] = _gather(groups, found)
     if scoring.nli is not None:
-        marks["nli_consistency"] = _gather(groups, _open_nli(scoring.nli).score(pairs))
+        found = scoring.services.nli(scoring.nli).score_pairs(pairs)
+        marks["nli_consistency"] = _gather(groups, found)
     return marks
 
 
@@ -253,9 +253,9 @@ def _write_notes(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Mappi
         f" {case}",
     }
     if scoring.bert is not None:
-        notes["bertscore_f1"] = _open_bert(scoring.bert).note
+        notes["bertscore_f1"] = scoring.services.bert(scoring.bert).note
     if scoring.nli is not None:
-        notes["nli_consistency"] = _open_nli(scoring.nli).note
+        notes["nli_consistency"] = scoring.services.nli(scoring.nli).note
     return notes
 
 
@@ -265,25 +265,3 @@ def _find_stem() -> Stem:
         return load_porter()
     except ModuleNotFoundError as error:
         raise MissingExtra("stems", "text") from error
-
-
-@cache
-def _open_bert(settings: BertSettings) -> BertScorer:
-    try:
-        return BertScorer(settings)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("BERTScore figures", "text") from error
-    except ValueError as error:
-        raise InputError(f"bertscore: {error}", hint="give a local encoder, or off") from error
-
-
-@cache
-def _open_nli(settings: NliSettings) -> NliScorer:
-    try:
-        return NliScorer(settings)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("NLI figures", "text") from error
-    except ValueError as error:
-        raise InputError(
-            f"nli: {error}", hint="give a local classifier and nli_labels, or off"
-        ) from error

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal, cast
 
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
 from memantics.metrics.text import Smoothing, Tokenizer
-from memantics.models.semantic import BertSettings, Direction, NliSettings, check_folder
+from memantics.tasks.plugin import TaskSetup
 
 _OFF = "off"
 
@@ -64,12 +65,14 @@ class Scoring:
     neural_known: bool
     bert: BertSettings | None
     nli: NliSettings | None
+    services: Services
 
 
-def read_asking(task: str, chosen: Mapping[str, str]) -> Asking:
+def read_asking(setup: TaskSetup) -> Asking:
     """The options that shape requests; those that a task lacks have one value."""
+    chosen = setup.options
     return Asking(
-        task=cast("Literal['intent', 'background', 'caption']", task),
+        task=cast("Literal['intent', 'background', 'caption']", setup.card.name),
         role=chosen.get("role", "vlm"),
         few=chosen.get("shots") == "few",
         background=chosen.get("background", "none"),
@@ -82,7 +85,7 @@ def read_asking(task: str, chosen: Mapping[str, str]) -> Asking:
     )
 
 
-def read_scoring(chosen: Mapping[str, str]) -> Scoring:
+def read_scoring(chosen: Mapping[str, str], services: Services) -> Scoring:
     """The options that shape figures."""
     return Scoring(
         strip_prefix=chosen.get("strip_prefix") == "yes",
@@ -95,6 +98,7 @@ def read_scoring(chosen: Mapping[str, str]) -> Scoring:
         neural_known="bertscore" in chosen,
         bert=_read_bert(chosen),
         nli=_read_nli(chosen),
+        services=services,
     )
 
 
@@ -102,10 +106,7 @@ def check_scoring(scoring: Scoring) -> None:
     """Say before the first call, not after the last, that a figure cannot be had."""
     for settings in (scoring.bert, scoring.nli):
         if settings is not None:
-            try:
-                check_folder(settings.path)
-            except ValueError as error:
-                raise InputError(str(error), hint="give a local model folder, or off") from error
+            scoring.services.check_text_model(settings.path)
     wanted = ["nltk"] if scoring.stem else []
     wanted += ["torch", "transformers"] if scoring.bert or scoring.nli else []
     if not all(importlib.util.find_spec(name) for name in wanted):

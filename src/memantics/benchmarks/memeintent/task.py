@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent.asking import Fed, make_items, make_request, read_wording
 from memantics.benchmarks.memeintent.scoring import mark, score
 from memantics.benchmarks.memeintent.settings import check_scoring, read_asking, read_scoring
-from memantics.core.card import read_card, resolve_options
-from memantics.core.data import Source
-from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.core.task import Task, Unparsed
+from memantics.tasks.plugin import TaskSetup
 
-FOLDER = Path(__file__).parent
 _LONGEST = 20_000
 
 
-def make(
-    name: str, options: Mapping[str, str], split: str, source: Source | None, invalid: InvalidPolicy
-) -> Task:
+def make(setup: TaskSetup) -> Task:
     """The task ``intent``, ``background`` or ``caption``; without a source it parses and scores."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
-    asking, scoring = read_asking(name, chosen), read_scoring(chosen)
-    if source is not None:
+    name, chosen = setup.card.name, setup.options
+    asking, scoring = read_asking(setup), read_scoring(chosen, setup.services)
+    if setup.source is not None:
         check_scoring(scoring)
     wording = read_wording(asking)
     first_line = chosen.get("reply") == "first_line"
-    task = Task(
-        name=f"memeintent/{name}",
-        items=lambda: make_items(source, split, asking, {}),
-        ask=lambda item, complaint: make_request(wording, item, complaint, None),
-        parse=lambda text, _form: parse_reply(text, first_line=first_line),
-        score=lambda outcomes: score(name, outcomes, scoring),
-        main=card.main,
-        invalid=invalid,
-        options=chosen,
-        prompts=wording.hashes,
+    task = replace(
+        setup.make(
+            items=lambda: make_items(setup, asking, {}),
+            ask=lambda item, complaint: make_request(wording, item, complaint, None),
+            parse=lambda text, _form: parse_reply(text, first_line=first_line),
+            score=lambda outcomes: score(name, outcomes, scoring),
+            used=wording.hashes,
+        ),
         needs=asking.needs,
         marks=lambda outcomes: mark(name, outcomes, scoring),
     )
@@ -48,7 +39,7 @@ def make(
     def feed(fed: Fed) -> Task:
         return replace(
             task,
-            items=lambda: make_items(source, split, asking, fed),
+            items=lambda: make_items(setup, asking, fed),
             ask=lambda item, complaint: make_request(wording, item, complaint, fed),
         )
 

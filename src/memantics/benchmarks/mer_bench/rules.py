@@ -22,7 +22,7 @@ from memantics.benchmarks.mer_bench.judgement import (
     read_shape,
 )
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import clean, read_object
+from memantics.tasks.parse import clean, find_object
 
 Checks = Literal["all", "schema"]
 _SCENARIO = re.compile(
@@ -45,7 +45,7 @@ def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> Judge
     With ``checks`` "schema" broken gates and scopes are let pass and written down, as the paper
     does. Ratings without reasons have no scope to break; their gate is applied, not asked for.
     """
-    reading = read_shape(read_object(clean(text)), rationale)
+    reading = read_shape(find_object(clean(text)), rationale)
     label = str(reading.values["label"])
     faults = list(_check_other(label, reading))
     gate, scope = list(_check_gate(reading, target)), list(_check_scope(reading.reasons, target))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,84 +22,63 @@ from memantics.benchmarks.mer_bench.judgement import (
 from memantics.benchmarks.mer_bench.load import Release, open_release
 from memantics.benchmarks.mer_bench.rules import Checks, judge
 from memantics.benchmarks.mer_bench.views import FACTORS, Pair, View, draw_pairs, level_of
-from memantics.core.card import read_card, resolve_options
 from memantics.core.data import Source
-from memantics.core.errors import DataError, InputError
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import Task
 from memantics.metrics.reappraisal import Combine
+from memantics.tasks.plugin import TaskSetup
 
-FOLDER = Path(__file__).parent
 QUESTION = "How well was the source meme turned into one that expresses the target feeling?"
 REFERENCES = {
     "on": ("source_caption", "target_caption", "edit_instruction"),
     "source": ("source_caption",),
     "off": (),
 }
-Check = Callable[[Path, Path], Mapping[str, str]]
 
 
-def make(
-    name: str,
-    options: Mapping[str, str],
-    split: str,  # noqa: ARG001 - one split only, which the card names
-    source: Source | None,
-    invalid: InvalidPolicy,
-) -> Task:
-    """The task ``judge``. Without a source it can parse and score, not ask."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
-    prompts = read_prompts(FOLDER / "prompts")
-    sampling = Sampling(temperature=0.0, max_tokens=_number("max_tokens", chosen) or None)
-    seed = _number("seed", chosen)
+def make(setup: TaskSetup) -> Task:
+    """The task ``judge``."""
+    chosen, prompts = setup.options, setup.prompts
+    sampling = Sampling(
+        temperature=0.0, max_tokens=setup.read_whole("max_tokens", 0, 10**9) or None
+    )
+    seed = setup.read_whole("seed", 0, 10**9)
     rationale = cast("Rationale", chosen["rationale"])
     checks = cast("Checks", chosen["checks"])
     combine = cast("Combine", chosen["rfs"])
-    return Task(
-        name=f"mer_bench/{name}",
-        items=lambda: _items(source, chosen, seed),
+    task = setup.make(
+        items=lambda: _items(setup, seed),
         ask=lambda item, complaint: _ask(prompts, chosen, sampling, item, complaint),
         parse=lambda text, form: judge(
             text, form.context["target_emotion"], rationale, checks
         ).dump(),
         score=lambda outcomes: score(outcomes, combine),
-        main=card.main,
-        invalid=invalid,
-        options=chosen,
-        prompts={prompt.name: prompt.hash for prompt in prompts.values()},
-        marks=lambda outcomes: mark(outcomes, combine),
+        used=prompts.values(),
     )
+    return _look(replace(task, marks=lambda outcomes: mark(outcomes, combine)), setup)
 
 
-def look(task: Task, open_check: Callable[[bool], Check]) -> Task:
+def _look(task: Task, setup: TaskSetup) -> Task:
     """The task with layout checks beside the judge: their results become tags of the items.
 
-    ``open_check`` opens the checks, with caption regions or without; nothing is opened before
-    the first item is made.
+    Nothing is opened before the first item is made.
     """
-    wanted = task.options["layout"]
+    wanted = setup.options["layout"]
     if wanted == "off":
         return task
     plain, known = task.items, dict[tuple[Path, Path], Mapping[str, str]]()
 
     def items() -> Iterator[Item]:
-        check: Check | None = None
         for item in plain():
             source, edited = item.images[0].path, item.images[1].path
             if (source, edited) not in known:
-                check = check or open_check(wanted == "captions")
+                check = setup.services.layout(wanted == "captions")
                 known[source, edited] = check(source, edited)
             yield replace(item, tags={**item.tags, **known[source, edited]})
 
     return replace(task, items=items)
-
-
-def _number(name: str, chosen: Mapping[str, str]) -> int:
-    text = chosen[name]
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InputError(f"option {name}={text!r} is no number", hint=f"such as {name}=42")
-    return int(text)
 
 
 @cache
@@ -109,12 +88,9 @@ def _filter(source: Source, wanted: str) -> tuple[Release, Kept]:
     return release, keep_judgeable(release, choose_editors(release, wanted))
 
 
-def _items(source: Source | None, chosen: Mapping[str, str], seed: int) -> Iterator[Item]:
-    if source is None:
-        raise DataError(
-            "mer_bench", "no data to ask about", hint="memantics data add mer_bench DIR"
-        )
-    release, kept = _filter(source, chosen["editors"])
+def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
+    chosen = setup.options
+    release, kept = _filter(setup.need_source(), chosen["editors"])
     targets = Counter(row.target_emotion for row in kept.rows)
     fields = list_fields(min(targets, key=lambda own: (-targets[own], own)))
     facts = {

@@ -5,44 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.mquest.load import Question, Release, open_release
-from memantics.core.card import read_card, resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Image, Item, Message, Outcome, Request, Sampling, Score
-from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy, accuracy_by, group_hits, macro, macro_interval
 from memantics.metrics.interval import clustered_wilson
 from memantics.tasks.choices import LETTERS, commonest, hits, letter_field, list_options
 from memantics.tasks.parse import parse_letter
+from memantics.tasks.plugin import TaskSetup
 
-FOLDER = Path(__file__).parent
 TOXICITY = "Toxicity"
 
 
-def make(
-    name: str, options: Mapping[str, str], split: str, source: Source | None, invalid: InvalidPolicy
-) -> Task:
-    """The task ``qa``. Without a source it can parse and score, not ask."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
-    prompts = read_prompts(FOLDER / "prompts")
-    prompt = prompts[chosen["order"]]
-    return Task(
-        name=f"mquest/{name}",
-        items=lambda: _items(source, split, chosen["images"]),
-        ask=lambda item, complaint: _ask(prompt, prompts["again"], item, complaint),
-        parse=lambda text, form: _parse(text, form, chosen),
+def make(setup: TaskSetup) -> Task:
+    """The task ``qa``."""
+    prompt, again = setup.prompts[setup.options["order"]], setup.prompts["again"]
+    return setup.make(
+        items=lambda: _items(setup),
+        ask=lambda item, complaint: _ask(prompt, again, item, complaint),
+        parse=lambda text, form: _parse(text, form, setup.options),
         score=score,
-        main=card.main,
-        invalid=invalid,
-        options=chosen,
-        prompts={prompt.name: prompt.hash, "again": prompts["again"].hash},
+        used=(prompt, again),
     )
 
 
@@ -54,12 +43,11 @@ def _open(source: Source, split: str) -> tuple[Release, str | None]:
     return release, commonest(LETTERS[key] for key in keys if key is not None)
 
 
-def _items(source: Source | None, split: str, images: str) -> Iterator[Item]:
-    if source is None:
-        raise DataError("mquest", "no data to ask about", hint="memantics data add mquest DIR")
-    release, majority = _open(source, split)
-    for question in release.questions(split):
-        if question.answer is None or (question.image is None and images == "present"):
+def _items(setup: TaskSetup) -> Iterator[Item]:
+    release, majority = _open(setup.need_source(), setup.split)
+    present = setup.options["images"] == "present"
+    for question in release.questions(setup.split):
+        if question.answer is None or (question.image is None and present):
             continue
         yield _item(question, LETTERS[question.answer], majority)
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from memantics.benchmarks.punmemecn.load import Meme, Release, open_release
-from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
-from memantics.core.records import Form, Image, Item, Outcome, Request, Score
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.records import Image
+from memantics.tasks.plugin import TaskSetup
 
 FOLDER = Path(__file__).parent
 STARTER = FOLDER.parent.parent / "starter"
@@ -40,35 +37,19 @@ STYLES: Mapping[str, Style] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The functions of a task, and the hashes of what it says."""
-
-    items: Callable[[], Iterator[Item]]
-    ask: Callable[[Item, str | None], Request]
-    parse: Callable[[str, Form], JsonValue]
-    score: Callable[[Sequence[Outcome]], tuple[Score, ...]]
-    prompts: Mapping[str, str]
-
-
 @dataclass(frozen=True)
-class Brief:
-    """One task with the user's options over the defaults. Without a source it cannot ask."""
+class Brief(TaskSetup):
+    """A task's setup, with the options that the tasks of PunMemeCN share read out."""
 
-    name: str
-    main: str
-    options: Mapping[str, str]
-    source: Source | None
-    invalid: InvalidPolicy
+    @classmethod
+    def of(cls, setup: TaskSetup) -> Brief:
+        """The same setup as a brief."""
+        return cls(**{own.name: getattr(setup, own.name) for own in fields(setup)})
 
     @cached_property
     def release(self) -> Release:
         """The data, read once."""
-        if self.source is None:
-            raise DataError(
-                "punmemecn", "no data to ask about", hint="memantics data add punmemecn DIR"
-            )
-        return open_release(self.source)
+        return open_release(self.need_source())
 
     @property
     def language(self) -> str:
@@ -114,27 +95,3 @@ class Brief:
                 hint=f"give a number from {low:g} to {high:g}",
             )
         return value
-
-    def read_count(self, option: str, high: int) -> int:
-        """The whole number that an option holds, from 1."""
-        text = self.options[option]
-        if not (text.isascii() and text.isdecimal() and 1 <= int(text[:20]) <= high):
-            raise InputError(
-                f"option {option} of {self.name} is {text!r}",
-                hint=f"give a whole number from 1 to {high}",
-            )
-        return int(text)
-
-    def make(self, parts: Parts) -> Task:
-        """The task."""
-        return Task(
-            name=self.name,
-            items=parts.items,
-            ask=parts.ask,
-            parse=parts.parse,
-            score=parts.score,
-            main=self.main,
-            invalid=self.invalid,
-            options=self.options,
-            prompts=parts.prompts,
-        )

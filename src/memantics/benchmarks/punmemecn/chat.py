@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief, Parts, Style
+from memantics.benchmarks.punmemecn.brief import Brief, Style
 from memantics.benchmarks.punmemecn.draws import (
     Order,
     authors_orders,
@@ -108,18 +108,16 @@ def make(brief: Brief) -> Task:
     prompt = _prepare(brief)
     _read_seed(brief)
     return brief.make(
-        Parts(
-            items=lambda: _items(brief),
-            ask=lambda item, _complaint: prompt.ask(item),
-            parse=partial(_parse, brief),
-            score=score,
-            prompts=prompt.hashes,
-        )
+        items=lambda: _items(brief),
+        ask=lambda item, _complaint: prompt.ask(item),
+        parse=partial(_parse, brief),
+        score=score,
+        used=prompt.hashes,
     )
 
 
 def _read_seed(brief: Brief) -> int:
-    return brief.read_count("seed", 2**31)
+    return brief.read_whole("seed", 1, 2**31)
 
 
 def _prepare(brief: Brief) -> ChatPrompt:

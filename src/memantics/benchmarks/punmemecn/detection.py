@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
-from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.examples import DETECTION
 from memantics.benchmarks.punmemecn.records import ROLES, Meme
 from memantics.benchmarks.punmemecn.wording import describe
@@ -49,13 +49,11 @@ def make(brief: Brief) -> Task:
     words = WORDS[brief.language]
     prompt = prepare("detection", brief, DETECTION, lambda meme: words[_gold(meme)])
     return brief.make(
-        Parts(
-            items=lambda: _items(brief),
-            ask=lambda item, _complaint: _ask(prompt, item),
-            parse=partial(_parse, brief),
-            score=score,
-            prompts=prompt.hashes,
-        )
+        items=lambda: _items(brief),
+        ask=lambda item, _complaint: _ask(prompt, item),
+        parse=partial(_parse, brief),
+        score=score,
+        used=prompt.hashes,
     )
 
 

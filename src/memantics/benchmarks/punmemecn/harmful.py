@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from memantics.benchmarks.punmemecn.brief import STARTER, Brief, Parts
+from memantics.benchmarks.punmemecn.brief import STARTER, Brief
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import one_line, read_wording
 from memantics.core.data import conform, inside, read_jsonl
@@ -85,13 +85,11 @@ def make(brief: Brief) -> Task:
         )
 
     return brief.make(
-        Parts(
-            items=lambda: _items(brief),
-            ask=ask,
-            parse=partial(_parse, brief),
-            score=partial(score, refusals=brief.options["refusal"] == "harmful"),
-            prompts=prompts,
-        )
+        items=lambda: _items(brief),
+        ask=ask,
+        parse=partial(_parse, brief),
+        score=partial(score, refusals=brief.options["refusal"] == "harmful"),
+        used=prompts,
     )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
-from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
 from memantics.benchmarks.punmemecn.examples import SENTIMENT
 from memantics.benchmarks.punmemecn.humans import score_humans
@@ -60,13 +60,11 @@ def make(brief: Brief) -> Task:
     prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language))
     temperature = brief.read_number("temperature", 0, 2)
     return brief.make(
-        Parts(
-            items=lambda: _items(brief),
-            ask=lambda item, _complaint: _ask(prompt, item, temperature),
-            parse=partial(_parse, brief),
-            score=score,
-            prompts=prompt.hashes,
-        )
+        items=lambda: _items(brief),
+        ask=lambda item, _complaint: _ask(prompt, item, temperature),
+        parse=partial(_parse, brief),
+        score=score,
+        used=prompt.hashes,
     )
 
 
@@ -118,7 +116,7 @@ def _items(brief: Brief) -> Iterator[Item]:
 def _per_target(brief: Brief, puns: Sequence[Meme]) -> int:
     """How many items a target gets: the sample is too small to be blown up to the paper's size."""
     if brief.options["per_target"] != "auto":
-        return brief.read_count("per_target", 100_000)
+        return brief.read_whole("per_target", 1, 100_000)
     if brief.source is not None and brief.source.kind == "release":
         return PER_TARGET
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)

@@ -23,7 +23,7 @@ from memantics.benchmarks.punmemecn.load import (
     Release,
 )
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
-from memantics.core.words import cut_chinese
+from memantics.core.text import cut_chinese
 from memantics.metrics.diversity import measure_distinct
 
 NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")

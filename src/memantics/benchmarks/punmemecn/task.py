@@ -6,14 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
-from memantics.benchmarks.punmemecn.brief import FOLDER, Brief
-from memantics.benchmarks.punmemecn.detection import ALIASES
-from memantics.core.card import read_card, resolve_options
-from memantics.core.data import Source
+from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.core.records import Item
-from memantics.core.task import InvalidPolicy, Task
-
-__all__ = ["ALIASES", "hear", "make"]
+from memantics.core.task import Task
+from memantics.tasks.plugin import TaskSetup
 
 MAKERS: Mapping[str, Callable[[Brief], Task]] = {
     "detection": detection.make,
@@ -25,33 +21,24 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
 }
 
 
-def make(
-    name: str,
-    options: Mapping[str, str],
-    split: str,  # noqa: ARG001 - one split only, which the card names
-    source: Source | None,
-    invalid: InvalidPolicy,
-) -> Task:
-    """The task of that name. Without a source it can parse and score, not ask."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
-    return MAKERS[name](Brief(f"punmemecn/{name}", card.main, chosen, source, invalid))
+def make(setup: TaskSetup) -> Task:
+    """The task of that name."""
+    return _hear(MAKERS[setup.card.name](Brief.of(setup)), setup)
 
 
-def hear(task: Task, open_listener: Callable[[], tuple[str, Callable[[str], str]]]) -> Task:
+def _hear(task: Task, setup: TaskSetup) -> Task:
     """With ``hint=readings`` a prompt also tells what its caption sounds like.
 
-    The readings come from the sound alone, never from the annotated one. ``open_listener`` gives
-    the name of the model behind them, which the run remembers, and a function of the caption.
+    The readings come from the sound alone, never from the annotated one.
     """
-    if task.options.get("hint") != "readings":
+    if setup.options.get("hint") != "readings" or setup.source is None:
         return task
-    name, listen = open_listener()
+    listener = setup.services.listener()
 
     def items() -> Iterator[Item]:
         for item in task.items():
-            heard = listen(item.form.context["caption"])
+            heard = listener.hint(item.form.context["caption"])
             context = {**item.form.context, "readings": heard} if heard else item.form.context
             yield replace(item, form=replace(item.form, context=context))
 
-    return replace(task, items=items, prompts={**task.prompts, "readings": name})
+    return replace(task, items=items, prompts={**task.prompts, "readings": listener.name})

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief, Parts
+from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import draw_transcribed
 from memantics.benchmarks.punmemecn.matching import plain, recall, run_share
 from memantics.benchmarks.punmemecn.records import Meme
@@ -51,13 +51,11 @@ def _make(
         )
 
     return brief.make(
-        Parts(
-            items=lambda: _items(brief, task),
-            ask=ask,
-            parse=parse,
-            score=lambda outcomes: score(outcomes, measures),
-            prompts=wording.hashes(task),
-        )
+        items=lambda: _items(brief, task),
+        ask=ask,
+        parse=parse,
+        score=lambda outcomes: score(outcomes, measures),
+        used=wording.hashes(task),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -21,10 +20,9 @@ from memantics.benchmarks.toxicn_mm.wording import (
     TYPES,
     VERDICTS,
 )
-from memantics.core.card import read_card, resolve_options
 from memantics.core.data import Source
 from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt
 from memantics.core.records import (
     Field,
     Form,
@@ -37,10 +35,10 @@ from memantics.core.records import (
     Sampling,
     Score,
 )
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import Task
 from memantics.tasks.choices import commonest, list_options
+from memantics.tasks.plugin import TaskSetup
 
-FOLDER = Path(__file__).parent
 SCORERS: Mapping[str, Callable[[Sequence[Outcome]], tuple[Score, ...]]] = {
     "detection": figures.score_detection,
     "type": figures.score_type,
@@ -48,29 +46,19 @@ SCORERS: Mapping[str, Callable[[Sequence[Outcome]], tuple[Score, ...]]] = {
 }
 
 
-def make(
-    name: str, options: Mapping[str, str], split: str, source: Source | None, invalid: InvalidPolicy
-) -> Task:
-    """The task ``detection``, ``type`` or ``target``. Without a source it cannot ask."""
-    card = read_card(FOLDER / "card.toml").find_task(name)
-    chosen = resolve_options(card, options)
+def make(setup: TaskSetup) -> Task:
+    """The task ``detection``, ``type`` or ``target``."""
+    name, chosen = setup.card.name, setup.options
     language = chosen["language"]
-    found = read_prompts(FOLDER / "prompts")
     stems = (f"given_{chosen['input']}", name, "again")
-    given, question, again = (found[f"{stem}.{language}"] for stem in stems)
-    keys = _keys(name, language)
-    return Task(
-        name=f"toxicn_mm/{name}",
-        items=lambda: _items(name, chosen, split, source),
+    given, question, again = (setup.prompts[f"{stem}.{language}"] for stem in stems)
+    keys = _keys(name, language) if chosen["parser"] == "strict" else None
+    return setup.make(
+        items=lambda: _items(setup),
         ask=lambda item, complaint: _ask((given, question, again), item, complaint),
-        parse=lambda text, form: _parse(
-            name, text, form, keys if chosen["parser"] == "strict" else None
-        ),
+        parse=lambda text, form: _parse(name, text, form, keys),
         score=SCORERS[name],
-        main=card.main,
-        invalid=invalid,
-        options=chosen,
-        prompts={prompt.name: prompt.hash for prompt in (given, question, again)},
+        used=(given, question, again),
     )
 
 
@@ -93,14 +81,9 @@ def _keys(name: str, language: str) -> dict[str, str]:
     return {word: label for label, word in words[language].items()}
 
 
-def _items(
-    name: str, chosen: Mapping[str, str], split: str, source: Source | None
-) -> Iterator[Item]:
-    if source is None:
-        raise DataError(
-            "toxicn_mm", "no data to ask about", hint="memantics data add toxicn_mm DIR"
-        )
-    memes = _open(source).memes(chosen.get("labels", "v2"), split)
+def _items(setup: TaskSetup) -> Iterator[Item]:
+    name, chosen = setup.card.name, setup.options
+    memes = _open(setup.need_source()).memes(chosen.get("labels", "v2"), setup.split)
     pairs = [
         (meme, gold)
         for meme in memes

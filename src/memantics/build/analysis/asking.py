@@ -22,9 +22,10 @@ from memantics.build.drafts import (
 )
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
 from memantics.core.step import Step
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 
 HarmType = Literal["targeted", "offence", "sexual", "dispirited", "none"]
 Emotion = Literal[

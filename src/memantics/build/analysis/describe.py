@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memantics.build.analysis.records import Analysis
-from memantics.build.collect.language import UNKNOWN
 from memantics.build.drafts import name_language
+from memantics.core.language import UNKNOWN
 
 
 def describe_form(own: Analysis) -> str:

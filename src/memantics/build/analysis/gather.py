@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.records import Analysis, Feeling, Harm, Missing, Sound
-from memantics.build.extract import Extraction, ExtractSettings, extract_meme
-from memantics.build.intents import IntentReport, IntentSettings, draft_intents
+from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
+from memantics.build.intents.draft import IntentReport, IntentSettings, draft_intents
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.step import Asker, Taken

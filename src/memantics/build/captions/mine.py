@@ -7,8 +7,8 @@ each stays a view of its own part; a detector weighs them as separate blocks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,6 @@ from memantics.build.drafts import (
     Tally,
     check_wording,
     complain,
-    language_of,
     make_request,
     name_language,
     note_source,
@@ -29,16 +28,15 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
-from memantics.core.data import conform, read_jsonl
-from memantics.core.errors import DataError
 from memantics.core.journal import whole_file
-from memantics.core.memes import Meme
+from memantics.core.language import language_of
+from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Request
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 
-CAPTIONS, SOURCES = "captions.jsonl", "captions-sources.jsonl"
+SOURCES = "captions-sources.jsonl"
 LONGEST = 600
 Origin = Literal["given", "mined", "no text", "unseen", "missing"]
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
@@ -182,32 +180,3 @@ def _relative(image: Path, folder: Path) -> str:
     place = image.resolve()
     root = folder.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else image.name
-
-
-class _Line(BaseModel):
-    """A line of captions, ours or another tool's: further fields are let through."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    id: str
-    text_caption: str = ""
-    image_caption: str = ""
-
-
-def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
-    """Notes by meme, from ``captions.jsonl`` or any file with those two fields."""
-    found: dict[str, Mapping[str, str]] = {}
-    for row, value in read_jsonl(path):
-        line = conform(_Line, value, path, row)
-        if line.id in found:
-            raise DataError(path, f"id {line.id!r} comes twice", row=row)
-        said = {"meaning": line.text_caption, "description": line.image_caption}
-        found[line.id] = {name: own for name, own in said.items() if own.strip()}
-    return found
-
-
-def with_captions(
-    memes: Iterable[Meme], captions: Mapping[str, Mapping[str, str]]
-) -> tuple[Meme, ...]:
-    """Memes with captions among their notes; notes that a meme has already are kept."""
-    return tuple(replace(meme, notes={**captions.get(meme.id, {}), **meme.notes}) for meme in memes)

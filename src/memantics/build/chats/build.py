@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memantics.build.captions.mine import mine_captions, with_captions
+from memantics.build.captions.mine import mine_captions
 from memantics.build.chats.distractors import (
+    ChatPool,
     DistractorSettings,
     Embedders,
-    Pool,
     choose_distractors,
     count_filled,
     is_complete,
@@ -22,8 +22,8 @@ from memantics.build.chats.generate import (
     make_subject,
     write_chats,
 )
-from memantics.build.chats.records import Subject
-from memantics.build.chats.release import Chat
+from memantics.build.chats.records import ChatSubject
+from memantics.build.chats.release import ReleasedChat
 from memantics.build.chats.rules import RULES
 from memantics.build.chats.selection import (
     Corpus,
@@ -34,8 +34,7 @@ from memantics.build.chats.selection import (
 )
 from memantics.build.drafts import Miss, Tally, count_statuses
 from memantics.core.errors import InputError
-from memantics.core.memes import Meme
-from memantics.core.records import Status
+from memantics.core.memes import Meme, with_captions
 from memantics.core.step import Asker
 
 
@@ -68,7 +67,7 @@ class ChatReport:
     unknown: tuple[str, ...]
     written: int
     corpus: Corpus
-    statuses: dict[Status, int]
+    statuses: dict[str, int]
     broken: dict[str, int]
     incomplete: int
     filled: dict[str, int]
@@ -83,7 +82,7 @@ async def build_chats(
     embedders: Embedders,
     gauges: Gauges,
     settings: BuildSettings,
-) -> tuple[list[Chat], ChatReport]:
+) -> tuple[list[ReleasedChat], ChatReport]:
     """Chats for memes: notes that are missing are mined first, then chats written and chosen.
 
     ``memes`` are those to write about, and others that may only be wrong answers: of these
@@ -94,11 +93,13 @@ async def build_chats(
     known = [own for own in subjects if own.about or own.meme.text.strip()]
     written = await write_chats(asker, known, settings.chats, asker.expect)
     chosen = select_chats(measure_drafts(written.drafts, gauges), settings.keep)
-    pool = Pool([*known, *others], embedders)
+    pool = ChatPool([*known, *others], embedders)
     options, checked = await choose_distractors(
         asker, chosen, pool, settings.distractors, asker.expect
     )
-    chats = [Chat(*pair) for pair in zip(chosen, options, strict=True) if is_complete(pair[1])]
+    chats = [
+        ReleasedChat(*pair) for pair in zip(chosen, options, strict=True) if is_complete(pair[1])
+    ]
     tallies = (mined, feeling, written.tally, checked)
     report = ChatReport(
         model=asker.model,
@@ -118,7 +119,7 @@ async def build_chats(
 
 async def _describe(
     asker: Watched, memes: tuple[Sequence[Meme], Sequence[Meme]], language: str
-) -> tuple[list[Subject], list[Subject], Tally, Tally]:
+) -> tuple[list[ChatSubject], list[ChatSubject], Tally, Tally]:
     """What is known about all memes, with how the steps for it ended."""
     own, others = memes
     if len(own) + len(others) < 4:

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict
 from memantics.build.chats.generate import find_prompts
 from memantics.build.chats.records import (
     KINDS,
-    Draft,
+    ChatDraft,
+    ChatSubject,
     ImageEncoder,
     Kind,
     Options,
-    Subject,
     TextEncoder,
     Vectors,
 )
@@ -67,10 +67,10 @@ class Embedders:
     image: ImageEncoder
 
 
-class Pool:
+class ChatPool:
     """All memes that may be wrong answers, embedded once."""
 
-    def __init__(self, subjects: Sequence[Subject], embedders: Embedders) -> None:
+    def __init__(self, subjects: Sequence[ChatSubject], embedders: Embedders) -> None:
         if len(subjects) < EASY + 1:
             raise InputError(
                 f"{len(subjects)} memes are too few for a choice of four",
@@ -86,7 +86,7 @@ class Pool:
         self._seen = embedders.image.encode([own.meme for own in subjects])
 
     def list_candidates(
-        self, draft: Draft, settings: DistractorSettings
+        self, draft: ChatDraft, settings: DistractorSettings
     ) -> dict[Kind, tuple[str, ...]]:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
         own = draft.subject.meme.id
@@ -116,19 +116,19 @@ class Pool:
         return bool(a.meaning and b.meaning) and likeness >= _SAME
 
 
-def _first(wanted: str, own: Subject) -> str:
+def _first(wanted: str, own: ChatSubject) -> str:
     return wanted or own.about or own.meme.text
 
 
-def name_chat(draft: Draft) -> str:
+def name_chat(draft: ChatDraft) -> str:
     """The id of a chat within a build."""
     return f"{draft.subject.meme.id}/{draft.topic}/{draft.number}"
 
 
 async def choose_distractors(
     asker: Asker | None,
-    drafts: Sequence[Draft],
-    pool: Pool,
+    drafts: Sequence[ChatDraft],
+    pool: ChatPool,
     settings: DistractorSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Options], Tally]:
@@ -143,7 +143,7 @@ class SameMeaning:
     """Says whether two memes would be taken to mean the same; each pair is asked once."""
 
     def __init__(
-        self, asker: Asker | None, pool: Pool, tally: Tally, expect: Callable[[int], None]
+        self, asker: Asker | None, pool: ChatPool, tally: Tally, expect: Callable[[int], None]
     ) -> None:
         self._asker, self._pool, self._tally, self._expect = asker, pool, tally, expect
         self._known: dict[tuple[str, str], asyncio.Task[bool]] = {}
@@ -166,7 +166,7 @@ class SameMeaning:
         return True if taken.value is None else taken.value
 
 
-def make_same_step(one: Subject, other: Subject) -> Step[bool]:
+def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
     """The step that compares the meaning of two memes."""
     material = {
         f"{which} meme: {name}": said
@@ -187,7 +187,7 @@ def make_same_step(one: Subject, other: Subject) -> Step[bool]:
 
 
 async def _choose(
-    draft: Draft, pool: Pool, settings: DistractorSettings, same: SameMeaning
+    draft: ChatDraft, pool: ChatPool, settings: DistractorSettings, same: SameMeaning
 ) -> Options:
     own = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")

@@ -15,9 +15,9 @@ from memantics.build.chats.records import (
     TARGETS,
     TOPICS,
     TYPES,
-    Draft,
+    ChatDraft,
+    ChatSubject,
     Said,
-    Subject,
     Topic,
     Turn,
 )
@@ -27,7 +27,6 @@ from memantics.build.drafts import (
     array,
     choice,
     complain,
-    language_of,
     make_request,
     name_language,
     note_source,
@@ -35,12 +34,14 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
+from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Request, Sampling
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _ABOUT = {
@@ -75,7 +76,7 @@ class ChatSettings:
 class Written:
     """All chats that keep the rules, and how the steps ended."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[ChatDraft, ...]
     tally: Tally
 
 
@@ -106,7 +107,7 @@ def find_prompts() -> Mapping[str, Prompt]:
     return read_prompts(Path(__file__).parent / "prompts")
 
 
-def make_subject(meme: Meme, language: str = "") -> Subject:
+def make_subject(meme: Meme, language: str = "") -> ChatSubject:
     """What is known about a meme, from its notes.
 
     ``sentiment`` is ``TARGET-TYPE``, ``reading`` what the caption is meant to be heard as.
@@ -117,7 +118,7 @@ def make_subject(meme: Meme, language: str = "") -> Subject:
     notes = meme.notes
     target, _, kind = notes.get("sentiment", "").partition("-")
     known = target in TARGETS and kind in TYPES
-    return Subject(
+    return ChatSubject(
         meme,
         language or language_of(meme),
         notes.get("meaning", "").strip(),
@@ -130,14 +131,14 @@ def make_subject(meme: Meme, language: str = "") -> Subject:
 
 async def find_feelings(
     asker: Asker,
-    subjects: Sequence[Subject],
+    subjects: Sequence[ChatSubject],
     tally: Tally,
     expect: Callable[[int], None] = lambda _: None,
-) -> list[Subject]:
+) -> list[ChatSubject]:
     """Subjects with whom and what they feel; those without an answer stay without."""
     expect(sum(not own.type for own in subjects))
 
-    async def find(own: Subject) -> Subject:
+    async def find(own: ChatSubject) -> ChatSubject:
         if own.type:
             return own
         taken = await asker.take(make_feeling_step(own))
@@ -149,7 +150,7 @@ async def find_feelings(
     return list(await asyncio.gather(*(find(own) for own in subjects)))
 
 
-def make_feeling_step(own: Subject) -> Step[_Feeling]:
+def make_feeling_step(own: ChatSubject) -> Step[_Feeling]:
     """The step that asks for a meme's sentiment."""
     body = find_prompts()["sentiment"].fill(material=show_material(describe(own)))
     schema = record(target=choice(*TARGETS), type=choice(*TYPES))
@@ -160,7 +161,7 @@ def make_feeling_step(own: Subject) -> Step[_Feeling]:
     )
 
 
-def describe(own: Subject) -> dict[str, str]:
+def describe(own: ChatSubject) -> dict[str, str]:
     """What a text-only model is told about a meme."""
     return {
         "printed text": own.meme.text,
@@ -171,7 +172,7 @@ def describe(own: Subject) -> dict[str, str]:
 
 async def write_chats(
     asker: Asker,
-    subjects: Sequence[Subject],
+    subjects: Sequence[ChatSubject],
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> Written:
@@ -185,12 +186,12 @@ async def write_chats(
     expect(len(plans))
     tally = Tally()
 
-    async def write(own: Subject, topic: Topic, number: int) -> Draft | None:
+    async def write(own: ChatSubject, topic: Topic, number: int) -> ChatDraft | None:
         taken = await asker.take(make_chat_step(own, topic, number, settings))
         tally.add(taken)
         if taken.value is None:
             return None
-        return Draft(own, topic, number, taken.value, note_source(taken))
+        return ChatDraft(own, topic, number, taken.value, note_source(taken))
 
     found = await asyncio.gather(*(write(*plan) for plan in plans))
     return Written(tuple(draft for draft in found if draft is not None), tally)
@@ -207,7 +208,9 @@ def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
     return tuple(settings.topics[(start + i) % count] for i in range(min(settings.per_meme, count)))
 
 
-def make_chat_step(own: Subject, topic: Topic, number: int, settings: ChatSettings) -> Step[Said]:
+def make_chat_step(
+    own: ChatSubject, topic: Topic, number: int, settings: ChatSettings
+) -> Step[Said]:
     """The step that writes one chat. The meme's image is not shown: it could only leak."""
     limits = settings.limits
     feeling = f"{own.type} and {_WHOM[own.target]}" if own.type else "clear from its meaning"
@@ -235,7 +238,7 @@ def make_chat_step(own: Subject, topic: Topic, number: int, settings: ChatSettin
     )
 
 
-def read_chat(reply: str, own: Subject, limits: Limits = DEFAULT_LIMITS) -> Said:
+def read_chat(reply: str, own: ChatSubject, limits: Limits = DEFAULT_LIMITS) -> Said:
     """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
 
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))

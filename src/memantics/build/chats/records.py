@@ -44,7 +44,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ChatSubject:
     """A meme with what a chat about it must know and must not give away.
 
     ``hidden`` are the texts that may not be told (what is printed, what it is meant to sound
@@ -75,10 +75,10 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ChatDraft:
     """A chat that keeps every rule, with its figures."""
 
-    subject: Subject
+    subject: ChatSubject
     topic: Topic
     number: int
     said: Said

@@ -16,7 +16,7 @@ from PIL import ImageOps
 from pydantic import JsonValue
 
 from memantics.build.chats.distractors import name_chat
-from memantics.build.chats.records import KINDS, Draft, Options, Said
+from memantics.build.chats.records import KINDS, ChatDraft, Options, Said
 from memantics.build.drafts import queue_images
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
@@ -34,14 +34,14 @@ _MOST = 99_999
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ReleasedChat:
     """A finished draft: the chat and its wrong answers."""
 
-    draft: Draft
+    draft: ChatDraft
     options: Options
 
 
-def write_lines(folder: Path, chats: Sequence[Chat]) -> Path:
+def write_lines(folder: Path, chats: Sequence[ReleasedChat]) -> Path:
     """Write ``chats.jsonl`` with figures, sources and all candidate lists."""
     path = folder / CHATS
     with whole_file(path) as file:
@@ -63,7 +63,7 @@ def write_lines(folder: Path, chats: Sequence[Chat]) -> Path:
     return path
 
 
-def write_punmemecn(folder: Path, chats: Sequence[Chat], memes: Sequence[Meme]) -> Path:
+def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence[Meme]) -> Path:
     """Write both chat files with square PNG images, as PunMemeCN's reader takes them."""
     if len(memes) > _MOST:
         raise InputError(f"PunMemeCN's file names end at {_MOST:,} memes", hint="split the folder")
@@ -88,7 +88,7 @@ def name_files(memes: Sequence[Meme]) -> dict[str, str]:
     return {meme.id: f"CN{number:05}.png" for number, meme in enumerate(memes, 1)}
 
 
-def make_row(chat: Chat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
+def make_row(chat: ReleasedChat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
     """One entry of a chat file."""
     draft = chat.draft
     return make_entry(draft.subject.meme.id, draft.topic, draft.said, (chat.options, names), level)
@@ -126,7 +126,7 @@ def make_square(image: Pillow.Image) -> Pillow.Image:
     )
 
 
-def write_chat_queue(folder: Path, chats: Sequence[Chat], origin: str) -> int:
+def write_chat_queue(folder: Path, chats: Sequence[ReleasedChat], origin: str) -> int:
     """Write the queue in which people check chats; return how many items it has."""
     memes = {chat.draft.subject.meme.id: chat.draft.subject.meme for chat in chats}
     names = queue_images(memes.values(), folder)
@@ -141,7 +141,7 @@ def write_chat_queue(folder: Path, chats: Sequence[Chat], origin: str) -> int:
     return write_queue(folder, card, (_make_item(chat, names) for chat in chats))
 
 
-def _make_item(chat: Chat, names: Mapping[str, str]) -> QueueItem:
+def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
     draft = chat.draft
     meme = draft.subject.meme
     lines = [f"{turn.speaker}: {turn.text}" for turn in draft.said.turns]

@@ -12,10 +12,10 @@ from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
-from memantics.build.chats.records import Said, Subject, Turn
-from memantics.build.collect.language import UNKNOWN, count_scripts, guess_language
+from memantics.build.chats.records import ChatSubject, Said, Turn
 from memantics.build.collect.rules import has_dense_script
-from memantics.core.words import cut_chinese
+from memantics.core.language import UNKNOWN, count_scripts, guess_language
+from memantics.core.text import cut_chinese
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
@@ -55,7 +55,7 @@ class Broken:
 
 
 def find_broken(
-    said: Said, subject: Subject, limits: Limits = DEFAULT_LIMITS, words: Words | None = None
+    said: Said, subject: ChatSubject, limits: Limits = DEFAULT_LIMITS, words: Words | None = None
 ) -> list[Broken]:
     """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
 
@@ -112,7 +112,7 @@ def _search(
     return None
 
 
-def _check_caption(turns: Sequence[Turn], subject: Subject) -> Broken | None:
+def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> Broken | None:
     for secret in subject.hidden:
         for turn in turns:
             piece = find_leak(secret, turn.text)
@@ -149,7 +149,7 @@ def _pieces(text: str, joint: str) -> list[str]:
     return words if joint else list("".join(words))
 
 
-def _check_picture(turns: Sequence[Turn], subject: Subject, words: Words) -> Broken | None:
+def _check_picture(turns: Sequence[Turn], subject: ChatSubject, words: Words) -> Broken | None:
     # What the meme means may be spoken of; what is only seen in it may not.
     seen = find_seen(subject, words)
     for turn in turns:
@@ -159,7 +159,7 @@ def _check_picture(turns: Sequence[Turn], subject: Subject, words: Words) -> Bro
     return None
 
 
-def find_seen(subject: Subject, words: Words) -> frozenset[str]:
+def find_seen(subject: ChatSubject, words: Words) -> frozenset[str]:
     """The words that only the picture explains."""
     known = _content(subject.meaning, words)
     return frozenset(_content(subject.picture, words) - known)
@@ -192,7 +192,7 @@ def cut_words(text: str) -> Iterable[str]:
     return cut_chinese(text)
 
 
-def _check_language(said: Said, subject: Subject) -> Broken | None:
+def _check_language(said: Said, subject: ChatSubject) -> Broken | None:
     found = guess_language(said.text)
     if found.language in (UNKNOWN, subject.language) or found.confidence < 0.8:
         return None

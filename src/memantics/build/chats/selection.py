@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from memantics.build.chats.records import Draft, Flow, Fluency, Quality, TextEncoder
+from memantics.build.chats.records import ChatDraft, Flow, Fluency, Quality, TextEncoder
 from memantics.build.chats.rules import cut_words
 from memantics.build.collect.rules import has_dense_script
 from memantics.metrics.diversity import measure_distinct
@@ -72,7 +72,7 @@ class CosineFlow:
         return [float(vectors[one] @ vectors[other]) for one, other in pairs]
 
 
-def measure_drafts(drafts: Sequence[Draft], gauges: Gauges) -> list[Draft]:
+def measure_drafts(drafts: Sequence[ChatDraft], gauges: Gauges) -> list[ChatDraft]:
     """Drafts with their figures, each gauge asked once for all."""
     texts = [draft.said.text for draft in drafts]
     perplexities: Sequence[float | None] = [None] * len(drafts)
@@ -86,7 +86,7 @@ def measure_drafts(drafts: Sequence[Draft], gauges: Gauges) -> list[Draft]:
     ]
 
 
-def _measure_flow(drafts: Sequence[Draft], flow: Flow | None) -> list[float | None]:
+def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float | None]:
     if flow is None:
         return [None] * len(drafts)
     pairs = [list(pairwise(turn.text for turn in draft.said.turns)) for draft in drafts]
@@ -94,7 +94,7 @@ def _measure_flow(drafts: Sequence[Draft], flow: Flow | None) -> list[float | No
     return [sum(next(figures) for _ in own) / len(own) if own else None for own in pairs]
 
 
-def _measure_fit(drafts: Sequence[Draft], encoder: TextEncoder | None) -> list[float | None]:
+def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEncoder | None) -> list[float | None]:
     """How near the end of a chat is to what the meme expresses."""
     if encoder is None or not drafts:
         return [None] * len(drafts)
@@ -103,17 +103,17 @@ def _measure_fit(drafts: Sequence[Draft], encoder: TextEncoder | None) -> list[f
     return [float(value) for value in np.einsum("ij,ij->i", ends, meanings)]
 
 
-def select_chats(drafts: Sequence[Draft], keep: int) -> list[Draft]:
+def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
     """At most ``keep`` chats a meme, one a topic: the best by mean rank, topics kept level."""
     ranks = rank_drafts(drafts)
     by_meme: defaultdict[str, list[int]] = defaultdict(list)
     for place, draft in enumerate(drafts):
         by_meme[draft.subject.meme.id].append(place)
     topics: Counter[str] = Counter()
-    chosen: list[Draft] = []
+    chosen: list[ChatDraft] = []
     for places in by_meme.values():
         left = list(places)
-        mine: list[Draft] = []
+        mine: list[ChatDraft] = []
         while left and len(mine) < keep:
             fewest = min((topics[drafts[i].topic] for i in left), default=0)
             best = min(
@@ -130,7 +130,7 @@ def select_chats(drafts: Sequence[Draft], keep: int) -> list[Draft]:
     return chosen
 
 
-def rank_drafts(drafts: Sequence[Draft]) -> list[float]:
+def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
     """The mean rank of each draft over the figures that it has, from 0 (best) to 1."""
     figures: list[Callable[[Quality], float | None]] = [
         lambda own: own.perplexity,
@@ -149,7 +149,7 @@ def rank_drafts(drafts: Sequence[Draft]) -> list[float]:
     return [total / count if count else 0.5 for total, count in zip(sums, counts, strict=True)]
 
 
-def _is_twin(own: Draft, others: Sequence[Draft]) -> bool:
+def _is_twin(own: ChatDraft, others: Sequence[ChatDraft]) -> bool:
     texts = [other.said.text for other in others]
     return find_near_duplicates([own.said.text], texts, _TWIN, _word_pairs)[0] is not None
 
@@ -168,7 +168,7 @@ def cut_utterance(text: str) -> list[str]:
     return list(cut_words(text)) if has_dense_script(text) else text.split()
 
 
-def describe_corpus(chosen: Sequence[Draft], gauges: Gauges) -> Corpus:
+def describe_corpus(chosen: Sequence[ChatDraft], gauges: Gauges) -> Corpus:
     """The figures of all chats together; turns count the meme, as papers do."""
     varied = measure_distinct(
         (turn.text for draft in chosen for turn in draft.said.turns), cut_utterance

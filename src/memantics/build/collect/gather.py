@@ -13,9 +13,8 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
-from memantics.build.collect.language import Guess, guess_language
 from memantics.build.collect.listing import OWN, Entry, fingerprint, list_entries
-from memantics.build.collect.looks import VERSION, Look, Reader, digest_file, look_at
+from memantics.build.collect.looks import VERSION, Look, TextReader, digest_file, look_at
 from memantics.build.collect.rules import Candidate, Dropped, RuleSet
 from memantics.core.data import dump_json
 from memantics.core.errors import StoreError
@@ -27,7 +26,9 @@ from memantics.core.journal import (
     replace_file,
     write_whole,
 )
+from memantics.core.language import Guess, guess_language
 from memantics.core.memes import MEMES
+from memantics.core.result import Result
 
 LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
 _LOOK = TypeAdapter(Look)
@@ -57,7 +58,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(Result):
     """What came of a folder: ``folder`` holds ``memes.jsonl``."""
 
     folder: Path
@@ -81,9 +82,9 @@ class Collected:
 Watch = Callable[[int, int], None]
 
 
-def collect(
+def gather(
     folder: Path,
-    open_reader: Callable[[], Reader],
+    open_reader: Callable[[], TextReader],
     settings: CollectSettings,
     watch: Watch = lambda _done, _total: None,
 ) -> Collected:
@@ -109,7 +110,7 @@ def collect(
 def _look_at_all(
     entries: Sequence[Entry],
     journal: Path,
-    how: tuple[Callable[[], Reader], CollectSettings],
+    how: tuple[Callable[[], TextReader], CollectSettings],
     watch: Watch,
 ) -> tuple[list[Look], int]:
     open_reader, settings = how
@@ -143,7 +144,7 @@ def _look_at_all(
 
 
 def _look_in_turn(
-    paths: Sequence[Path], open_reader: Callable[[], Reader], settings: CollectSettings
+    paths: Sequence[Path], open_reader: Callable[[], TextReader], settings: CollectSettings
 ) -> Iterator[tuple[int, Look]]:
     """Looks with their places; several processes where that was asked for."""
     if settings.workers <= 1 or len(paths) < 2:
@@ -168,10 +169,10 @@ def _look_in_turn(
             ) from error
 
 
-_reader: list[Reader] = []
+_reader: list[TextReader] = []
 
 
-def _begin(open_reader: Callable[[], Reader]) -> None:
+def _begin(open_reader: Callable[[], TextReader]) -> None:
     _reader[:] = [open_reader()]
 
 

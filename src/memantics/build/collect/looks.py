@@ -51,7 +51,7 @@ class Printed(Protocol):
         ...
 
 
-class Reader(Protocol):
+class TextReader(Protocol):
     """Any OCR. ``version`` changes whenever readings may change."""
 
     version: str
@@ -92,7 +92,7 @@ def digest_file(path: Path) -> str:
         return ""
 
 
-def look_at(path: Path, reader: Reader) -> Look:
+def look_at(path: Path, reader: TextReader) -> Look:
     """Decode within bounds, read, hash and measure; what is wrong with a file is a result."""
     version = f"{VERSION}/{reader.version}"
     try:

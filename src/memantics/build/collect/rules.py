@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memantics.build.collect.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
 from memantics.build.collect.looks import Look
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.language import BY_SCRIPT, UNKNOWN, Guess, count_scripts
 
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)\S+|@[\w.\-]+|#\w+|\b[\w\-]+\.(?:com|net|org|cn)\b", re.I

@@ -19,7 +19,7 @@ from memantics.build.extract.reading import MOST, MOST_RELATIONS
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
-from memantics.core.reply import clean_line
+from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
     KIND_TERMS,

@@ -18,7 +18,7 @@ from memantics.build.extract.asking import (
 )
 from memantics.build.extract.plan import (
     DEFAULT,
-    Plan,
+    ExtractionPlan,
     PlannedStep,
     Refine,
     list_relations,
@@ -39,7 +39,7 @@ STAGES = ("individuals", "relations")
 class ExtractSettings:
     """How knowledge is extracted. ``refine`` is the plan's own where it is None."""
 
-    plan: Plan = DEFAULT
+    plan: ExtractionPlan = DEFAULT
     refine: Refine | None = None
     language: str = "en"
     background: str = ""

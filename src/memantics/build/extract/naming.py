@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from memantics.core.reply import clean_line
+from memantics.core.text import clean_line
 
 LONGEST = 60
 # Letters of other scripts that look like Latin ones. Folding them makes no spelling wrong: it

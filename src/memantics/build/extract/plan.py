@@ -50,7 +50,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExtractionPlan:
     """Steps in a declared order; every input of a step comes before it.
 
     ``refine`` is when relations are asked for: with the individuals, in a second pass, or never.
@@ -93,7 +93,7 @@ def _chain(*names: Dimension) -> tuple[PlannedStep, ...]:
 
 
 _GROUNDS: tuple[Dimension, ...] = ("TextualMaterial", "VisualMaterial", "Scene")
-DEFAULT = Plan(
+DEFAULT = ExtractionPlan(
     "default",
     "seen and read first, then what it means, then whom it may hurt; as parallel as it can be",
     (
@@ -119,7 +119,7 @@ DEFAULT = Plan(
         PlannedStep("Toxicity", tuple(name for name in DIMENSIONS if name != "Toxicity")),
     ),
 )
-PAPER = Plan(
+PAPER = ExtractionPlan(
     "paper",
     "the paper's words: the most basic first, each step told all that came before; toxicity last",
     _chain(
@@ -137,7 +137,7 @@ PAPER = Plan(
 )
 _SEEN: tuple[Dimension, ...] = ("OverallIntent", "VisualMaterial", "TextualMaterial", "Scene")
 _KNOWN: tuple[Dimension, ...] = (*_SEEN, "BackgroundKnowledge")
-OFFICIAL = Plan(
+OFFICIAL = ExtractionPlan(
     "official",
     "the order of the released code: the intent first, and told to every later step",
     (
@@ -154,10 +154,12 @@ OFFICIAL = Plan(
     ),
     refine="second",
 )
-PLANS: Mapping[str, Plan] = MappingProxyType({p.name: p for p in (DEFAULT, PAPER, OFFICIAL)})
+PLANS: Mapping[str, ExtractionPlan] = MappingProxyType(
+    {p.name: p for p in (DEFAULT, PAPER, OFFICIAL)}
+)
 
 
-def find_plan(name: str) -> Plan:
+def find_plan(name: str) -> ExtractionPlan:
     """The plan of that name.
 
     >>> find_plan("official").steps[0].dimension

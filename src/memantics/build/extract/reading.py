@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.build.extract.naming import Names, fold_lookalikes, make_name
-from memantics.core.reply import clean_line, conform_value, find_values, take_one
+from memantics.core.reply import conform_value, find_values, take_one
 from memantics.core.task import Unparsed
+from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import (
     RELATIONS,
     TOXICITY_KINDS,

@@ -16,7 +16,6 @@ from memantics.build.drafts import (
     Tally,
     array,
     complain,
-    language_of,
     make_request,
     name_language,
     note_source,
@@ -32,6 +31,7 @@ from memantics.build.intents.form import (
     read_intents,
 )
 from memantics.core.journal import whole_file
+from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue

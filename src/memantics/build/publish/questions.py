@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memantics.build.publish.bundle import PublishedMeme, Record
 from memantics.build.publish.family import Files, Made, gather_memes, pack, take_texts
-from memantics.build.questions.records import Question
+from memantics.build.questions.records import DraftQuestion
 from memantics.build.questions.review import QUESTIONS, read_questions
 from memantics.core.errors import DataError
 from memantics.core.memes import read_memes
@@ -88,7 +88,7 @@ def _list_kept(review: Review) -> Iterator[str]:
                 yield from ids[1:]
 
 
-def _pair_file(own: Question, meme: PublishedMeme) -> Files:
+def _pair_file(own: DraftQuestion, meme: PublishedMeme) -> Files:
     dimension = QA_NAMES.get(own.dimension, own.dimension)
     digest = hashlib.sha256(own.id.encode()).hexdigest()[:12]
     place = f"qa/{meme.id}_qa/{dimension}/{meme.id}_{dimension}_qa_{digest}.jsonld"
@@ -159,7 +159,7 @@ def _models(individuals: Sequence[Individual]) -> list[str]:
     return sorted({own.provenance.model for own in individuals if own.provenance})
 
 
-def _row(own: Question, memes: Mapping[str, PublishedMeme]) -> Record:
+def _row(own: DraftQuestion, memes: Mapping[str, PublishedMeme]) -> Record:
     return {
         "id": own.id,
         "meme": memes[own.meme].id,

@@ -11,13 +11,14 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.build.extract.reading import Directory
-from memantics.build.questions.records import WRITTEN, Draft, QuestionSettings, Slot
+from memantics.build.questions.records import WRITTEN, QuestionDraft, QuestionSettings, Slot
 from memantics.build.questions.slots import draw
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
-from memantics.core.reply import clean_line, read_object
+from memantics.core.reply import read_object
+from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.knowledge.records import Individual, Knowledge
 
@@ -44,7 +45,7 @@ class SaidQuestion(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class QuestionSubject:
     """A meme and what is known about it."""
 
     meme: Meme
@@ -82,7 +83,7 @@ def show_known(individuals: Sequence[Individual]) -> str:
 
 
 def ask_draft(
-    subject: Subject, slot: Slot, settings: QuestionSettings, earlier: str = ""
+    subject: QuestionSubject, slot: Slot, settings: QuestionSettings, earlier: str = ""
 ) -> Request:
     """The request for one question; ``earlier`` is a version that readers solved blindly."""
     knowledge = subject.knowledge
@@ -117,7 +118,7 @@ def complain(request: Request, complaint: str | None) -> Request:
     return Request((Message("user", parts),), request.form, request.sampling, request.schema)
 
 
-def read_draft(text: str, knowledge: Knowledge) -> Draft:
+def read_draft(text: str, knowledge: Knowledge) -> QuestionDraft:
     """Read what a model wrote; citations are resolved where it is clear what they mean."""
     said = read_object(text, SaidQuestion)
     cites = [said.about, *said.cites] if said.about else said.cites
@@ -125,7 +126,7 @@ def read_draft(text: str, knowledge: Knowledge) -> Draft:
         directory = Directory(knowledge.individuals)
         cites = [directory.resolve(cite) for cite in cites]
     texts = {role: even_out(clean_line(getattr(said, role), 300)) for role in WRITTEN}
-    return Draft(
+    return QuestionDraft(
         clean_line(said.question, 600),
         **texts,
         explanation=clean_line(said.explanation, 1000),
@@ -149,7 +150,7 @@ def ask_blind(question: str, options: Sequence[str], settings: QuestionSettings)
 
 
 def ask_told(
-    question: str, options: Sequence[str], settings: QuestionSettings, subject: Subject
+    question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
 ) -> Request:
     """Ask a question with all that is known, but without the meme."""
     known = {"known": show_known(list_known(subject.knowledge))}
@@ -157,7 +158,7 @@ def ask_told(
 
 
 def ask_seen(
-    question: str, options: Sequence[str], settings: QuestionSettings, subject: Subject
+    question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
 ) -> Request:
     """Ask a question with the meme, but with nothing that is known about it."""
     return _pose("seen", question, options, settings, (Image(subject.meme.image),), {})

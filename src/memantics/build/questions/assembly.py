@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from memantics.build.questions.records import (
     WRONG,
-    Choice,
-    Draft,
-    Question,
+    DraftQuestion,
+    QuestionDraft,
+    QuestionOption,
     QuestionSettings,
     Slot,
     Written,
@@ -30,9 +30,9 @@ class Item:
     """
 
     drafted: Drafted
-    draft: Draft
-    correct: Choice | None
-    wrong: tuple[Choice, ...]
+    draft: QuestionDraft
+    correct: QuestionOption | None
+    wrong: tuple[QuestionOption, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -46,7 +46,7 @@ class Item:
         return self.drafted.slot
 
     @property
-    def shown(self) -> tuple[Choice, ...]:
+    def shown(self) -> tuple[QuestionOption, ...]:
         """The three options that say something, the right one first if it is there."""
         return self.wrong if self.correct is None else (self.correct, *self.wrong)
 
@@ -70,16 +70,16 @@ class Item:
         sizes = sorted(len(own.text) for own in self.shown)
         return sizes[-1] > sizes[-2]
 
-    def swap(self, old: Choice, new: Choice) -> Item:
+    def swap(self, old: QuestionOption, new: QuestionOption) -> Item:
         """The same item with another wrong option."""
         return replace(self, wrong=tuple(new if own is old else own for own in self.wrong))
 
 
-def make_item(drafted: Drafted, draft: Draft, *, none_is_key: bool) -> Item:
+def make_item(drafted: Drafted, draft: QuestionDraft, *, none_is_key: bool) -> Item:
     """An item with the options that its draft has for it."""
     roles = WRONG if none_is_key else _WITH_KEY
-    wrong = tuple(Choice(draft.text_of(role), role) for role in roles)
-    correct = None if none_is_key else Choice(draft.correct, "correct")
+    wrong = tuple(QuestionOption(draft.text_of(role), role) for role in roles)
+    correct = None if none_is_key else QuestionOption(draft.correct, "correct")
     return Item(drafted, draft, correct, wrong)
 
 
@@ -92,7 +92,7 @@ def deal_items(drafted: Sequence[Drafted], settings: QuestionSettings) -> list[I
     return [make_item(own, draft, none_is_key=own.slot.id in without) for own, draft in usable]
 
 
-def finish(items: Sequence[Item], settings: QuestionSettings) -> list[Question]:
+def finish(items: Sequence[Item], settings: QuestionSettings) -> list[DraftQuestion]:
     """Shuffle options: the key comes equally often at every place, the others at random."""
     chance = random.Random(f"{settings.seed}/places")
     deck = [place % 4 for place in range(len(items))]
@@ -100,14 +100,14 @@ def finish(items: Sequence[Item], settings: QuestionSettings) -> list[Question]:
     return [_finish(item, place, settings) for item, place in zip(items, deck, strict=True)]
 
 
-def _finish(item: Item, place: int, settings: QuestionSettings) -> Question:
-    none = Choice(settings.none_text, "none")
+def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion:
+    none = QuestionOption(settings.none_text, "none")
     key = item.correct or none
     others = [own for own in (*item.shown, none) if own is not key]
     random.Random(f"{settings.seed}/{item.id}").shuffle(others)
     options = (*others[:place], key, *others[place:])
     slot, draft = item.slot, item.draft
-    return Question(
+    return DraftQuestion(
         slot.id,
         slot.meme,
         slot.dimension,

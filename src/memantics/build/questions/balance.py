@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from memantics.build.questions.assembly import Item
-from memantics.build.questions.lending import Pool
-from memantics.build.questions.records import Choice, QuestionSettings, SetAside
+from memantics.build.questions.lending import OptionPool
+from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside
 from memantics.build.questions.slots import draw
 from memantics.build.questions.solver import CHANCE, Solved, solve_blindly
 from memantics.build.questions.wording import fold
@@ -52,7 +52,7 @@ def level(
 ) -> Levelled:
     """Level a set; see the module."""
     state = Levelled({item.id: item for item in items})
-    pool = Pool(items, knowledge, settings.seed)
+    pool = OptionPool(items, knowledge, settings.seed)
     _replace_recurring(state, pool, settings)
     for _ in range(3):
         _level_lengths(state, pool, settings)
@@ -113,7 +113,7 @@ class Lengths:
         return min(FAIR_LENGTH, self.fair + _AIM * tolerance)
 
 
-def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
     """An option that stands in many items and is never right there is a dead one."""
     counts = Counter(fold(own.text) for item in state.items.values() for own in item.wrong)
     most = max(2, math.ceil(0.01 * len(state.items)))
@@ -130,7 +130,7 @@ def _replace_recurring(state: Levelled, pool: Pool, settings: QuestionSettings) 
                 break
 
 
-def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+def _level_lengths(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
     """Exchange options until the key is the longest one about as often as any other."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
@@ -149,7 +149,7 @@ def _level_lengths(state: Levelled, pool: Pool, settings: QuestionSettings) -> N
         now.count(state.items[item.id], 1)
 
 
-def _level_shortest(state: Levelled, pool: Pool, settings: QuestionSettings) -> None:
+def _level_shortest(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
     """The same for the shortest option; no move here changes whether the key is the longest."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
@@ -176,7 +176,7 @@ def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
             _drop(state, item.id, "its key is the shortest option, as in too many others")
 
 
-def _untie(state: Levelled, pool: Pool, item: Item, *, up: bool) -> None:
+def _untie(state: Levelled, pool: OptionPool, item: Item, *, up: bool) -> None:
     """Where two options are longest, make one of them longer, or all but the key shorter."""
     top = max(len(own.text) for own in item.shown)
     tied = [own for own in item.wrong if len(own.text) == top]
@@ -205,7 +205,7 @@ def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
             _drop(state, item.id, reason)
 
 
-def _level_wording(state: Levelled, pool: Pool, settings: QuestionSettings) -> bool:
+def _level_wording(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> bool:
     """Exchange or drop what the blind solver finds; return whether anything was changed."""
     changed = False
     for number in range(_ROUNDS):
@@ -231,7 +231,7 @@ def _level_wording(state: Levelled, pool: Pool, settings: QuestionSettings) -> b
 
 def _obscure(
     state: Levelled,
-    pool: Pool,
+    pool: OptionPool,
     items: Sequence[Item],
     solved: Solved,
     plan: tuple[int, Remedy],
@@ -257,7 +257,7 @@ def _obscure(
 
 
 def _restore(
-    state: Levelled, pool: Pool, items: Sequence[Item], solved: Solved, count: int
+    state: Levelled, pool: OptionPool, items: Sequence[Item], solved: Solved, count: int
 ) -> None:
     """Too much was exchanged: lent options are as telling as bad ones. Give some back."""
     for place in np.argsort(solved.margins):
@@ -272,16 +272,16 @@ def _restore(
             count -= 1
 
 
-def _find_unused(item: Item) -> Choice | None:
+def _find_unused(item: Item) -> QuestionOption | None:
     shown = {own.text for own in item.wrong}
     for role in ("plausible", "implausible", "spare"):
         text = item.draft.text_of(role)
         if text and text not in shown:
-            return Choice(text, role)
+            return QuestionOption(text, role)
     return None
 
 
-def _same_rank(item: Item, old: Choice) -> Callable[[str], bool]:
+def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:
     """Texts on the same side of the key as the old one, so that its rank by length stays."""
     if item.correct is None:
         rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
@@ -292,7 +292,7 @@ def _same_rank(item: Item, old: Choice) -> Callable[[str], bool]:
     return _between(size + (len(old.text) > size), 1.5 * size + 8)
 
 
-def _same_longest(item: Item, old: Choice) -> Callable[[str], bool]:
+def _same_longest(item: Item, old: QuestionOption) -> Callable[[str], bool]:
     """Texts that leave it as it is whether the key is the longest option; the last resort."""
     if item.correct is None:
         return _same_rank(item, old)
@@ -308,7 +308,7 @@ def _between(low: float, high: float) -> Callable[[str], bool]:
 
 
 def _exchange(
-    state: Levelled, pool: Pool, name: str, old: Choice, fits: Callable[[str], bool]
+    state: Levelled, pool: OptionPool, name: str, old: QuestionOption, fits: Callable[[str], bool]
 ) -> bool:
     item = state.items[name]
     taken = {len(own.text) for own in item.shown if own is not old}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memantics.build.extract.chain import in_order
-from memantics.build.questions.asking import LETTERS, Subject, ask_blind, ask_seen, ask_told
+from memantics.build.questions.asking import LETTERS, QuestionSubject, ask_blind, ask_seen, ask_told
 from memantics.build.questions.assembly import Item
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.records import Request
@@ -62,7 +62,7 @@ def read_letter(text: str) -> str:
 async def try_items(
     asker: Asker,
     items: Sequence[Item],
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
 ) -> dict[str, Trial]:
     """Try every item, many at once."""
@@ -71,7 +71,9 @@ async def try_items(
     return {item.id: trial for item, trial in zip(items, trials, strict=True)}
 
 
-async def _try(asker: Asker, item: Item, subject: Subject, settings: QuestionSettings) -> Trial:
+async def _try(
+    asker: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
+) -> Trial:
     first, second = _draw_orders(item, settings)
     question = item.draft.question
 

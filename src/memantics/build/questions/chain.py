@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memantics.build.extract.chain import in_order
-from memantics.build.questions.asking import Subject
+from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.assembly import Item, deal_items, finish, make_item
 from memantics.build.questions.balance import Levelled, level, trim_lengths
 from memantics.build.questions.blind import Trial, try_items
 from memantics.build.questions.lending import complete
 from memantics.build.questions.records import (
     WRONG,
-    Question,
+    DraftQuestion,
     QuestionSettings,
     SetAside,
     Slot,
@@ -32,7 +32,7 @@ from memantics.knowledge.records import Knowledge
 class Built:
     """What came of a set of memes. ``trials`` are of the questions that were kept."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[DraftQuestion, ...]
     items: tuple[Item, ...]
     aside: tuple[SetAside, ...]
     drafted: tuple[Drafted, ...]
@@ -48,20 +48,22 @@ class People:
     critic: Asker | None = None
 
 
-def pair_subjects(memes: Sequence[Meme], knowledge: Sequence[Knowledge]) -> dict[str, Subject]:
+def pair_subjects(
+    memes: Sequence[Meme], knowledge: Sequence[Knowledge]
+) -> dict[str, QuestionSubject]:
     """Memes with what is known about them; memes about which nothing is known are left out."""
     known = {own.meme: own for own in knowledge}
-    return {meme.id: Subject(meme, known[meme.id]) for meme in memes if meme.id in known}
+    return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
 
-def list_slots(subjects: Mapping[str, Subject], settings: QuestionSettings) -> list[Slot]:
+def list_slots(subjects: Mapping[str, QuestionSubject], settings: QuestionSettings) -> list[Slot]:
     """All questions that shall be written."""
     return [slot for own in subjects.values() for slot in plan_slots(own.knowledge, settings)]
 
 
 async def build_questions(
     people: People,
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
     window: int = 64,
 ) -> Built:
@@ -100,7 +102,7 @@ async def build_questions(
 async def _write(
     writer: Asker,
     slots: Sequence[Slot],
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
     window: int,
 ) -> AsyncIterator[Drafted]:
@@ -140,7 +142,7 @@ async def _try_and_rewrite(
     people: People,
     critic: Asker,
     items: Sequence[Item],
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
 ) -> tuple[list[Item], dict[str, Trial]]:
     """Send back what a model solves unfairly, a bounded number of times."""
@@ -162,7 +164,7 @@ async def _try_and_rewrite(
 
 
 async def _rewrite(
-    writer: Asker, item: Item, subject: Subject, settings: QuestionSettings
+    writer: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
 ) -> Item | None:
     earlier = f"{item.draft.question} {item.draft.correct}"
     drafted = await write_draft(writer, subject, item.slot, settings, earlier)
@@ -204,7 +206,7 @@ def _note(item: Item, trial: Trial | None) -> Item:
     return replace(item, notes=("solved from the meme alone, without the knowledge",))
 
 
-def _mend_pairs(questions: Sequence[Question]) -> tuple[Question, ...]:
+def _mend_pairs(questions: Sequence[DraftQuestion]) -> tuple[DraftQuestion, ...]:
     """A pair holds only where both questions are there."""
     there = Counter(own.id for own in questions)
     return tuple(

@@ -10,7 +10,7 @@ from memantics.build.questions.records import (
     WRITTEN,
     WRONG,
     Defect,
-    Draft,
+    QuestionDraft,
     QuestionSettings,
     Slot,
     Written,
@@ -42,7 +42,7 @@ _LONGEST_QUESTION = 300
 
 
 def find_defects(
-    draft: Draft, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
+    draft: QuestionDraft, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
 ) -> Iterator[Defect]:
     """Everything that is wrong with a draft, the gravest first."""
     yield from check_citations(draft, slot, knowledge)
@@ -52,7 +52,7 @@ def find_defects(
     yield from check_lengths(draft, slot)
 
 
-def check_citations(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
+def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """Grounding: at least one citation, all of them of this meme, the focus among them."""
     if not draft.cites:
         yield Defect("citation missing", f"cite what the question rests on, first {slot.focus}")
@@ -64,7 +64,7 @@ def check_citations(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[
         yield Defect("citation missing", f"the question must be about {slot.focus} and cite it")
 
 
-def check_question(draft: Draft) -> Iterator[Defect]:
+def check_question(draft: QuestionDraft) -> Iterator[Defect]:
     """The question: one sentence for people, without our classes and without its answer."""
     if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
         yield Defect("question form", "the question must be one sentence")
@@ -79,7 +79,7 @@ def check_question(draft: Draft) -> Iterator[Defect]:
         yield Defect("answer leaked", "the question contains the words of its answer")
 
 
-def check_options(draft: Draft, settings: QuestionSettings) -> Iterator[Defect]:
+def check_options(draft: QuestionDraft, settings: QuestionSettings) -> Iterator[Defect]:
     """The options: four different ones, each in the budget, none that points to others."""
     texts = {role: draft.text_of(role) for role in WRITTEN}
     for role, text in texts.items():
@@ -103,7 +103,7 @@ def _blame(role: Written, code: str, message: str) -> Defect:
     return Defect(code, message, role=None if role == "correct" else role)
 
 
-def check_graph(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
+def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
     rivals = [*knowledge.of(slot.dimension)]
     for role in WRONG:
@@ -124,7 +124,7 @@ def check_graph(draft: Draft, slot: Slot, knowledge: Knowledge) -> Iterator[Defe
         yield from _check_toxicity(draft, cited)
 
 
-def _check_toxicity(draft: Draft, cited: Sequence[Individual]) -> Iterator[Defect]:
+def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterator[Defect]:
     kinds = {own.kind for own in cited if own.kind}
     named = {kind for word in tokens(draft.correct) if (kind := find_kind(word))}
     # "harmful" is said of every kind.
@@ -154,7 +154,7 @@ def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
     return None
 
 
-def check_lengths(draft: Draft, slot: Slot) -> Iterator[Defect]:
+def check_lengths(draft: QuestionDraft, slot: Slot) -> Iterator[Defect]:
     """The length budget: nothing sticks out, and the key is longest only where it was dealt so."""
     shown = {role: len(draft.text_of(role)) for role in WRITTEN}
     if max(shown.values()) > 2 * min(shown.values()) + 12:

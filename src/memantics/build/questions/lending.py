@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memantics.build.questions.asking import even_out
 from memantics.build.questions.assembly import Item
 from memantics.build.questions.critic import find_support
-from memantics.build.questions.records import Choice, QuestionSettings, SetAside
+from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside
 from memantics.build.questions.slots import draw
 from memantics.build.questions.wording import alike, content, count_words, find_class_name, fold
 from memantics.knowledge.records import Knowledge
@@ -34,7 +34,7 @@ class _Offer:
         return fold(self.text)
 
 
-class Pool:
+class OptionPool:
     """The right answers of all drafts, by dimension; each is lent a bounded number of times."""
 
     def __init__(
@@ -59,9 +59,11 @@ class Pool:
                     offer = _Offer(even_out(own.label), f"{meme}/{own.key}", meme, last=True)
                     self._offers.setdefault(own.dimension, []).append(offer)
 
-    def lend(self, item: Item, old: Choice, fits: Callable[[str], bool]) -> Choice | None:
+    def lend(
+        self, item: Item, old: QuestionOption, fits: Callable[[str], bool]
+    ) -> QuestionOption | None:
         """Another wrong option in the place of one; the item's own spare before a borrowed one."""
-        spare = Choice(item.draft.spare, "spare")
+        spare = QuestionOption(item.draft.spare, "spare")
         unused = item.correct is not None and spare not in item.wrong
         if unused and spare.text and fits(spare.text) and self._suits(item, old, spare.text):
             return spare
@@ -78,15 +80,15 @@ class Pool:
         for offer in offers:
             if self._suits(item, old, offer.text):
                 self._uses[offer.name] += 1
-                return Choice(offer.text, "borrowed", offer.origin)
+                return QuestionOption(offer.text, "borrowed", offer.origin)
         return None
 
-    def take_back(self, choice: Choice) -> None:
+    def take_back(self, choice: QuestionOption) -> None:
         """An option that is no longer used may be lent again."""
         if choice.origin:
             self._uses[fold(choice.text)] -= 1
 
-    def _suits(self, item: Item, old: Choice, text: str) -> bool:
+    def _suits(self, item: Item, old: QuestionOption, text: str) -> bool:
         """Whether a text is wrong here, as far as words and graph can tell, and new."""
         own = [item.draft.correct, *(one.text for one in item.wrong if one is not old)]
         if any(alike(text, other) for other in own):
@@ -114,7 +116,7 @@ def complete(
     items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
 ) -> Completed:
     """Put lent options where drafts have none; an item that cannot be completed is set aside."""
-    pool = Pool(items, knowledge, settings.seed)
+    pool = OptionPool(items, knowledge, settings.seed)
     pool.add_labels(settings.words)
     done = Completed([], [], 0)
     lent = 0
@@ -135,7 +137,7 @@ def complete(
     return Completed(done.items, done.aside, lent)
 
 
-def _lend_fitting(pool: Pool, item: Item, empty: Choice) -> Choice | None:
+def _lend_fitting(pool: OptionPool, item: Item, empty: QuestionOption) -> QuestionOption | None:
     """One of about the length of the answer if there is one, else any."""
     size = len(item.draft.correct)
     near = pool.lend(item, empty, lambda text: 0.5 * size <= len(text) <= 1.5 * size + 8)

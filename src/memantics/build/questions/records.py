@@ -69,7 +69,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QuestionDraft:
     """What a model wrote for a slot. ``spare`` is a wrong option for items without a right one.
 
     A wrong option that is empty could not be used: one is lent in its place.
@@ -99,7 +99,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class QuestionOption:
     """One option; ``origin`` is where a borrowed one is right: a question or an individual."""
 
     text: str
@@ -108,14 +108,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DraftQuestion:
     """A finished question. ``answer`` is the place of the key; the order came from ``seed``."""
 
     id: str
     meme: str
     dimension: Dimension
     question: str
-    options: tuple[Choice, ...]
+    options: tuple[QuestionOption, ...]
     answer: int
     explanation: str
     cites: tuple[str, ...]
@@ -141,7 +141,7 @@ class SetAside:
     dimension: Dimension
     stage: str
     reason: str
-    draft: Draft | None = None
+    draft: QuestionDraft | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memantics.build.questions.balance import FAIR_LENGTH, Lengths
 from memantics.build.questions.chain import Built, rate_blind
-from memantics.build.questions.records import Question, QuestionSettings
+from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.solver import CHANCE, solve_blindly
 from memantics.core.records import STATUSES
 
@@ -151,7 +151,7 @@ def _measure_trials(built: Built) -> Leak:
     return Leak("model without the meme", rate if known else None, CHANCE, len(found), note)
 
 
-def _pick_longest(questions: Sequence[Question]) -> float | None:
+def _pick_longest(questions: Sequence[DraftQuestion]) -> float | None:
     """How often the longest option is the key; ties are drawn by lot."""
     if not questions:
         return None

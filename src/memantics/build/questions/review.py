@@ -10,8 +10,8 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.extract.folder import IMAGES
-from memantics.build.questions.asking import LETTERS, Subject
-from memantics.build.questions.records import Question, SetAside
+from memantics.build.questions.asking import LETTERS, QuestionSubject
+from memantics.build.questions.records import DraftQuestion, SetAside
 from memantics.build.questions.slots import find_toxic_element
 from memantics.core.data import inside
 from memantics.core.errors import DataError, first_fault
@@ -21,10 +21,12 @@ from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 
 QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
 WORKFLOW = "validate"
-_QUESTION = TypeAdapter(Question)
+_QUESTION = TypeAdapter(DraftQuestion)
 
 
-def write_questions(folder: Path, questions: Iterable[Question], aside: Iterable[SetAside]) -> None:
+def write_questions(
+    folder: Path, questions: Iterable[DraftQuestion], aside: Iterable[SetAside]
+) -> None:
     """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
     with whole_file(folder / QUESTIONS) as file:
         for own in questions:
@@ -34,7 +36,7 @@ def write_questions(folder: Path, questions: Iterable[Question], aside: Iterable
             file.write(orjson.dumps(left, option=orjson.OPT_APPEND_NEWLINE))
 
 
-def read_questions(folder: Path) -> Iterator[Question]:
+def read_questions(folder: Path) -> Iterator[DraftQuestion]:
     """The questions of a build; a bad line is an error that names it."""
     path = folder / QUESTIONS
     if not path.is_file():
@@ -49,7 +51,10 @@ def read_questions(folder: Path) -> Iterator[Question]:
 
 
 def write_review(
-    folder: Path, questions: Sequence[Question], subjects: Mapping[str, Subject], language: str
+    folder: Path,
+    questions: Sequence[DraftQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    language: str,
 ) -> int:
     """Write the queue, images and all; a pair is judged together. Return how many items."""
     queue = folder / QUEUE
@@ -71,7 +76,7 @@ def write_review(
 
 
 def make_queue(
-    questions: Sequence[Question], subjects: Mapping[str, Subject]
+    questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
 ) -> Iterator[QueueItem]:
     """One item for each question; the second of a pair comes with the first."""
     seconds = {own.pair: own for own in questions if own.pair}
@@ -89,7 +94,9 @@ def make_queue(
         )
 
 
-def _show(own: Question, second: Question | None, subject: Subject) -> Iterator[Shown]:
+def _show(
+    own: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+) -> Iterator[Shown]:
     """The labels are those that the workflow's judgements wait for."""
     known = subject.knowledge.by_key
     if own.focus in known:
@@ -103,7 +110,7 @@ def _show(own: Question, second: Question | None, subject: Subject) -> Iterator[
         yield from _show_question("Second ", second)
 
 
-def _show_question(which: str, own: Question) -> Iterator[Shown]:
+def _show_question(which: str, own: DraftQuestion) -> Iterator[Shown]:
     options = [f"{letter}. {c.text}" for letter, c in zip(LETTERS, own.options, strict=True)]
     label = f"{which}question".capitalize()
     yield Shown(label=label, value=own.question)
@@ -118,7 +125,9 @@ def _tell(label: str, description: str, kind: str = "") -> str:
     return f"{text} ({kind})" if kind else text
 
 
-def _hide(own: Question, second: Question | None, subject: Subject) -> dict[str, JsonValue]:
+def _hide(
+    own: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+) -> dict[str, JsonValue]:
     """What comes back with the verdict: which questions it is about, and who wrote them.
 
     ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
@@ -139,6 +148,6 @@ def _hide(own: Question, second: Question | None, subject: Subject) -> dict[str,
     }
 
 
-def _fingerprint(*questions: Question | None) -> str:
+def _fingerprint(*questions: DraftQuestion | None) -> str:
     said = [(q.question, [c.text for c in q.options], q.answer) for q in questions if q]
     return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]

@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memantics.build.questions.asking import Subject, ask_draft, complain, read_draft
+from memantics.build.questions.asking import QuestionSubject, ask_draft, complain, read_draft
 from memantics.build.questions.critic import find_defects
-from memantics.build.questions.records import Defect, Draft, QuestionSettings, SetAside, Slot
+from memantics.build.questions.records import (
+    Defect,
+    QuestionDraft,
+    QuestionSettings,
+    SetAside,
+    Slot,
+)
 from memantics.core.records import Request, Status
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
@@ -24,7 +30,7 @@ class Drafted:
 
     slot: Slot
     status: Status
-    draft: Draft | None
+    draft: QuestionDraft | None
     reason: str = ""
     attempts: int = 0
     provenance: Provenance | None = None
@@ -34,18 +40,18 @@ class Drafted:
 
 async def write_draft(
     asker: Asker,
-    subject: Subject,
+    subject: QuestionSubject,
     slot: Slot,
     settings: QuestionSettings,
     earlier: str = "",
 ) -> Drafted:
     """Have one question written; defects are told to the model, a bounded number of times."""
-    spared: list[Draft] = []
+    spared: list[QuestionDraft] = []
 
     def ask(complaint: str | None) -> Request:
         return complain(ask_draft(subject, slot, settings, earlier), complaint)
 
-    def read(text: str) -> Draft:
+    def read(text: str) -> QuestionDraft:
         draft = read_draft(text, subject.knowledge)
         defects = list(find_defects(draft, slot, subject.knowledge, settings))
         if not defects:
@@ -71,7 +77,7 @@ async def write_draft(
     )
 
 
-def _empty(draft: Draft, defects: Sequence[Defect]) -> Draft:
+def _empty(draft: QuestionDraft, defects: Sequence[Defect]) -> QuestionDraft:
     """A draft without the wrong options that are at fault."""
     faulty = {own.role for own in defects}
     return replace(

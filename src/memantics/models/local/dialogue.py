@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.images import load, shrink
 from memantics.core.records import Image, Message, Request
-from memantics.models.chat import Chat
+from memantics.models.chat import ChatTemplate
 from memantics.models.local.settings import LocalSettings
 
 
@@ -28,7 +28,7 @@ class Dialogue:
     """The tokenizer of a text model, or the processor of one that also sees."""
 
     def __init__(self, processor: Any, sees: bool, settings: LocalSettings) -> None:
-        self._chat = Chat(processor, sees)
+        self._chat = ChatTemplate(processor, sees)
         self._settings = settings
         self.tokenizer = self._chat.tokenizer
         if self._chat.template is None:

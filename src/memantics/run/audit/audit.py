@@ -18,7 +18,14 @@ from memantics.run.audit.options import find_option_flaws, list_options
 from memantics.run.audit.permutation import can_rotate, judge_orders, rotate
 from memantics.run.audit.probe import find_text_shortcuts
 from memantics.run.audit.shortcuts import Chance, find_chance, find_shortcuts
-from memantics.run.audit.subject import Exam, Subject, draw_items, find_text, is_judge, open_exams
+from memantics.run.audit.subject import (
+    AuditSubject,
+    Exam,
+    draw_items,
+    find_text,
+    is_judge,
+    open_exams,
+)
 from memantics.run.audit.tables import check_tables
 
 FEWEST = 20
@@ -56,7 +63,10 @@ class Inquiry:
 
 
 async def audit(
-    subject: Subject, cards: Sequence[TaskCard], trivial: Trivial, inquiry: Inquiry | None = None
+    subject: AuditSubject,
+    cards: Sequence[TaskCard],
+    trivial: Trivial,
+    inquiry: Inquiry | None = None,
 ) -> Audit:
     """Audit tasks of a benchmark; without an inquiry no model is asked."""
     found = Audit()
@@ -91,7 +101,7 @@ async def audit(
 
 
 async def _audit_data(
-    found: Audit, subject: Subject, exam: Exam, chance: Chance, trivial: Trivial
+    found: Audit, subject: AuditSubject, exam: Exam, chance: Chance, trivial: Trivial
 ) -> None:
     if is_judge(exam.items[0]):
         reason = "its figures describe what is judged, not who judges"
@@ -120,7 +130,7 @@ def _find_floor(found: Audit, exam: Exam) -> Chance:
 
 
 async def _audit_models(
-    found: Audit, subject: Subject, exam: Exam, chance: Chance, inquiry: Inquiry
+    found: Audit, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
 ) -> None:
     figures: list[tuple[str, Score]] = []
     for model in inquiry.models:
@@ -180,7 +190,7 @@ async def _reorder(found: Audit, exam: Exam, model: Model, inquiry: Inquiry) -> 
 
 
 async def _question_judge(
-    found: Audit, subject: Subject, exam: Exam, model: Model, inquiry: Inquiry
+    found: Audit, subject: AuditSubject, exam: Exam, model: Model, inquiry: Inquiry
 ) -> None:
     if not exam.seen:
         found.gaps.append(Gap(exam.name, "consistency of judges", "no image is in this copy"))

@@ -8,57 +8,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any
 
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import Source, inside
 from memantics.core.errors import DataError
-from memantics.core.finding import Finding, Gap, Maker
+from memantics.core.finding import Gap, Maker
 from memantics.core.published import PublishedRow
 from memantics.core.records import Field, Item, Outcome, Score
 from memantics.core.task import Task
 from memantics.run.facts import DataFacts
 from memantics.run.score import keep_scored
+from memantics.tasks.plugin import AuditHooks
 
 _WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
 MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a benchmark's ``audit.py`` offers (see :mod:`memantics.core.finding`)."""
-
-    findings: Callable[[object], tuple[Finding, ...]] = lambda _: ()
-    pictures: Callable[[object], Iterable[str]] = lambda _: ()
-    shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    makers: Callable[[object], tuple[Maker, ...]] = lambda _: ()
-    rated: frozenset[str] = frozenset()
-
-
-def read_hooks(module: object | None) -> Hooks:
-    """The hooks of a module; what it does not have does nothing.
-
-    >>> read_hooks(None).makers(None)
-    ()
-    """
-    plain = Hooks()
-    return Hooks(
-        findings=cast(
-            "Callable[[object], tuple[Finding, ...]]", getattr(module, "findings", plain.findings)
-        ),
-        pictures=cast(
-            "Callable[[object], Iterable[str]]", getattr(module, "pictures", plain.pictures)
-        ),
-        shown=cast("Mapping[str, Mapping[str, str]]", getattr(module, "SHOWN", plain.shown)),
-        makers=cast(
-            "Callable[[object], tuple[Maker, ...]]", getattr(module, "makers", plain.makers)
-        ),
-        rated=cast("frozenset[str]", getattr(module, "RATED", plain.rated)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
+class AuditSubject:
     """A benchmark on one copy of its data. ``split`` and ``options`` are the user's wishes."""
 
     card: Card
@@ -67,7 +35,7 @@ class Subject:
     release: object
     complete: bool
     make: MakeTask
-    hooks: Hooks = Hooks()
+    hooks: AuditHooks[Any] = field(default_factory=AuditHooks)
     published: tuple[PublishedRow, ...] = ()
     split: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +84,7 @@ class Exam:
         return next(own for own in scores if own.key == self.task.main and not own.by)
 
 
-def open_exams(subject: Subject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
+def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
     """The tasks that can be audited, and why the others cannot."""
     exams: list[Exam] = []
     gaps: list[Gap] = []
@@ -132,7 +100,7 @@ def open_exams(subject: Subject, cards: Sequence[TaskCard]) -> tuple[list[Exam],
     return exams, gaps
 
 
-def _stand_in(subject: Subject, folder: Path) -> Path | None:
+def _stand_in(subject: AuditSubject, folder: Path) -> Path | None:
     """A folder in which every image of the release has an empty file of its name.
 
     Readers leave out memes without an image. Checks that look at no image want them all the
@@ -144,7 +112,7 @@ def _stand_in(subject: Subject, folder: Path) -> Path | None:
     return folder if names else subject.source.images
 
 
-def _open_exam(subject: Subject, card: TaskCard, source: Source) -> Exam:
+def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
     options = _keep_known(card, subject.options)
     split, task, items = _find_split(subject, card, options, source)
     shown = _keep_known(card, subject.hooks.shown.get(card.name, {})) | options
@@ -181,7 +149,7 @@ def _keep_known(card: TaskCard, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_split(
-    subject: Subject, card: TaskCard, options: Mapping[str, str], source: Source
+    subject: AuditSubject, card: TaskCard, options: Mapping[str, str], source: Source
 ) -> tuple[str, Task, tuple[Item, ...]]:
     """The split that was asked for, else the first of which this copy has anything."""
     wanted = [subject.split] if subject.split in card.splits else list(card.splits)
@@ -202,7 +170,7 @@ def _find_split(
     raise fault or DataError(card.name, "has no items in this copy", hint="add a fuller copy")
 
 
-def _has(subject: Subject, card: TaskCard, split: str, source: Source) -> bool:
+def _has(subject: AuditSubject, card: TaskCard, split: str, source: Source) -> bool:
     try:
         return any(True for _ in subject.make(card, {}, split, source).items())
     except DataError:

@@ -1,0 +1,280 @@
+"""Annotate: serve the web app, bring work in, take results out, keep accounts and backups."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memantics.annotate import require_extra
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.home import home
+from memantics.core.journal import replace_file
+from memantics.core.memes import read_memes
+from memantics.core.queue import CARD, read_queue
+from memantics.core.result import Result
+
+if TYPE_CHECKING:
+    from memantics.annotate.records import Actor
+    from memantics.annotate.service import Service
+
+FIRST_NAME = "lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where annotations are kept: an SQLite file or a PostgreSQL address, and a folder of images.
+
+    By default ``annotate/annotate.db`` in the home folder, and ``media`` beside the database.
+    """
+
+    database: str | None = None
+    media: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The database."""
+        return self.database or str(home() / "annotate" / "annotate.db")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of images."""
+        file = self.url.removeprefix("sqlite:///")
+        beside = Path(file).parent if "://" not in file else home() / "annotate"
+        return self.media or beside / "media"
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How the web app is reached, and by whom."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    public_url: str = ""
+    trusted_proxies: Sequence[str] = ()
+    contact: str = ""
+    demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary(Result):
+    """What came into a project; ``skipped`` names what was left out, and why."""
+
+    project: int
+    source: Path
+    items: int
+    answers: int
+    skipped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSummary(Result):
+    """What a backup holds."""
+
+    file: Path
+    answers: int
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppStart(Result):
+    """The app is about to serve: the link that logs its owner in, and what was imported."""
+
+    link: str
+    demo: bool
+    imported: tuple[ImportSummary, ...]
+
+
+def serve_annotations(
+    storage: Storage,
+    settings: ServeSettings,
+    queues: Sequence[Path] = (),
+    *,
+    workflow: str | None = None,
+    started: Callable[[AppStart], None],
+) -> None:
+    """Serve the web app until the process is told to stop; queues become projects first.
+
+    ``started`` is called once, before the first request is answered.
+    """
+    require_extra()
+    from memantics.annotate.web.server import listen, serve
+    from memantics.annotate.web.settings import WebSettings, find_secret, is_local, read_proxies
+
+    host, public_url, demo = settings.host, settings.public_url, settings.demo
+    if demo and (queues or storage.database):
+        raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
+    if public_url and not public_url.startswith(("http://", "https://")):
+        raise InputError(f"--public-url {public_url} is no address", hint="begin with https://")
+    proxies = read_proxies(settings.trusted_proxies)
+    open_to_others = bool(public_url) or not is_local(host)
+    secret = find_secret(open_to_others, home() / "annotate" / "secret")
+    with ExitStack() as stack:
+        taken = stack.enter_context(listen(host, settings.port))
+        port = int(taken.getsockname()[1])
+        web = WebSettings(secret, host, port, public_url, settings.contact, demo, proxies)
+        imported: list[ImportSummary] = []
+        if demo:
+            from memantics.actions.annotate_demo import make_demo
+
+            folder = Path(tempfile.mkdtemp(prefix="memantics-demo-"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            storage = Storage(str(folder / "demo.db"), folder / "media")
+            service = stack.enter_context(open_annotations(storage))
+            actor, start = make_demo(service, folder)
+        else:
+            service = stack.enter_context(open_annotations(storage))
+            actor, start = find_admin(service), "/"
+            for queue in queues:
+                imported.append(_add(service, actor, queue, workflow))
+                start = f"/p/{imported[-1].project}"
+        link = f"{web.address}/enter/{service.accounts.login_link(actor)}?next={start}"
+        started(AppStart(link, demo, tuple(imported)))
+        serve(service, web, taken)
+
+
+def import_annotations(
+    storage: Storage,
+    source: Path,
+    *,
+    workflow: str | None = None,
+    project: int | None = None,
+    images: Path | None = None,
+) -> ImportSummary:
+    """Bring in a queue or a folder of memes, or a file from Label Studio into a project."""
+    require_extra()
+    if source.is_file() and project is None:
+        raise InputError(f"{source} is a file", hint="give --project with the number of a project")
+    if not source.is_file() and (project is not None or images is not None):
+        raise InputError(
+            "--project and --images go with a file from Label Studio", hint="leave them out"
+        )
+    with open_annotations(storage) as service:
+        actor = find_admin(service)
+        if project is None:
+            return _add(service, actor, source, workflow)
+        _require_project(service, actor, project)
+        with source.open("rb") as file:
+            done = service.exchange.import_tasks(actor, project, file, images)
+        return ImportSummary(project, source, done.items, done.answers, done.skipped)
+
+
+def export_annotations(
+    storage: Storage, project: int, out: Path, what: str = "verdicts", form: str | None = None
+) -> None:
+    """Write the verdicts, the data or the changes of a project to a file."""
+    require_extra()
+    with open_annotations(storage) as service:
+        actor = find_admin(service)
+        _require_project(service, actor, project)
+        shape = form or ("json" if what == "labelstudio" else "jsonl")
+        made = service.exchange.export(actor, project, what, shape)
+    replace_file(out, made.data, "export")
+
+
+def reset_password(storage: Storage, name: str) -> str:
+    """Give an account a new password; its sessions end, and a closed account is open again."""
+    require_extra()
+    new = secrets.token_urlsafe(12)
+    with open_annotations(storage) as service:
+        service.accounts.reset_password(find_admin(service), name, new)
+    return new
+
+
+def close_account(storage: Storage, name: str) -> None:
+    """Close an account: nobody can use it any more, what it answered stays."""
+    require_extra()
+    with open_annotations(storage) as service:
+        service.accounts.deactivate(find_admin(service), name)
+
+
+def back_up(storage: Storage, out: Path) -> BackupSummary:
+    """Back up database and images into one file, while the app may run."""
+    require_extra()
+    from memantics.annotate.backup import backup
+
+    with open_annotations(storage) as service:
+        made = backup(service, out)
+    return BackupSummary(out, made.tables.get("revisions", 0), made.images)
+
+
+def restore_backup(storage: Storage, archive: Path) -> BackupSummary:
+    """Restore a backup into an empty database."""
+    require_extra()
+    from memantics.annotate.backup import restore
+
+    made = restore(archive, storage.url, storage.folder)
+    return BackupSummary(archive, made.tables.get("revisions", 0), made.images)
+
+
+@contextmanager
+def open_annotations(storage: Storage) -> Iterator[Service]:
+    """The service over a database, closed at the end of the block."""
+    from memantics.annotate.service import open_service
+
+    service = open_service(storage.url, media=storage.folder)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def find_admin(service: Service) -> Actor:
+    """The administrator that the person at the terminal is; made at the first start."""
+    # Nobody knows this password: the link logs in, and 'annotate password' makes another.
+    return service.accounts.local_admin() or service.accounts.create_first(
+        FIRST_NAME, secrets.token_urlsafe(24)
+    )
+
+
+def _require_project(service: Service, actor: Actor, number: int) -> None:
+    """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
+    known = [str(project.id) for project in service.projects.mine(actor)]
+    if not known:
+        raise InputError(
+            "there is no project yet", hint="memantics annotate import QUEUE makes one"
+        )
+    if str(number) not in known:
+        raise UnknownName("project", str(number), known)
+
+
+def _add(service: Service, actor: Actor, folder: Path, workflow: str | None) -> ImportSummary:
+    """A project from a queue, or from a folder of memes; its maker may do everything in it.
+
+    The same folder given again adds what is new to the project that it made before.
+    """
+    from memantics.annotate.workflow import ROLES, read_workflow
+
+    named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
+    is_queue = (folder / CARD).is_file()
+    if is_queue:
+        card, _ = read_queue(folder)
+        title, flow = card.title, card.workflow
+    elif named is None:
+        raise InputError(
+            f"{folder} is no queue", hint="for a folder of memes, give --workflow pun-form"
+        )
+    else:
+        title, flow = folder.resolve().name, read_workflow(named).name
+    bring = service.exchange.import_queue if is_queue else service.exchange.import_memes
+    same = [
+        project.id
+        for project in service.projects.mine(actor)
+        if project.title == title and project.workflow.name == flow and "lead" in project.roles
+    ]
+    if same:
+        done = bring(actor, same[0], folder)
+        return ImportSummary(same[0], folder, done.items, done.answers, done.skipped)
+    if is_queue:
+        made = service.exchange.make_project(actor, folder, named).id
+    else:
+        read_memes(folder)  # a folder without memes leaves no project behind
+        made = service.projects.create(actor, title, named or flow).id
+    done = bring(actor, made, folder)
+    service.projects.set_roles(actor, made, actor.id, ROLES)
+    return ImportSummary(made, folder, done.items, done.answers, done.skipped)

@@ -1,0 +1,264 @@
+"""Build from memes what benchmarks are made of: knowledge, questions, captions, intents, chats.
+
+Every verb asks a model, keeps its calls in the folder of the build, and asks nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar, Unpack
+
+from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
+from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
+from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
+from memantics.build.chats.tools import ChatTools, open_tools
+from memantics.build.drafts import count_statuses
+from memantics.build.extract.chain import ExtractSettings, extract_memes
+from memantics.build.extract.folder import Adopted, adopt_memes, write_report
+from memantics.build.extract.report import KnowledgeReport, ReportTally
+from memantics.build.intents.draft import (
+    IntentReport,
+    IntentSettings,
+    draft_intents,
+    write_intent_queue,
+    write_intents,
+)
+from memantics.build.questions.asking import QuestionSubject
+from memantics.build.questions.chain import People, build_questions, list_slots, pair_subjects
+from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.report import QuestionReport, report_questions
+from memantics.build.questions.review import write_questions, write_review
+from memantics.core.data import Skip
+from memantics.core.errors import InputError
+from memantics.core.journal import whole_file
+from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
+from memantics.core.result import Result
+from memantics.core.waiting import make_sync
+from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.starter import image_path, read_starter
+
+STARTER = "starter"
+INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
+CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class Built(Result, Generic[Report]):
+    """What a verb left in the folder of a build.
+
+    ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
+    whose image cannot be read.
+    """
+
+    folder: Path
+    counts: Mapping[str, int]
+    report: Report
+    skips: tuple[Skip, ...] = ()
+
+
+def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
+    """The memes of a folder; ``starter`` is the pack that ships, unless a folder is so named."""
+    if str(folder) != STARTER or folder.exists():
+        return read_memes(folder)
+    return tuple(
+        Meme(
+            own.id,
+            image_path(own.id),
+            own.text,
+            own.language,
+            {
+                "meaning": own.meaning,
+                "description": own.description,
+                "sentiment": f"{own.sentiment.target}-{own.sentiment.type}",
+                "reading": own.pun.reading or "" if own.pun else "",
+            }
+            if notes
+            else {},
+        )
+        for own in read_starter()
+    )
+
+
+def _place(folder: Path | str | None, out: Path | str | None) -> tuple[Path, Path]:
+    """The folder of memes, which must be named, and that of the build."""
+    if folder is None:
+        raise InputError(
+            "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
+        )
+    return Path(folder), Path(out) if out else Path("builds") / Path(folder).resolve().name
+
+
+def _adopt(memes: tuple[Meme, ...], place: Path, captions: Path | str | None) -> Adopted:
+    """Copy memes into a build, with captions that were mined before."""
+    found = Path(captions) if captions else place / CAPTIONS
+    if captions is not None and not found.is_file():
+        raise InputError(f"{captions}: no such file", hint="memantics build captions makes one")
+    known = read_captions(found) if found.is_file() else {}
+    return adopt_memes(with_captions(memes, known), place)
+
+
+async def knowledge_async(
+    folder: Path | str | None,
+    *,
+    model: str | None,
+    settings: ExtractSettings | None = None,
+    out: Path | str | None = None,
+    limit: int | None = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[KnowledgeReport]:
+    """Extract what memes show, say and mean, one structured call for each dimension."""
+    memes, place = _place(folder, out)
+    settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
+    found = find_memes(memes, notes=False)[:limit]
+    asking = find_asking(**options)
+    async with open_desk(model, asking, place, progress) as desk:
+        adopted = adopt_memes(found, place)
+        desk.expect(len(adopted.memes) * settings.steps)
+        tally = ReportTally()
+        with whole_file(place / KNOWLEDGE) as file:
+            window = 2 * asking.concurrency
+            async for extraction in extract_memes(desk, adopted.memes, settings, window):
+                file.write(dump_knowledge(extraction.knowledge))
+                tally.add(extraction)
+        report = tally.report(desk.model, settings, adopted.skips)
+    write_report(place, report)
+    return Built(place, report.statuses, report, adopted.skips)
+
+
+async def captions_async(
+    folder: Path | str | None,
+    *,
+    model: str | None,
+    language: str = "",
+    again: bool = False,
+    out: Path | str | None = None,
+    limit: int | None = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[CaptionReport]:
+    """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
+    source, place = _place(folder, out)
+    memes = find_memes(source)
+    if again:
+        memes = tuple(replace(meme, notes={}) for meme in memes)
+    async with open_desk(model, find_asking(**options), place, progress) as desk:
+        # Captions that were mined before come from the journal, so their sources stay with them.
+        adopted = adopt_memes(memes, place)
+        report = await mine_captions(desk, adopted.memes[:limit], language, desk.expect)
+    write_captions(place, report)
+    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+
+
+async def intents_async(
+    folder: Path | str | None,
+    *,
+    model: str | None,
+    settings: IntentSettings | None = None,
+    captions: Path | str | None = None,
+    out: Path | str | None = None,
+    limit: int | None = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[IntentReport]:
+    """Draft background knowledge and ranked intents, and the queue in which people edit them."""
+    source, place = _place(folder, out)
+    memes = find_memes(source)
+    async with open_desk(model, find_asking(**options), place, progress) as desk:
+        adopted = _adopt(memes, place, captions)
+        kept = adopted.memes[:limit]
+        report = await draft_intents(desk, kept, settings or IntentSettings(), desk.expect)
+    write_intents(place, report)
+    write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
+    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+
+
+async def chats_async(
+    folder: Path | str | None,
+    *,
+    model: str | None,
+    settings: BuildSettings | None = None,
+    tools: ChatTools | None = None,
+    captions: Path | str | None = None,
+    out: Path | str | None = None,
+    limit: int | None = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[ChatReport]:
+    """Write chats that end in a meme, with near and random wrong answers.
+
+    They are about the first ``limit`` memes; all others may be wrong answers.
+    """
+    source, place = _place(folder, out)
+    memes = find_memes(source)
+    settings, asking = settings or BuildSettings(), find_asking(**options)
+    with open_tools(tools or ChatTools()) as (embedders, gauges):
+        async with open_desk(model, asking, place, progress) as desk:
+            adopted = _adopt(memes, place, captions)
+            count = limit or len(adopted.memes)
+            parts = (adopted.memes[:count], adopted.memes[count:])
+            chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+    write_lines(place, chats)
+    write_report(place, report, CHAT_REPORT)
+    if chats:
+        write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
+        write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
+    return Built(place, report.statuses, report, adopted.skips)
+
+
+async def questions_async(
+    folder: Path | str,
+    *,
+    model: str | None,
+    settings: QuestionSettings | None = None,
+    critic_model: str | None = None,
+    limit: int | None = None,
+    progress: Watch | None = None,
+    **options: Unpack[AskingOptions],
+) -> Built[QuestionReport]:
+    """Write questions about what a build knows, try them, and level the set."""
+    place, settings = Path(folder), settings or QuestionSettings()
+    subjects, asking = _find_subjects(place, limit), find_asking(**options)
+    async with AsyncExitStack() as stack:
+        watches = share_watch(progress, 2)
+        writer = await stack.enter_async_context(open_desk(model, asking, place, watches[0]))
+        critic = writer
+        if critic_model is not None and critic_model != model:
+            # A journal has one owner: the critic's lies in a folder of its own.
+            opened = open_desk(critic_model, asking, place / "critic", watches[1])
+            critic = await stack.enter_async_context(opened)
+        slots = len(list_slots(subjects, settings))
+        writer.expect(slots)
+        if settings.critic in ("model", "both"):
+            critic.expect(4 * slots)
+        people, window = People(writer, critic), 2 * asking.concurrency
+        built = await build_questions(people, subjects, settings, window)
+        report = report_questions(built, settings, writer.model, critic.model)
+    write_questions(place, built.questions, built.aside)
+    write_review(place, built.questions, subjects, settings.language)
+    write_report(place, report, QUESTION_REPORT)
+    return Built(place, report.statuses, report)
+
+
+def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:
+    """The memes of a build with their knowledge; a build without any individual is an error."""
+    known = list(read_knowledge(folder))
+    subjects = pair_subjects(read_memes(folder)[:limit], known)
+    if not any(own.knowledge.individuals for own in subjects.values()):
+        raise InputError(
+            f"{folder}: nothing is known about these memes, so nothing can be asked",
+            hint="look at report.json: did the extraction fail?",
+        )
+    return subjects
+
+
+knowledge = make_sync(knowledge_async)
+captions = make_sync(captions_async)
+intents = make_sync(intents_async)
+chats = make_sync(chats_async)
+questions = make_sync(questions_async)

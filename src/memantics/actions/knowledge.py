@@ -1,0 +1,125 @@
+"""Knowledge about memes: a store that is imported into, asked, checked, drawn and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from memantics.core.journal import replace_file
+from memantics.core.result import Result
+from memantics.knowledge.adoption import Account
+from memantics.knowledge.drawing import draw, read_style
+from memantics.knowledge.figures import StoreFigures, list_dangling, measure
+from memantics.knowledge.formats import Format, guess_format, serialize
+from memantics.knowledge.querying import Rows
+from memantics.knowledge.records import (
+    Dangling,
+    Individual,
+    Knowledge,
+    Provenance,
+    Relation,
+    tell_apart,
+)
+from memantics.knowledge.sources import import_path
+from memantics.knowledge.store import GraphStore
+from memantics.knowledge.validation import Breach, validate, validate_slowly
+from memantics.report.pages.knowledge import find_image, write_page
+
+__all__ = ["Account", "Breach", "KnowledgeStore", "MemeKnowledge", "Rows", "StoreFigures"]
+STARTER, STARTER_SOURCE = "starter", "starter pack"
+
+
+@dataclass(frozen=True)
+class MemeKnowledge(Knowledge, Result):
+    """What is known about one meme; a notebook shows it as a drawing."""
+
+    def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
+        """Write a page with the drawing beside the meme; ``images`` is the memes' folder."""
+        folder = None if images is None else Path(images)
+        write_page(self, Path(page), find_image(self, folder))
+        return Path(page)
+
+    def _repr_html_(self) -> str:
+        return f"<style>{read_style()}</style>{draw(self)}"
+
+
+class KnowledgeStore(GraphStore):
+    """What is known about many memes, by id.
+
+    >>> store = KnowledgeStore.in_memory()
+    >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    1
+    >>> store.ids(), store.get("7").of("Scene")[0].label
+    (('7',), 'two knights')
+    """
+
+    def get(self, meme: str) -> MemeKnowledge:
+        """What is known about one meme."""
+        known = super().get(meme)
+        return MemeKnowledge(**{own.name: getattr(known, own.name) for own in fields(known)})
+
+    def import_path(self, source: Path | str) -> Account:
+        """Add what lies at a path, and say what was found; ``starter`` is the pack that ships.
+
+        A path is a folder or file of official knowledge bases, of a build, or of an export.
+        """
+        if str(source) != STARTER:
+            return import_path(self, Path(source))
+        account, known = Account(), read_starter_knowledge()
+        for own in known:
+            account.add(own)
+        self.add(known)
+        return account
+
+    def validate(
+        self, shapes: Path | None = None, engine: Literal["store", "pyshacl"] = "store"
+    ) -> tuple[Breach, ...]:
+        """Every breach of the ontology's SHACL shapes, or of those in a file."""
+        return (validate if engine == "store" else validate_slowly)(self, shapes)
+
+    def figures(self) -> StoreFigures:
+        """What the store holds, in figures."""
+        return measure(self)
+
+    def dangling(self) -> tuple[Dangling, ...]:
+        """Every statement of which an end is no individual."""
+        return tuple(list_dangling(self))
+
+    def serialize(self, memes: Sequence[str] | None = None, form: Format = "nquads") -> bytes:
+        """Statements about some memes, or about all, in a format that can be imported again."""
+        return serialize((quad for meme in memes or self.ids() for quad in self.quads(meme)), form)
+
+    def export(
+        self, out: Path, memes: Sequence[str] | None = None, form: Format | None = None
+    ) -> None:
+        """Write statements to a file; its name says the format where none is given."""
+        replace_file(out, self.serialize(memes, form or guess_format(out)), "export")
+
+
+def read_starter_knowledge() -> tuple[Knowledge, ...]:
+    """What we wrote down about our own memes."""
+    from memantics.starter import read_starter
+
+    origin = Provenance(source=STARTER_SOURCE)
+    return tuple(
+        Knowledge(
+            meme.id,
+            tell_apart(
+                Individual(
+                    said.dimension,
+                    said.name,
+                    said.label,
+                    said.description,
+                    tuple(Relation(link.relation, link.target) for link in said.relations),
+                    provenance=origin,
+                )
+                for said in meme.knowledge
+            ),
+            image=meme.file,
+            language="en",
+            collection=STARTER,
+        )
+        for meme in read_starter()
+    )

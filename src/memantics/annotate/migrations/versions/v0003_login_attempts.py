@@ -1,0 +1,21 @@
+"""Login attempts are counted in the database."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Add the table of attempts; its rows live for a quarter of an hour."""
+    op.create_table(
+        "login_attempts",
+        sa.Column("attempt", sa.String(32), primary_key=True),
+        sa.Column("key", sa.String(64), primary_key=True),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.create_index("ix_login_attempts_key", "login_attempts", ["key", "at"])
+    op.create_index("ix_login_attempts_at", "login_attempts", ["at"])

@@ -1,0 +1,18 @@
+"""What MER-Bench offers to the registry."""
+
+from __future__ import annotations
+
+from memantics.benchmarks.mer_bench import audit
+from memantics.benchmarks.mer_bench.load import open_release
+from memantics.benchmarks.mer_bench.statistics import statistics
+from memantics.benchmarks.mer_bench.survey import survey
+from memantics.benchmarks.mer_bench.task import make
+from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+
+PLUGIN = BenchmarkPlugin(
+    open_release=open_release,
+    survey=survey,
+    statistics=statistics,
+    make_task=make,
+    audit=AuditHooks(findings=audit.findings, rated=audit.RATED),
+)

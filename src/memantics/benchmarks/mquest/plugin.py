@@ -1,0 +1,18 @@
+"""What M-QUEST offers to the registry."""
+
+from __future__ import annotations
+
+from memantics.benchmarks.mquest import audit
+from memantics.benchmarks.mquest.load import open_release
+from memantics.benchmarks.mquest.statistics import statistics
+from memantics.benchmarks.mquest.survey import survey
+from memantics.benchmarks.mquest.task import make
+from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+
+PLUGIN = BenchmarkPlugin(
+    open_release=open_release,
+    survey=survey,
+    statistics=statistics,
+    make_task=make,
+    audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
+)

@@ -1,0 +1,18 @@
+"""What PunMemeCN offers to the registry."""
+
+from __future__ import annotations
+
+from memantics.benchmarks.punmemecn import audit
+from memantics.benchmarks.punmemecn.load import open_release
+from memantics.benchmarks.punmemecn.statistics import statistics
+from memantics.benchmarks.punmemecn.survey import survey
+from memantics.benchmarks.punmemecn.task import make
+from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
+
+PLUGIN = BenchmarkPlugin(
+    open_release=open_release,
+    survey=survey,
+    statistics=statistics,
+    make_task=make,
+    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+)

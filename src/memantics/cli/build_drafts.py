@@ -1,0 +1,288 @@
+"""``memantics build captions``, ``intents`` and ``chats``: drafts for people to check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast, get_args
+
+import typer
+
+from memantics.actions import build
+from memantics.actions.asking import Asking
+from memantics.build.captions.mine import Origin
+from memantics.build.chats.build import BuildSettings, ChatReport
+from memantics.build.chats.distractors import DistractorSettings
+from memantics.build.chats.generate import ChatSettings
+from memantics.build.chats.records import TOPICS, Topic
+from memantics.build.chats.rules import Limits
+from memantics.build.chats.tools import ChatTools
+from memantics.build.drafts import Miss
+from memantics.build.intents.draft import INTENTS, IntentSettings
+from memantics.build.intents.form import MOST_INTENTS
+from memantics.cli import flags
+from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
+from memantics.cli.desk import stop_at_failures, watching
+from memantics.cli.terminal import Justify, console, plain, print_json, show_value, table
+from memantics.core.errors import UnknownName
+from memantics.core.memes import CAPTIONS
+
+_SHOWN = 5
+CaptionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--captions", help="What words mean and pictures show. Default: captions.jsonl of --out."
+    ),
+]
+Written = Annotated[str, typer.Option("--language", help="Write in this language.")]
+Again = Annotated[
+    bool, typer.Option("--again", help="Ask also for captions that the memes carry already.")
+]
+Most = Annotated[int, typer.Option("--most", min=1, max=10, help="Intents of a meme at most.")]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option("--topic", help=f"{', '.join(TOPICS)}; may be repeated. Default: all."),
+]
+PerMeme = Annotated[int, typer.Option(min=1, max=6, help="Topics for each meme.")]
+Candidates = Annotated[int, typer.Option(min=1, max=20, help="Chats written for each topic.")]
+Keep = Annotated[int, typer.Option(min=1, max=6, help="Chats of a meme that stay at most.")]
+Turns = Annotated[int, typer.Option(min=3, max=20, help="Messages at most, the meme included.")]
+Nearest = Annotated[int, typer.Option(min=1, max=100, help="Length of the lists of near memes.")]
+Perplexity = Annotated[
+    str | None,
+    typer.Option(help="Folder of a causal or masked language model, or llm/… for that model."),
+]
+BertFolder = Annotated[
+    Path | None, typer.Option("--bert", help="Folder of a model for BERTScore between messages.")
+]
+TextFolder = Annotated[
+    Path | None, typer.Option("--text-encoder", help="Folder of a text embedder (BGE-M3, …).")
+]
+ImageFolder = Annotated[
+    Path | None, typer.Option("--image-encoder", help="Folder of an image embedder (SigLIP, …).")
+]
+Check = Annotated[
+    bool, typer.Option(help="Ask whether a wrong answer means the same as the right one.")
+]
+WriteLimit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Write for the first N memes; all may be wrong answers."),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of topics and draws.")]
+
+
+@flags.asks_models()
+def build_captions(
+    folder: Folder = None,
+    model: ModelName = None,
+    out: BuildOut = None,
+    language: Written = "",
+    limit: flags.Limit = None,
+    again: Again = False,
+    *,
+    asking: Asking,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Mine what words mean and pictures show, in each meme's language, for detectors and chats."""
+    with watching("captions", asking.prices) as progress:
+        built = build.captions(
+            folder,
+            model=model,
+            language=language,
+            again=again,
+            out=out,
+            limit=limit,
+            progress=progress,
+            asking=asking,
+        )
+    report, path = built.report, built.folder / CAPTIONS
+    origins = {
+        name: Counter(own.origins[name] for own in report.memes)
+        for name in ("text_caption", "image_caption")
+    }
+    if as_json:
+        print_json(
+            {
+                "memes": len(report.memes),
+                "origins": origins,
+                "statuses": built.counts,
+                "repaired": report.tally.repaired,
+                "misses": report.tally.misses,
+                "captions": str(path),
+            }
+        )
+    else:
+        kinds: tuple[Origin, ...] = get_args(Origin)
+        columns: list[tuple[str, Justify]] = [(str(kind), "right") for kind in kinds]
+        rows = table([("caption", "left"), *columns])
+        for name, counts in origins.items():
+            rows.add_row(name, *(str(counts[kind]) for kind in kinds))
+        console().print(rows)
+        _show_end(built, report.tally.misses)
+        typer.echo(str(path))
+    stop_at_failures(built.counts)
+
+
+@flags.asks_models()
+def build_intents(
+    folder: Folder = None,
+    model: ModelName = None,
+    out: BuildOut = None,
+    language: Written = "",
+    most: Most = MOST_INTENTS,
+    captions: CaptionFile = None,
+    limit: flags.Limit = None,
+    attempts: Attempts = 3,
+    *,
+    asking: Asking,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Draft background knowledge and ranked intents; people edit and review them in a queue."""
+    with watching("intents", asking.prices) as progress:
+        built = build.intents(
+            folder,
+            model=model,
+            settings=IntentSettings(language=language, intents=most, attempts=attempts),
+            captions=captions,
+            out=out,
+            limit=limit,
+            progress=progress,
+            asking=asking,
+        )
+    report, drafts = built.report, built.report.drafts
+    path, queue = built.folder / INTENTS, built.folder / build.INTENT_QUEUE
+    without = sum(not own.intents for own in drafts)
+    if as_json:
+        print_json(
+            {
+                "memes": len(drafts),
+                "without_intent": without,
+                "statuses": built.counts,
+                "repaired": report.tally.repaired,
+                "misses": report.tally.misses,
+                "intents": str(path),
+                "queue": str(queue),
+            }
+        )
+    else:
+        count = sum(len(own.intents) for own in drafts)
+        known = sum(len(own.background) for own in drafts)
+        console().print(
+            plain(
+                f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
+                f"{without} memes are without an intent"
+            )
+        )
+        _show_end(built, report.tally.misses)
+        typer.echo(f"{path}\n{queue}")
+    stop_at_failures(built.counts)
+
+
+@flags.asks_models()
+def make_chats(
+    folder: Folder = None,
+    model: ModelName = None,
+    out: BuildOut = None,
+    language: Written = "",
+    topic: Topics = None,
+    per_meme: PerMeme = 3,
+    candidates: Candidates = 2,
+    keep: Keep = 3,
+    turns: Turns = 6,
+    nearest: Nearest = 10,
+    perplexity: Perplexity = None,
+    bert: BertFolder = None,
+    text_encoder: TextFolder = None,
+    image_encoder: ImageFolder = None,
+    check: Check = True,
+    seed: SeedOption = 0,
+    captions: CaptionFile = None,
+    limit: WriteLimit = None,
+    attempts: Attempts = 3,
+    *,
+    asking: Asking,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
+    settings = BuildSettings(
+        ChatSettings(
+            topics=_read_topics(topic),
+            per_meme=per_meme,
+            candidates=candidates,
+            language=language,
+            attempts=attempts,
+            seed=seed,
+            limits=Limits(most=turns - 1),
+        ),
+        DistractorSettings(nearest, seed, check),
+        keep,
+    )
+    with watching("chats", asking.prices) as progress:
+        built = build.chats(
+            folder,
+            model=model,
+            settings=settings,
+            tools=ChatTools(perplexity, bert, text_encoder, image_encoder),
+            captions=captions,
+            out=out,
+            limit=limit,
+            progress=progress,
+            asking=asking,
+        )
+    if as_json:
+        print_json(asdict(built.report))
+    else:
+        _show_chats(built.report)
+        _show_end(built, built.report.misses)
+        typer.echo(str(built.folder / "chats.jsonl"))
+    stop_at_failures(built.counts)
+
+
+def _read_topics(named: list[str] | None) -> tuple[Topic, ...]:
+    for name in named or ():
+        if name not in TOPICS:
+            raise UnknownName("topic", name, TOPICS)
+    return tuple(cast("Topic", name) for name in dict.fromkeys(named or TOPICS))
+
+
+def _show_chats(report: ChatReport) -> None:
+    corpus = report.corpus
+    rows = table(
+        [("figure", "left"), ("value", "right"), ("measured by", "left")],
+        f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}",
+    )
+    shown: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
+        ("Distinct-1", corpus.distinct_1, "distinct"),
+        ("Distinct-2", corpus.distinct_2, "distinct"),
+        ("flow between messages", corpus.flow, "flow"),
+        ("perplexity", corpus.perplexity, "perplexity"),
+    )
+    for title, value, gauge in shown:
+        rows.add_row(title, show_value(value), plain(corpus.measured_by.get(gauge, "")))
+    out = console()
+    out.print(rows)
+    if report.broken:
+        broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
+        out.print(plain(f"given up for breaking rules: {broken}"))
+    if report.incomplete:
+        short = "left out for lack of three wrong answers; give more memes"
+        out.print(plain(f"{report.incomplete} chats {short}"))
+    if report.unknown:
+        out.print(plain(f"nothing is known about {len(report.unknown)} memes: no chats for them"))
+    if report.rejected:
+        out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
+
+
+def _show_end(built: build.Built[Any], misses: Sequence[Miss]) -> None:
+    """Say how the steps ended, and what did not come."""
+    out = console()
+    counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
+    out.print(plain(f"steps: {counts}"))
+    for skip in built.skips[:_SHOWN]:
+        out.print(plain(f"left out {skip.row}: {skip.reason}"[:300]))
+    for miss in misses[:_SHOWN]:
+        out.print(plain(f"{miss.status} {miss.step}: {miss.reason}"[:300]))
+    if len(misses) > _SHOWN:
+        out.print(f"… and {len(misses) - _SHOWN} more")

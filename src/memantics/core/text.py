@@ -1,0 +1,107 @@
+"""Text from outside: repaired, bounded, made safe to show; and the words of Chinese text."""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+import warnings
+from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jieba import Tokenizer
+
+# Control characters, marks that only steer how others are shown, halves of surrogate pairs.
+UNSEEN = ("Cc", "Cf", "Cs")
+# Unseen characters that can reorder or split what people read; joiners of scripts stay out of
+# this, and so do emoji selectors.
+_STEERING = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+_MARK = "\N{REPLACEMENT CHARACTER}"
+
+
+def mend_surrogates(text: str) -> str:
+    r"""Replace lone surrogates, which no file can hold; nearly always the same object.
+
+    >>> mend_surrogates("ok \ud83d!")
+    'ok \ufffd!'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def drop_unseen(text: str, kinds: Collection[str] = UNSEEN, keep: str = "") -> str:
+    r"""Without the characters of some Unicode categories, except those of ``keep``.
+
+    >>> drop_unseen("a\u202eb\x00c\n", keep="\n")
+    'abc\n'
+    """
+    return "".join(c for c in text if c in keep or unicodedata.category(c) not in kinds)
+
+
+def mask_unseen(text: str) -> str:
+    r"""One line in which control and direction characters show as a replacement mark.
+
+    >>> mask_unseen("a\u202e  b\x1b[0m")
+    'a\ufffd b\ufffd[0m'
+    """
+    return "".join(
+        _MARK if unicodedata.category(c) in UNSEEN else c for c in " ".join(text.split())
+    )
+
+
+def fold_line(text: str, longest: int) -> str:
+    """One bounded line for a model's vocabulary: white space folded, lone surrogates a ``?``.
+
+    >>> fold_line(" a   b ", 80)
+    'a b'
+    """
+    return " ".join(text.split())[:longest].encode("utf-8", "replace").decode("utf-8")
+
+
+def clean_line(text: str, longest: int = 2000) -> str:
+    r"""A text of a model as one safe line: no control, bidi or lone surrogate characters.
+
+    >>> clean_line("a\u202e cat \ud800\n with  hat")
+    'a cat \ufffd with hat'
+    """
+    text = _STEERING.sub("", text[: longest * 4])
+    text = "".join(_mend(char) for char in text)
+    return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
+
+
+def _mend(char: str) -> str:
+    kind = unicodedata.category(char)
+    if kind == "Cs":
+        return _MARK
+    return " " if kind in ("Cc", "Zl", "Zp") else char
+
+
+def cut_chinese(text: str) -> list[str]:
+    """The words of a Chinese text, with everything that stands between them.
+
+    >>> cut_chinese("我们去公园。")
+    ['我们', '去', '公园', '。']
+    """
+    return list(_load_cutter().cut(text))
+
+
+@lru_cache(maxsize=1)
+def _load_cutter() -> Tokenizer:
+    with warnings.catch_warnings():
+        # Its own source warns when it is compiled; that is not the user's concern.
+        warnings.simplefilter("ignore")
+        import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    # A cutter of our own: users' words added to the global one must not change what we find.
+    cutter = jieba.Tokenizer()
+    # Its own way keeps a cache in the shared temporary folder, where anybody may put another one;
+    # reading the list afresh takes no longer.
+    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
+    cutter.initialized = True
+    return cutter

@@ -1,0 +1,84 @@
+"""Names to benchmarks and tasks: ours, those of the user, and the published."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from memantics.core.card import read_card
+from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.published import PublishedRow, read_published
+from memantics.core.registry import read_shelf
+from memantics.registry.contract import SHIPPED, Benchmark, TaskRef
+
+
+def find_benchmarks() -> dict[str, Benchmark]:
+    """Every folder with a card: ours, those below ``$MEMANTICS_BENCHMARKS``, and the published."""
+    roots = [SHIPPED]
+    roots += [Path(p) for p in os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep) if p]
+    cards: dict[Path, None] = {}
+    for root in roots:
+        paths = sorted(root.glob("*/card.toml"))
+        if not paths:
+            raise InputError(
+                f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
+                hint="name the folder in which the benchmarks' folders lie",
+            )
+        cards |= dict.fromkeys(path.resolve() for path in paths)
+    cards |= dict.fromkeys(folder / "card.toml" for folder in read_shelf())
+    found: dict[str, Benchmark] = {}
+    for path in cards:
+        card = read_card(path)
+        if card.name in found:
+            raise DataError(path, f"a benchmark {card.name!r} exists already")
+        found[card.name] = Benchmark(path.parent, card)
+    return found
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """The benchmark of that name."""
+    known = find_benchmarks()
+    if name not in known:
+        raise UnknownName("benchmark", name, known)
+    return known[name]
+
+
+def find_tasks(names: list[str]) -> list[TaskRef]:
+    """Tasks by ``NAME``, ``NAME/TASK`` or ``suite``; each once, in the order asked."""
+    refs: dict[str, TaskRef] = {}
+    for name in names:
+        for ref in _expand(name):
+            refs.setdefault(ref.name, ref)
+    return list(refs.values())
+
+
+def _expand(name: str) -> list[TaskRef]:
+    if name == "suite":
+        return [ref for b in find_benchmarks().values() if b.runnable for ref in _tasks_of(b)]
+    head, _, tail = name.partition("/")
+    known = find_benchmarks()
+    if head not in known:
+        raise UnknownName("benchmark", head, [*known, "suite"])
+    benchmark = known[head]
+    if not benchmark.runnable:
+        ready = ", ".join(b.card.name for b in known.values() if b.runnable)
+        raise InputError(
+            f"{head} can be read but not run yet", hint=f"benchmarks that run: {ready}"
+        )
+    return [TaskRef(benchmark, benchmark.card.find_task(tail))] if tail else _tasks_of(benchmark)
+
+
+def _tasks_of(benchmark: Benchmark) -> list[TaskRef]:
+    return [TaskRef(benchmark, task) for task in benchmark.card.task]
+
+
+def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
+    """Papers' rows by task; a benchmark that is not here has none, and its runs still show."""
+    heads = {task.partition("/")[0] for task in tasks}
+    found: dict[str, list[PublishedRow]] = {}
+    for name, benchmark in find_benchmarks().items():
+        if name in heads:
+            for row in read_published(benchmark.folder / "expected" / "published.json"):
+                found.setdefault(f"{name}/{row.task}", []).append(row)
+    return found

@@ -1,0 +1,135 @@
+"""A benchmark's folder: its card at once, its plugin (``plugin.py``) on demand."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import JsonValue
+
+from memantics.core.card import Card, TaskCard, read_card, read_policy, resolve_options
+from memantics.core.data import Found, Source
+from memantics.core.errors import DataError, UnknownName
+from memantics.core.task import Task
+from memantics.registry.services import SERVICES
+from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
+
+PACKAGE = Path(__file__).parent.parent
+SHIPPED = PACKAGE / "benchmarks"
+STARTER_IMAGES = PACKAGE / "starter" / "images"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark's folder and card. One that is published is read by the family it is like."""
+
+    folder: Path
+    card: Card
+
+    @property
+    def home(self) -> Path:
+        """The folder whose code reads and asks it."""
+        if not self.card.like:
+            return self.folder
+        known = sorted(path.parent.name for path in SHIPPED.glob("*/card.toml"))
+        if self.card.like not in known:
+            raise UnknownName(f"family of {self.card.name}:", self.card.like, known)
+        return SHIPPED / self.card.like
+
+    @property
+    def runnable(self) -> bool:
+        """Whether there is code that reads and asks it."""
+        return bool(self.card.like) or (self.folder / "plugin.py").is_file()
+
+    @property
+    def plugin(self) -> BenchmarkPlugin[Any]:
+        """What its folder offers; imported once."""
+        home = self.home
+        path = home / "plugin.py"
+        if not path.is_file():
+            raise DataError(path, "is missing", hint="see docs/add-a-benchmark.md")
+        shipped = home.parent == SHIPPED
+        package = f"memantics.benchmarks.{home.name}" if shipped else self._open_package()
+        plugin = getattr(importlib.import_module(f"{package}.plugin"), "PLUGIN", None)
+        if not isinstance(plugin, BenchmarkPlugin):
+            raise DataError(
+                path, "holds no PLUGIN of type BenchmarkPlugin", hint="see docs/add-a-benchmark.md"
+            )
+        return plugin
+
+    def _open_package(self) -> str:
+        """Make a folder outside of Memantics a package: its modules may import each other."""
+        place = str(self.folder.resolve())
+        # Two folders of one name are two packages.
+        mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        name = f"memantics_benchmark_{self.card.name}_{mark}"
+        if name not in sys.modules:
+            package = ModuleType(name)
+            package.__path__ = [place]
+            sys.modules[name] = package
+        return name
+
+    def open(self, source: Source) -> object:
+        """Read a release."""
+        return self.plugin.open_release(source)
+
+    def survey(self, release: object) -> Found:
+        """Say what a release holds."""
+        return self.plugin.survey(release)
+
+    def recompute(self, release: object) -> Mapping[str, JsonValue]:
+        """Recompute the paper's figures from a release."""
+        return self.plugin.statistics(release)
+
+    def sample(self) -> Source:
+        """The sample that ships with it; a published benchmark brings its data along whole."""
+        if self.card.like:
+            return Source("release", self.folder / "data", self.folder / "data" / "images")
+        root = self.folder / "sample"
+        if not root.is_dir():
+            raise DataError(root, "this benchmark ships no sample", hint="use --data release")
+        shared = self.card.sample.images == "starter"
+        return Source("starter", root, STARTER_IMAGES if shared else root / "images")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRef:
+    """One task of one benchmark."""
+
+    benchmark: Benchmark
+    card: TaskCard
+
+    @property
+    def name(self) -> str:
+        """``BENCHMARK/TASK``."""
+        return f"{self.benchmark.card.name}/{self.card.name}"
+
+    def make(
+        self,
+        options: Mapping[str, str],
+        split: str,
+        source: Source | None,
+        invalid: str | None,
+    ) -> Task:
+        """Build the task; without a source it can only parse and score."""
+        plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
+        if self.benchmark.card.like:
+            # A published benchmark may leave options out: its family's card knows them all.
+            options = {option.name: option.default for option in card.option} | dict(options)
+            card = read_card(home / "card.toml").find_task(card.name)
+        policy = read_policy(self.card, invalid)
+        chosen = resolve_options(card, options)
+        return plugin.make_task(
+            TaskSetup(self.name, card, home, chosen, split, source, policy, SERVICES)
+        )
+
+    def pick_split(self, source: Source) -> str:
+        """The split where the user names none: the card's first, or what the benchmark says."""
+        pick = self.benchmark.plugin.pick_split
+        return pick(source) if pick else self.card.splits[0]

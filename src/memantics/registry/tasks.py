@@ -1,0 +1,77 @@
+"""Tasks on their data: what a run, a suite or a score asks the registry for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from memantics.core.card import TaskCard
+from memantics.core.data import DataKind
+from memantics.core.errors import DataError, InputError, StoreError, UnknownName
+from memantics.core.model import Model
+from memantics.core.rundir import RunFacts
+from memantics.core.task import Task
+from memantics.models.kinds import ModelSettings, open_model
+from memantics.registry.benchmarks import find_tasks
+from memantics.registry.contract import TaskRef
+from memantics.registry.data import describe_data, find_source
+from memantics.run.evaluate import PosedTask, pose
+from memantics.run.facts import Scope
+from memantics.run.plan import TaskChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user says about the data of a run; ``None`` leaves it to the benchmark."""
+
+    kind: DataKind | None = None
+    split: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    invalid: str | None = None
+
+
+def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask:
+    """A task on its data; options that it does not have are not its own."""
+    splits = ref.card.splits
+    if wish.split is not None and wish.split not in splits:
+        raise UnknownName(f"split of {ref.name}:", wish.split, splits)
+    try:
+        source = find_source(ref.benchmark, wish.kind)
+    except StoreError:
+        raise
+    except InputError as error:
+        # Like any other lack of data: the rest of a suite can do without it.
+        raise DataError(ref.name, error.what, hint=error.hint) from error
+    known = {option.name for option in ref.card.option}
+    chosen = {name: value for name, value in options.items() if name in known}
+    split = wish.split or ref.pick_split(source)
+    task = ref.make(chosen, split, source, wish.invalid)
+    scope = Scope(split, wish.limit, wish.sample, wish.seed)
+    return pose((ref.benchmark.card, ref.card), task, describe_data(ref.benchmark, source), scope)
+
+
+def list_choices(names: list[str], wish: Wish) -> list[TaskChoice]:
+    """The tasks that a user asked for; those given as ``NAME/TASK`` must run."""
+    return [make_choice(ref, wish, named=ref.name in names) for ref in find_tasks(names)]
+
+
+def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> TaskChoice:
+    """A task that a suite can pose."""
+
+    def pose_it(options: Mapping[str, str], split: str | None) -> PosedTask:
+        return pose_task(ref, options, replace(wish, split=split or wish.split))
+
+    return TaskChoice(ref.name, ref.card, pose_it, named)
+
+
+def open_baselines(card: TaskCard) -> tuple[Model, ...]:
+    """The trivial models whose figures stand beside every run of a task."""
+    return tuple(open_model(name, ModelSettings()) for name in card.baselines)
+
+
+def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:
+    """The task of a finished run, without its data: it can parse and score."""
+    ref = find_tasks([facts.task])[0]
+    return ref, ref.make(facts.options, facts.split, None, invalid or facts.invalid)

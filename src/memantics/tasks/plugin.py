@@ -1,0 +1,152 @@
+"""The contract of a benchmark's folder: its ``plugin.py`` holds one ``PLUGIN``.
+
+A benchmark is a reader of releases and a maker of tasks. What else it offers (statistics, audit
+hooks, human ratings, writers of the format) is optional, and everything is typed: a wrong
+signature is found by mypy, a missing plugin when the registry loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import JsonValue
+
+from memantics.core.card import TaskCard
+from memantics.core.data import Found, Source
+from memantics.core.errors import DataError, InputError
+from memantics.core.finding import Finding, Maker
+from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Form, Item, Outcome, Request, Score
+from memantics.core.services import Services
+from memantics.core.task import InvalidPolicy, Task
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class TaskSetup:
+    """What a task is made from. Without a source it can parse and score, not ask.
+
+    ``name`` is BENCHMARK/TASK, ``card`` the task's card, ``folder`` where the benchmark's prompts
+    lie; ``options`` are complete, checked against the card.
+    """
+
+    name: str
+    card: TaskCard
+    folder: Path
+    options: Mapping[str, str]
+    split: str
+    source: Source | None
+    invalid: InvalidPolicy
+    services: Services
+
+    @cached_property
+    def prompts(self) -> Mapping[str, Prompt]:
+        """The prompt files by name."""
+        return read_prompts(self.folder / "prompts")
+
+    def need_source(self) -> Source:
+        """The data; an error where there are none."""
+        if self.source is None:
+            name = self.name.partition("/")[0]
+            raise DataError(name, "no data to ask about", hint=f"memantics data add {name} DIR")
+        return self.source
+
+    def make(
+        self,
+        items: Callable[[], Iterator[Item]],
+        ask: Callable[[Item, str | None], Request],
+        parse: Callable[[str, Form], JsonValue],
+        score: Callable[[Sequence[Outcome]], tuple[Score, ...]],
+        used: Iterable[Prompt] | Mapping[str, str],
+    ) -> Task:
+        """The task of these functions; ``used`` are the prompts (or hashes) a run remembers."""
+        hashes = used if isinstance(used, Mapping) else {own.name: own.hash for own in used}
+        return Task(
+            name=self.name,
+            items=items,
+            ask=ask,
+            parse=parse,
+            score=score,
+            main=self.card.main,
+            invalid=self.invalid,
+            options=self.options,
+            prompts=hashes,
+        )
+
+    def read_whole(self, option: str, low: int, high: int) -> int:
+        """The whole number that an option holds."""
+        text = self.options[option]
+        # int() of thousands of digits is an error of its own.
+        if text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high:
+            return int(text)
+        raise InputError(
+            f"option {option} of {self.name}: {text!r} is no number from {low} to {high:,}",
+            hint=f"such as --set {option}={max(low, min(high, 100))}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHooks(Generic[R]):
+    """What only this benchmark's data can show.
+
+    ``pictures`` names the image files of a complete copy, so that checks that look at no image
+    also work on a copy without them. ``shown``: by task, the options under which a prompt shows
+    all the text there is about a meme. ``makers``: which models wrote parts of the data; asked of
+    releases only. ``rated``: the fields of a judge's reply that are its verdict.
+    """
+
+    findings: Callable[[R], tuple[Finding, ...]] = lambda _: ()
+    pictures: Callable[[R], Iterable[str]] = lambda _: ()
+    shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    makers: Callable[[R], tuple[Maker, ...]] = lambda _: ()
+    rated: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class HumanExport:
+    """What an export for human ratings wrote."""
+
+    queue: Path
+    key: Path
+    memes: int
+    settings: int
+    rows: int
+
+
+class HumanRatings(Protocol):
+    """Puts the answers of runs before people, blind to who gave them."""
+
+    def __call__(self, runs: Sequence[Path], out: Path, seed: int, memes: int) -> HumanExport:
+        """Write a queue and its key into the folder ``out``."""
+        ...
+
+
+class Writer(Protocol):
+    """Turns the reviewed drafts of a workflow into files of this benchmark's own format."""
+
+    def __call__(self, review: Any, /) -> Any:
+        """Take a ``Review``, give what is to be written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkPlugin(Generic[R]):
+    """What a benchmark's folder offers; ``R`` is what its reader returns.
+
+    ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
+    user names none (default: the first of the card). ``writers`` are found by workflow.
+    """
+
+    open_release: Callable[[Source], R]
+    survey: Callable[[R], Found]
+    make_task: Callable[[TaskSetup], Task]
+    statistics: Callable[[R], Mapping[str, JsonValue]] = lambda _: {}
+    pick_split: Callable[[Source], str] | None = None
+    audit: AuditHooks[R] = field(default_factory=AuditHooks)
+    human_ratings: HumanRatings | None = None
+    writers: Mapping[str, Writer] = field(default_factory=dict)

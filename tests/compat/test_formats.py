@@ -1,0 +1,297 @@
+"""What the version before wrote is read by this one, and says the same.
+
+The fixtures were written by the commit in ``fixtures/COMMIT``; ``make.py`` tells how. Everything
+goes through the commands, so that no test depends on where the code behind them lives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memantics
+from tests.commands import Shell
+from tests.compat.make import FAKES, MEMES, MOST_BYTES, TEXTS, pick_reported
+
+FIXTURES = Path(__file__).parent / "fixtures"
+PACKAGE = Path(memantics.__file__).parent
+RUNS = sorted(path.name for path in (FIXTURES / "runs").iterdir())
+PREDICTIONS: dict[str, list[dict[str, Any]]] = json.loads(
+    (FIXTURES / "predictions.json").read_text(encoding="utf-8")
+)
+SAID: dict[str, dict[str, Any]] = json.loads(
+    (FIXTURES / "queries.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture
+def runs(shell: Shell) -> Path:
+    """The runs as they would lie on this machine: images where this package has them."""
+    folder = shell.folder / "runs"
+    shutil.copytree(FIXTURES / "runs", folder)
+    for path in folder.glob("*/items.jsonl"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("@PACKAGE@", str(PACKAGE)), encoding="utf-8")
+    return folder
+
+
+def read_all(folder: Path, name: str) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in sorted(folder.glob(f"*/{name}"))}
+
+
+def done(shell: Shell, *words: str | Path) -> str:
+    ran = shell.run_here(*words)
+    assert ran.code == 0, ran
+    return ran.out
+
+
+def test_the_fixtures_are_small_and_name_no_machine() -> None:
+    files = [path for path in FIXTURES.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+    texts = [p for p in files if p.suffix in {".json", ".jsonl", ".toml", ".md", ".html", ".nq"}]
+    assert len(texts) > 60
+    for path in texts:
+        found = re.search(rb'"/(?:home|tmp|work|root|Users|var)/', path.read_bytes())
+        assert found is None, path
+    assert len((FIXTURES / "COMMIT").read_text().strip()) == 40
+
+
+def test_every_family_and_every_end_of_an_item_is_there() -> None:
+    counts: dict[str, int] = {}
+    families = set()
+    for name in RUNS:
+        facts = json.loads((FIXTURES / "runs" / name / "run.json").read_bytes())
+        scores = json.loads((FIXTURES / "runs" / name / "scores.json").read_bytes())
+        families.add(facts["benchmark"])
+        for status, count in scores["counts"].items():
+            counts[status] = counts.get(status, 0) + count
+    assert families == {"mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn"}
+    assert all(counts[status] for status in ("answered", "refused", "unparsed", "failed"))
+
+
+def test_rescoring_gives_the_same_digits(shell: Shell, runs: Path) -> None:
+    before = read_all(runs, "scores.json")
+    for path in runs.glob("*/scores.json"):
+        path.unlink()
+    done(shell, "score", *(runs / name for name in RUNS))
+    after = read_all(runs, "scores.json")
+    assert sorted(after) == sorted(before) == RUNS
+    for name in RUNS:
+        assert json.loads(after[name]) == json.loads(before[name]), name
+        assert after[name] == before[name], name
+
+
+def test_going_on_asks_nothing_again(shell: Shell, runs: Path) -> None:
+    before = read_all(runs, "answers.jsonl")
+    ask = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
+    done(shell, "run", "suite", *ask, "embedded/reader")
+    for task, model in FAKES:
+        if model != "fake/break":
+            done(shell, "run", task, *ask, model)
+    assert read_all(runs, "answers.jsonl") == before
+
+
+def test_going_on_asks_again_what_failed(shell: Shell, runs: Path) -> None:
+    [(task, model)] = [fake for fake in FAKES if fake[1] == "fake/break"]
+    [folder] = runs.glob("*fake-break*")
+    before = (folder / "answers.jsonl").read_bytes()
+    ask = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
+    ran = shell.run_here("run", task, *ask, model)
+    assert (ran.code, "3 items failed" in ran.err) == (1, True), ran
+    after = (folder / "answers.jsonl").read_bytes()
+    assert after.startswith(before)
+    asked = [json.loads(line) for line in after[len(before) :].splitlines()]
+    old = [json.loads(line) for line in before.splitlines()]
+    assert [row["status"] for row in asked] == ["failed"] * 3
+    assert {row["item"] for row in asked} == {row["item"] for row in old}
+    assert sorted(path.name for path in runs.iterdir()) == RUNS
+
+
+def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:
+    folders = [f"runs/{path.name}" for path in pick_reported(runs)]
+    done(shell, "report", *folders, "--format", "json", "--out", "report.json")
+    before = json.loads((FIXTURES / "report.json").read_bytes())
+    assert json.loads((shell.folder / "report.json").read_bytes()) == before
+    done(shell, "report", *folders, "--no-images", "--out", "report.html")
+    page = (shell.folder / "report.html").read_text(encoding="utf-8")
+    old = (FIXTURES / "report.html").read_text(encoding="utf-8")
+    assert figures_of(page) == figures_of(old)
+
+
+def figures_of(page: str) -> list[str]:
+    """The numbers in the cells of a page's tables, in order."""
+    cells = re.findall(r"<t[dh]\b[^>]*>(.*?)</t[dh]>", page, flags=re.DOTALL)
+    texts = [re.sub(r"<[^>]+>", " ", cell) for cell in cells]
+    found = [number for text in texts for number in re.findall(r"\d+\.\d+", text)]
+    assert len(found) > 50
+    return found
+
+
+def check_predictions(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    assert len(rows) == len(expected) == len(TEXTS)
+    for row, old in zip(rows, expected, strict=True):
+        assert (row["id"], row["label"], row["type"]) == (old["id"], old["label"], old["type"])
+        assert row["probability"] == pytest.approx(old["probability"], abs=1e-9)
+        assert row["types"] == pytest.approx(old["types"], abs=1e-9)
+
+
+def test_a_fast_detector_says_the_same(shell: Shell) -> None:
+    rows = json.loads(done(shell, "detector", "predict", FIXTURES / "fast.zip", *TEXTS, "--json"))
+    check_predictions(rows, PREDICTIONS["fast.zip"])
+    done(shell, "detector", "explain", FIXTURES / "fast.zip", TEXTS[0])
+
+
+def test_a_neural_detector_says_the_same(shell: Shell) -> None:
+    for name in ("torch", "transformers", "safetensors"):
+        pytest.importorskip(name)
+    shutil.copytree(FIXTURES / "neural", shell.folder / "neural")
+    rows = json.loads(shell.done("detector", "predict", "neural", *TEXTS, "--json"))
+    assert [row["label"] for row in rows] == [row["label"] for row in PREDICTIONS["neural"]]
+    for row, old in zip(rows, PREDICTIONS["neural"], strict=True):
+        assert row["probability"] == pytest.approx(old["probability"], abs=1e-5)
+
+
+@pytest.fixture
+def store(shell: Shell) -> Path:
+    with zipfile.ZipFile(FIXTURES / "store.zip") as packed:
+        packed.extractall(shell.folder)
+    return shell.folder / "store"
+
+
+def ask_store(shell: Shell, store: Path) -> dict[str, Any]:
+    words = ("--store", store, "--json")
+    return {
+        name: json.loads(done(shell, "kb", "query", query, *words))
+        for name, query in SAID["queries"].items()
+    }
+
+
+def test_a_store_answers_the_same_queries(shell: Shell, store: Path) -> None:
+    assert ask_store(shell, store) == SAID["answers"]
+    for ending in ("nq", "trig"):
+        done(shell, "kb", "export", "--store", store, "--out", f"again.{ending}")
+        before = (FIXTURES / f"export.{ending}").read_text(encoding="utf-8")
+        after = (shell.folder / f"again.{ending}").read_text(encoding="utf-8")
+        assert sorted(after.splitlines()) == sorted(before.splitlines())
+
+
+@pytest.mark.parametrize("ending", ["nq", "trig", "jsonld"])
+def test_an_export_is_read_again(shell: Shell, ending: str) -> None:
+    made = shell.folder / "made"
+    done(shell, "kb", "import", FIXTURES / f"export.{ending}", "--store", made)
+    assert ask_store(shell, made) == SAID["answers"]
+
+
+@pytest.fixture
+def builds(shell: Shell) -> Path:
+    shutil.copytree(FIXTURES / "builds", shell.folder / "builds")
+    shutil.copytree(FIXTURES / "builds" / "memes" / "images", shell.folder / "memes")
+    rows = [{"id": n, "image": f"{n}.png", "text": t, "language": la} for n, t, la, _ in MEMES]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (shell.folder / "memes" / "memes.jsonl").write_text(text, encoding="utf-8")
+    return shell.folder / "builds"
+
+
+def test_a_build_goes_on_and_asks_nothing_again(shell: Shell, builds: Path) -> None:
+    kept = ("knowledge.jsonl", "questions.jsonl", "intents.jsonl", "calls.jsonl")
+    before = {p: p.read_bytes() for p in builds.rglob("*") if p.name in kept}
+    assert len(before) == 5
+    words = ("--model", "fake/builder")
+    done(shell, "build", "knowledge", "memes", *words, "--out", "builds/memes")
+    done(shell, "build", "questions", "builds/memes", *words)
+    drafts = ("--model", "fake/drafter", "--out", "builds/intents")
+    done(shell, "build", "intents", "memes", *drafts)
+    for path, data in before.items():
+        assert path.read_bytes() == data, path.relative_to(builds)
+
+
+def test_a_build_is_imported_and_published_the_same(shell: Shell, builds: Path) -> None:
+    done(shell, "kb", "import", "builds/memes", "--store", "made")
+    assert ask_store(shell, shell.folder / "made")["labels"] == SAID["answers"]["labels"]
+    done(shell, "publish", "builds/memes", "--name", "compat_memes", "--licence", "CC0-1.0")
+    before, after = (read_tree(p / "published") for p in (FIXTURES, shell.folder))
+    assert sorted(after) == sorted(before)
+    different = [name for name in before if after[name] != before[name]]
+    assert [name for name in different if not name.endswith((".parquet", "README.md"))] == []
+
+
+def read_tree(folder: Path) -> Mapping[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_published_benchmark_runs(shell: Shell) -> None:
+    shutil.copytree(FIXTURES / "published", shell.folder / "published")
+    place = {"MEMANTICS_BENCHMARKS": str(shell.folder / "published")}
+    ask = ("--model", "fake/keys", "--model", "baseline/longest", "--json")
+    results = json.loads(shell.done("run", "compat_memes", *ask, **place))
+    assert [row["facts"]["benchmark"] for row in results] == ["compat_memes"] * 2
+    rows = (FIXTURES / "published/compat_memes/data/metadata.jsonl").read_text(encoding="utf-8")
+    questions = len(re.findall(r'"question":', rows))
+    assert questions > 5
+    assert {row["scores"]["counts"]["answered"] for row in results} == {questions}
+
+
+@pytest.fixture
+def database(shell: Shell) -> Path:
+    pytest.importorskip("sqlalchemy")
+    shutil.copytree(FIXTURES / "annotate", shell.folder / "annotate")
+    return shell.folder / "annotate" / "annotate.db"
+
+
+def check_exports(shell: Shell, database: Path) -> None:
+    for name, project, kind in (
+        ("verdicts", "1", "verdicts"),
+        ("raw-1", "1", "raw"),
+        ("resolved-2", "2", "resolved"),
+    ):
+        out = shell.folder / f"{name}.jsonl"
+        done(shell, "annotate", "export", project, "--what", kind, "--db", database, "--out", out)
+        assert out.read_bytes() == (FIXTURES / "annotate" / f"{name}.jsonl").read_bytes()
+
+
+def test_a_database_opens_and_answers_come_out(shell: Shell, database: Path) -> None:
+    check_exports(shell, database)
+
+
+def test_a_backup_is_restored(shell: Shell, database: Path) -> None:
+    archive = shell.folder / "annotate" / "backup.zip"
+    fresh = shell.folder / "fresh" / "annotate.db"
+    fresh.parent.mkdir()
+    done(shell, "annotate", "restore", archive, "--db", fresh)
+    check_exports(shell, fresh)
+    media = {path.name: path.read_bytes() for path in (fresh.parent / "media").rglob("*/*")}
+    old = {p.name: p.read_bytes() for p in (FIXTURES / "annotate" / "media").rglob("*/*")}
+    assert media == old
+    assert len(media) == 6
+
+
+def test_work_goes_on_in_a_database(database: Path) -> None:
+    """The people, their passwords and what they hold are still theirs."""
+    from memantics.annotate.service import open_service
+    from tests.annotate.team import PASSWORD, quick_hasher, work_through
+
+    service = open_service(database, database.parent / "media", hasher=quick_hasher())
+    try:
+        dan = service.accounts.log_in("dan", PASSWORD).actor
+        numbers = work_through(service, dan, 2, lambda _: {"harmful": "no"})
+        assert sorted(numbers) == [1, 2, 3, 4]
+    finally:
+        service.close()
+
+
+def test_fixtures_are_left_as_they_are() -> None:
+    """A test that writes into the fixtures would hide a change of format."""
+    assert not list(FIXTURES.rglob(".lock"))
+    assert not os.path.lexists(FIXTURES / "annotate" / "annotate.db-wal")
