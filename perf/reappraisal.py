@@ -22,9 +22,9 @@ from memantics.models.embedded.ocr import Ocr, RapidReader, open_reader
 from memantics.reappraise.checking import check_result
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Checks, Feeling, Plan
+from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan
 from memantics.reappraise.rendering import draw_meme, show_both
-from memantics.reappraise.stages import Subject
+from memantics.reappraise.stages import ReappraisalSubject
 from memantics.starter import IMAGES, read_starter
 from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
@@ -53,12 +53,14 @@ def read_lines(ocr: Ocr, data: bytes, name: str) -> list[TextLine]:
     return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
 
 
-async def reappraise(ocr: Ocr, path: Path) -> tuple[Image.Image, Page, Feeling, Plan | None]:
+async def reappraise(
+    ocr: Ocr, path: Path
+) -> tuple[Image.Image, Page, Feeling, ReappraisalPlan | None]:
     data = path.read_bytes()
     image = decode(data, path.name)
     page = read_page(image, read_lines(ocr, data, path.name))
     planner = EmbeddedPlanner()
-    subject = Subject(path.stem, path, page)
+    subject = ReappraisalSubject(path.stem, path, page)
     feeling = (await planner.feel(subject)).value
     assert feeling is not None
     plan = (await planner.plan(subject, feeling)).value
@@ -174,7 +176,7 @@ def time_one(path: Path) -> None:
 async def _whole(ocr: Ocr, data: bytes, path: Path) -> None:
     image = decode(data, path.name)
     page = read_page(image, read_lines(ocr, data, path.name))
-    planner, subject = EmbeddedPlanner(), Subject(path.stem, path, page)
+    planner, subject = EmbeddedPlanner(), ReappraisalSubject(path.stem, path, page)
     feeling = (await planner.feel(subject)).value
     assert feeling is not None
     plan = (await planner.plan(subject, feeling)).value

@@ -168,7 +168,8 @@ def enlarge(task: Task, size: int) -> Task:
 def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.actions.asking import Asking
-    from memantics.cli.suite import conduct
+    from memantics.actions.evaluate import conduct
+    from memantics.actions.progress import SuiteTotal
     from memantics.registry import ModelSettings, Wish, list_choices, open_baselines, open_model
     from memantics.run.evaluate import PosedTask
     from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
@@ -184,7 +185,9 @@ def run(url: str, out: Path, size: int) -> None:
     settings = ModelSettings(base_url=url, concurrency=CONCURRENCY)
     models = [open_model(name, settings) for name in MODELS]
     desk = SuiteDesk(out, find=lambda name: choices[0], open_baselines=open_baselines)  # noqa: ARG005
-    results = conduct(plan_suite(choices, models, desk), Asking(settings))
+    plan = plan_suite(choices, models, desk)
+    watch = SuiteTotal(plan.jobs, lambda _: None)
+    results = asyncio.run(conduct(plan, Asking(settings), watch))
     assert not any(result.broken for result in results), results
 
 

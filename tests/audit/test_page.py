@@ -10,14 +10,14 @@ from playwright.sync_api import Browser
 
 from memantics.core.finding import Finding, Gap
 from memantics.core.records import Score
-from memantics.report.pages.audit import Sheet, render_page, write_page
+from memantics.report.pages.audit import Audit, render_page
 from tests.audit.toys import BENCHMARK, DATA
 from tests.browser import launch, watch
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-def make_sheet() -> Sheet:
+def make_sheet() -> Audit:
     broken = Finding(
         key="a",
         title=f"Evil {EVIL}",
@@ -42,7 +42,7 @@ def make_sheet() -> Sheet:
         meaning="All is well.",
         advice="Nothing.",
     )
-    return Sheet(BENCHMARK, DATA, [broken, sound], [Gap("toy/qa", EVIL, EVIL, EVIL)], ("m",))
+    return Audit(BENCHMARK, DATA, [broken, sound], [Gap("toy/qa", EVIL, EVIL, EVIL)], ("m",))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def browser() -> Iterator[Browser]:
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_page_is_quiet_and_fits(browser: Browser, tmp_path: Path, width: int) -> None:
     path = tmp_path / "audit.html"
-    write_page(make_sheet(), path)
+    make_sheet().save(path)
     with watch(browser, width=width) as watched:
         watched.page.goto(path.as_uri())
         watched.assert_quiet()
@@ -75,6 +75,6 @@ def test_verdicts_are_words_and_not_only_colours() -> None:
 
 
 def test_an_audit_without_findings_says_so() -> None:
-    page = render_page(Sheet(BENCHMARK, DATA, [], [], ()))
+    page = render_page(Audit(BENCHMARK, DATA, [], [], ()))
     assert "Nothing could be measured" in page
     assert "No model was asked." in page

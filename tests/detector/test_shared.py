@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memantics.cli.detector_data import load_examples
+from memantics.actions.detector_data import load_examples
 from memantics.core.registry import Registered, write_registered
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Example

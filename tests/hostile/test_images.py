@@ -13,11 +13,15 @@ import pytest
 from PIL import Image as Pillow
 from PIL import ImageDraw, ImageOps
 
-from memantics.core.errors import ImageError
+from memantics.actions.analyze import analyze
+from memantics.actions.collect import collect
+from memantics.actions.reappraise import reappraise
+from memantics.core.errors import ImageError, InputError
 from memantics.core.images import decode, load, probe, turn_upright
 from memantics.core.records import Form, Image, Message, Request
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.wire import WireSettings, encode_request
+from memantics.starter import image_path
 from memantics.vision.typefaces import ANTON
 from tests.hostile.images import (
     generate,
@@ -131,3 +135,51 @@ def test_a_turned_photograph_is_read_by_the_ocr(tmp_path: Path) -> None:
     assert load(path).size == plain.size
     with open_reader() as ocr:
         assert "HELLO MONDAY" in ocr.read(path.read_bytes(), path.name).text.upper()
+
+
+@pytest.fixture
+def spoiled(tmp_path: Path) -> list[Path]:
+    """A sound meme between images that end decoders in other ways than by an error of theirs."""
+    folder = tmp_path / "memes"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(palette_png_without_palette())
+    (folder / "b.png").write_bytes(image_path("en-001").read_bytes())
+    (folder / "c.jpg").write_bytes(multi_picture_jpeg(fill=True)[:900])
+    return sorted(folder.iterdir())
+
+
+def test_analyze_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
+    made = analyze(spoiled)
+    assert [one.meme.id for one in made] == ["b"]
+    assert [error.reason for error in made.refused] == ["truncated", "truncated"]
+    assert "b.png" in made.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(ImageError, match=r"a\.png"):
+        analyze(spoiled[0])
+
+
+def test_reappraise_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
+    made = reappraise(spoiled, out=tmp_path / "kinder", target="happy")
+    assert [one.status for one in made] == ["failed", "done", "failed"]
+    assert "a.png" in made[0].reason
+    kinder = made[1].save(tmp_path / "kinder.png")
+    assert load(kinder).size == load(spoiled[1]).size
+    assert made[1].caption == made[1].plan.rewritten if made[1].plan else False
+    with pytest.raises(InputError, match="was not reappraised"):
+        made[0].save(tmp_path / "never.png")
+    assert not (tmp_path / "never.png").exists()
+
+
+def test_an_upload_is_refused_by_name(tmp_path: Path) -> None:
+    from memantics.annotate.media import store_image
+
+    with pytest.raises(ImageError, match=r"a\.png"):
+        store_image(tmp_path, 1, "a.png", palette_png_without_palette())
+    assert list(tmp_path.iterdir()) == []
+    stored = store_image(tmp_path, 1, "t.jpg", turned("JPEG", 6))
+    assert (stored.facts.width, stored.facts.height) == picture().size[::-1]
+
+
+def test_collect_goes_on(spoiled: list[Path]) -> None:
+    made = collect(spoiled[0].parent)
+    assert made.counts["kept"] == 1
+    assert len(made.memes) == 3

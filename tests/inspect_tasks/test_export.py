@@ -141,7 +141,7 @@ def test_the_command_exports_real_runs(shell: Shell) -> None:
         log = read_eval_log(str(shell.folder / path))
         assert log.results is not None
         found = {n: m.value for n, m in log.results.scores[0].metrics.items()}
-        expected = name_figures(read_scores(run.folder).scores, run.scores.main)
+        expected = name_figures(read_scores(run.folder).scores, run.figures.main)
         assert {name: found[name] for name in expected} == expected
         assert log.samples is not None
         assert len(log.samples) == 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.metrics.classification import count_binary, tnr, tpr
+from memantics.metrics.classification import count_binary, count_classes, macro_figures, tnr, tpr
 from memantics.metrics.classification import f1 as f1_of
 from memantics.metrics.feasibility import (
     Claims,
@@ -20,7 +20,6 @@ from memantics.metrics.feasibility import (
     weighted_fits,
     whole_fits,
 )
-from memantics.metrics.multiclass import count_classes, macro_figures
 
 digits = st.integers(2, 4)
 labels = st.lists(

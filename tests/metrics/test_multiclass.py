@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from memantics.metrics.classification import binary_intervals
-from memantics.metrics.interval import Floats, bootstrap
-from memantics.metrics.multiclass import (
+from memantics.metrics.classification import (
+    binary_intervals,
+    class_precision,
+    class_recall,
     count_classes,
     f1,
     macro_figures,
     multiclass_intervals,
-    precision,
-    recall,
 )
+from memantics.metrics.interval import Floats, bootstrap
 
 CLASSES = ("none", "targeted", "offence", "sexual")
 rows = st.lists(
@@ -38,7 +38,7 @@ def test_figures_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None
         gold, answers, labels=occurring, zero_division=0.0
     )
     for name, p, r, f in zip(occurring, *expected[:3], strict=True):
-        own = (precision(counts[name]), recall(counts[name]), f1(counts[name]))
+        own = (class_precision(counts[name]), class_recall(counts[name]), f1(counts[name]))
         assert own == pytest.approx((p, r, f))
     macro = macro_figures(counts)
     means = [float(np.mean(column)) for column in expected[:3]]
@@ -49,8 +49,8 @@ def test_figures_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None
 def test_no_answer_lowers_recall_and_never_precision() -> None:
     answered = count_classes(["a", "a", "b"], ["a", "b", "b"], ("a", "b"))
     silent = count_classes(["a", "a", "b"], ["a", None, "b"], ("a", "b"))
-    assert recall(answered["a"]) == recall(silent["a"]) == 0.5
-    assert (precision(answered["b"]), precision(silent["b"])) == (0.5, 1.0)
+    assert class_recall(answered["a"]) == class_recall(silent["a"]) == 0.5
+    assert (class_precision(answered["b"]), class_precision(silent["b"])) == (0.5, 1.0)
 
 
 def test_nothing_has_no_figures() -> None:

@@ -17,7 +17,7 @@ from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
-from memantics.reappraise.chain import Result, Workshop, reappraise, reappraise_all
+from memantics.reappraise.chain import Reappraisal, Workshop, reappraise, reappraise_all
 from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
@@ -43,11 +43,11 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 def run_model(
     tmp_path: Path, script: Callable[[Request], Said], journal: str = "desk"
-) -> tuple[Result, FakeModel]:
+) -> tuple[Reappraisal, FakeModel]:
     path, lines = draw_meme_file(tmp_path)
     model = FakeModel(script)
 
-    async def work() -> Result:
+    async def work() -> Reappraisal:
         with Desk(model, tmp_path / journal, None, HASTY) as desk:
             shop = make_shop(tmp_path, ModelPlanner(desk), lines)
             return await reappraise(make_meme(path), shop)
@@ -55,7 +55,7 @@ def run_model(
     return asyncio.run(work()), model
 
 
-def run_embedded(tmp_path: Path, **changes: Any) -> Result:
+def run_embedded(tmp_path: Path, **changes: Any) -> Reappraisal:
     path, lines = draw_meme_file(tmp_path)
     shop = replace(make_shop(tmp_path, EmbeddedPlanner(), lines), **changes)
     return asyncio.run(reappraise(make_meme(path), shop))
@@ -137,7 +137,7 @@ def test_the_batch_goes_on_past_hostile_and_missing_images(tmp_path: Path) -> No
         make_meme(path),
     ]
 
-    async def work() -> list[Result]:
+    async def work() -> list[Reappraisal]:
         return [result async for result in reappraise_all(memes, shop, 2)]
 
     results = {result.meme: result for result in asyncio.run(work())}

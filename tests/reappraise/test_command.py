@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.cli.reappraise import find_memes
+from memantics.actions.reappraise import find_memes
 from memantics.cli.reviewing import review_in_terminal
 from memantics.core.errors import ImageError
-from memantics.reappraise.records import Plan
+from memantics.reappraise.records import ReappraisalPlan
 from memantics.starter import IMAGES
 from tests.commands import Shell
 from tests.reappraise.benches import PLAN
@@ -77,8 +77,8 @@ def test_names_become_safe_folders(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def plan() -> Plan:
-    return Plan.model_validate(PLAN)
+def plan() -> ReappraisalPlan:
+    return ReappraisalPlan.model_validate(PLAN)
 
 
 def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str]) -> None:
@@ -88,7 +88,9 @@ def play(monkeypatch: pytest.MonkeyPatch, answers: list[str], edits: list[str]) 
     monkeypatch.setattr("memantics.cli.reviewing._open_editor", lambda _: next(typed).encode())
 
 
-def test_a_person_accepts_skips_and_edits(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_accepts_skips_and_edits(
+    plan: ReappraisalPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play(monkeypatch, ["a"], [])
     assert review_in_terminal("plan", "m", plan, lambda _: []) == plan
     play(monkeypatch, ["s"], [])
@@ -101,7 +103,7 @@ def test_a_person_accepts_skips_and_edits(plan: Plan, monkeypatch: pytest.Monkey
 
 
 def test_a_bad_edit_is_dropped_and_a_fault_cannot_be_accepted(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: ReappraisalPlan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     play(monkeypatch, ["e", "e", "a"], ["{oops", '{"target": "sad"}'])
     assert review_in_terminal("plan", "m", plan, lambda _: []) == plan
@@ -114,7 +116,7 @@ def test_a_bad_edit_is_dropped_and_a_fault_cannot_be_accepted(
 
 
 def test_the_editor_is_the_users_own(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: ReappraisalPlan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = iter(["e", "e", "a"])
     monkeypatch.setattr("memantics.cli.reviewing.typer.prompt", lambda *_, **__: next(said))
@@ -122,7 +124,7 @@ def test_the_editor_is_the_users_own(
     editors = iter([f"sed -i 's/{PLAN['keep']}/All of it./'", "no-such-editor"])
     monkeypatch.delenv("VISUAL", raising=False)
 
-    def check(_: Plan) -> list[str]:
+    def check(_: ReappraisalPlan) -> list[str]:
         monkeypatch.setenv("EDITOR", next(editors, ""))
         return []
 

@@ -13,7 +13,7 @@ from memantics.reappraise.motto import find_motto
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, make_plan
 from memantics.reappraise.records import EMOTIONS, PAIRS, TARGETS, Target
 from memantics.reappraise.rules import find_faults
-from memantics.reappraise.stages import Subject
+from memantics.reappraise.stages import ReappraisalSubject
 from memantics.vision.page import read_page
 from tests.reappraise.benches import draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
@@ -40,7 +40,7 @@ def test_a_caption_without_such_words_gets_an_ending(target: Target) -> None:
 def test_the_same_meme_gives_the_same_plan(tmp_path: Path) -> None:
     path, lines = draw_meme_file(tmp_path)
     page = read_page(Image.open(path).convert("RGB"), lines)
-    subject, planner = Subject("phone", path, page), EmbeddedPlanner()
+    subject, planner = ReappraisalSubject("phone", path, page), EmbeddedPlanner()
     feelings = [asyncio.run(planner.feel(subject)).value for _ in range(2)]
     assert feelings[0] == feelings[1]
     assert feelings[0] is not None
@@ -54,7 +54,7 @@ def test_a_meme_without_room_is_said_to_fail(tmp_path: Path) -> None:
     image = blank(80, 60)
     page = read_page(image, print_on(image, Print("ok", 40, 30, 30, fill="black", stroke=0)))
     image.save(tmp_path / "ok.png")
-    subject, planner = Subject("ok", tmp_path / "ok.png", page), EmbeddedPlanner("bored")
+    subject, planner = ReappraisalSubject("ok", tmp_path / "ok.png", page), EmbeddedPlanner("bored")
     feeling = asyncio.run(planner.feel(subject)).value
     assert feeling is not None
     assert feeling.emotion == "bored"

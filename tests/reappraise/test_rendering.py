@@ -15,7 +15,7 @@ from memantics.core.editor import EditRequest
 from memantics.core.errors import Rejected
 from memantics.reappraise.checking import check_result, measure_reading
 from memantics.reappraise.grading import GRADES, EmbeddedEditor, grade_picture
-from memantics.reappraise.records import TARGETS, Plan, Target
+from memantics.reappraise.records import TARGETS, ReappraisalPlan, Target
 from memantics.reappraise.rendering import Drawn, draw_meme, show_both
 from memantics.reappraise.sticker import draw_sticker, find_free_spot
 from memantics.vision.captions import TextLine
@@ -64,8 +64,10 @@ def meme() -> tuple[Image.Image, Page]:
     return image, read_page(image, lines)
 
 
-def make_plan(first: str = "a caption on a bar", second: str = "THE KETTLE IS EAGER") -> Plan:
-    return Plan(
+def make_plan(
+    first: str = "a caption on a bar", second: str = "THE KETTLE IS EAGER"
+) -> ReappraisalPlan:
+    return ReappraisalPlan(
         target="calm", captions={"1": first, "2": second}, visual="Softer.", keep="The kettle."
     )
 
@@ -141,7 +143,7 @@ def test_stickers_keep_away_from_captions(target: Target) -> None:
     lines = print_on(image, Print("TOP OF THE MORNING", 200, 40, 40))
     lines += print_on(image, Print("END OF THE ROAD", 200, 260, 40))
     page = read_page(image, lines)
-    plan = Plan(
+    plan = ReappraisalPlan(
         target=target,
         captions={"1": page.captions[0].text, "2": "END OF THE TRIP"},
         visual="x",

@@ -8,13 +8,13 @@ import pytest
 
 from memantics.core.errors import UnknownName
 from memantics.reappraise.motto import find_motto
-from memantics.reappraise.records import PAIRS, TARGETS, Plan, find_source
+from memantics.reappraise.records import PAIRS, TARGETS, ReappraisalPlan, find_source
 from memantics.reappraise.rules import find_faults, keeps_scenario
 from tests.reappraise.benches import PLAN, TOP, make_page
 
 
 def faults(folder: Path, **changes: object) -> list[str]:
-    return find_faults(Plan.model_validate(PLAN | changes), "tense", make_page(folder))
+    return find_faults(ReappraisalPlan.model_validate(PLAN | changes), "tense", make_page(folder))
 
 
 def test_a_good_plan_has_no_faults(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None
         expect(page.locator(".item")).to_have_count(10)
         page.select_option("#f-run", label="openai/sample-vl-72b")
         runs = load_runs(demo_runs)
-        for status, number in runs[0].scores.counts.items():
+        for status, number in runs[0].figures.counts.items():
             page.select_option("#f-status", status)
             assert count_items(page) == number
         page.select_option("#f-status", "")
@@ -30,7 +30,7 @@ def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None
         wrong = count_items(page)
         page.select_option("#f-result", "2")
         assert right + wrong + count_items(page) == 48
-        assert right == round((runs[0].scores.scores[0].value or 0) * 48)
+        assert right == round((runs[0].figures.scores[0].value or 0) * 48)
         page.click("#f-reset")
         page.locator("[data-tag=dimension]").select_option("Scene")
         assert count_items(page) == 5

@@ -89,7 +89,9 @@ def test_csv_has_a_line_per_figure_and_runs_no_formula(demo_runs: list[Path]) ->
 
 def test_csv_keeps_negative_numbers_numbers(demo_runs: list[Path]) -> None:
     run = load_runs(demo_runs[:1])[0]
-    run = replace(run, scores=replace(run.scores, scores=(Score("kappa", -0.25, 9),), baselines=()))
+    run = replace(
+        run, figures=replace(run.figures, scores=(Score("kappa", -0.25, 9),), baselines=())
+    )
     (line,) = csv.DictReader(io.StringIO(render_csv([run])))
     assert line["value"] == "-0.25"
 
@@ -100,6 +102,6 @@ def test_json_holds_all_that_the_runs_hold(demo_runs: list[Path]) -> None:
     assert [board["task"] for board in boards] == ["mquest/qa", "punmemecn/detection"]
     assert boards[0]["notice"] == STARTER_NOTE
     row = boards[0]["rows"][0]
-    assert row["counts"] == dict(runs[0].scores.counts)
-    assert len(row["scores"]) == len(runs[0].scores.scores)
+    assert row["counts"] == dict(runs[0].figures.counts)
+    assert len(row["scores"]) == len(runs[0].figures.scores)
     assert boards[0]["runs"][0]["facts"]["fingerprint"] == runs[0].facts.fingerprint

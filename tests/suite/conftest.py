@@ -15,7 +15,7 @@ from memantics.run.evaluate import Job
 from memantics.run.grid import read_settings
 from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
 from memantics.run.progress import Progress
-from memantics.run.suite import Result
+from memantics.run.suite import RunEnd
 from tests.suite.toys import write_toy
 
 _NUMBERS = count(1)
@@ -65,7 +65,7 @@ class Witness:
     def show(self, job: Job, progress: Progress) -> None:
         self.shown.append(progress)
 
-    def end(self, result: Result) -> None:
+    def end(self, result: RunEnd) -> None:
         self.events.append(("end", result.job.folder.name))
 
     def place(self, event: str, job: Job) -> int:

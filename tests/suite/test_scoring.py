@@ -8,16 +8,16 @@ from pathlib import Path
 
 import orjson
 
-from memantics.cli.scoring import Order, ScoringDesk, work
+from memantics.actions.scoring import Order, ScoringDesk, work
 from memantics.core.rundir import Scores, read_scores
 from memantics.models.fake import FakeModel
 from memantics.run.ask import AskSettings
 from memantics.run.evaluate import Job, score_here
-from memantics.run.suite import Result, SuiteSettings, run_suite
+from memantics.run.suite import RunEnd, SuiteSettings, run_suite
 from tests.suite.conftest import Bench, Witness
 
 
-def conduct(bench: Bench, names: list[str], models: list[FakeModel]) -> list[Result]:
+def conduct(bench: Bench, names: list[str], models: list[FakeModel]) -> list[RunEnd]:
     plan = bench.plan(names, models)
     settings = SuiteSettings(AskSettings(concurrency=8))
     return asyncio.run(run_suite(plan.jobs, None, settings, Witness()))

@@ -17,13 +17,13 @@ from memantics.models.fake import FakeModel, Said
 from memantics.run.ask import AskSettings
 from memantics.run.evaluate import Job, score_here
 from memantics.run.plan import SuitePlan
-from memantics.run.suite import Result, SuiteSettings, run_suite
+from memantics.run.suite import RunEnd, SuiteSettings, run_suite
 from tests.suite.conftest import Bench, Witness
 
 
 def conduct(
     plan: SuitePlan, witness: Witness, cache: Cache | None = None, concurrency: int = 4
-) -> list[Result]:
+) -> list[RunEnd]:
     settings = SuiteSettings(AskSettings(concurrency=concurrency, watch_every=0.01))
     return asyncio.run(run_suite(plan.jobs, cache, settings, witness))
 
@@ -101,7 +101,7 @@ def test_failed_needs_make_items_wait_and_the_next_start_goes_on(
             return "a note"
         return "B"
 
-    def start() -> tuple[SuitePlan, list[Result]]:
+    def start() -> tuple[SuitePlan, list[RunEnd]]:
         plan = bench.plan([f"{toy}/use"], [FakeModel(script)])
         return plan, conduct(plan, witness)
 

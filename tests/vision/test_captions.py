@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memantics.vision.captions import Block, TextLine, find_blocks
+from memantics.vision.captions import CaptionBlock, TextLine, find_blocks
 from memantics.vision.panels import Panel
 
 SIZE = (600, 400)
@@ -66,7 +66,7 @@ def test_a_column_of_characters_is_one_vertical_caption() -> None:
 
 
 def test_latin_text_never_runs_downwards() -> None:
-    assert not Block((TextLine("il", (0, 0, 10, 60)),)).vertical
+    assert not CaptionBlock((TextLine("il", (0, 0, 10, 60)),)).vertical
 
 
 def test_captions_come_panel_by_panel_from_the_top() -> None:

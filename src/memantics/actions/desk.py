@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 from memantics.actions.asking import Asking, open_cache
 from memantics.core.errors import InputError
@@ -44,6 +44,14 @@ def find_asking(**options: Unpack[AskingOptions]) -> Asking:
         dict(options.get("params", {})),
     )
     return Asking(settings, use_cache=options.get("use_cache", True))
+
+
+def asking_of(options: AskingOptions) -> Asking:
+    """The settings of asking among the options of an action."""
+    named = {
+        name: value for name, value in options.items() if name in AskingOptions.__annotations__
+    }
+    return find_asking(**cast("AskingOptions", named))
 
 
 @asynccontextmanager

@@ -16,7 +16,6 @@ from memantics.build.captions.mine import Origin
 from memantics.build.chats.build import BuildSettings, ChatReport
 from memantics.build.chats.distractors import DistractorSettings
 from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.records import TOPICS, Topic
 from memantics.build.chats.rules import Limits
 from memantics.build.chats.tools import ChatTools
 from memantics.build.drafts import Miss
@@ -28,6 +27,7 @@ from memantics.cli.desk import stop_at_failures, watching
 from memantics.cli.terminal import Justify, console, plain, print_json, show_value, table
 from memantics.core.errors import UnknownName
 from memantics.core.memes import CAPTIONS
+from memantics.tasks.chats import TOPICS, Topic
 
 _SHOWN = 5
 CaptionFile = Annotated[

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from pydantic import JsonValue
 
+from memantics.actions.compare import compare_sides, open_run
+from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.rundir import RunFacts, read_facts
-from memantics.registry import open_task_of_run
-from memantics.run.compare import Comparison, Difference, Side, open_side
-from memantics.run.compare import compare as compare_runs
+from memantics.core.rundir import RunFacts
+from memantics.run.compare import Comparison, Difference, Side
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -32,7 +32,6 @@ Show = Annotated[
         min=0, help="How many changed items to show of each pair. Default: 10 of one pair."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def compare(
@@ -40,15 +39,15 @@ def compare(
     metric: Metrics = None,
     against_first: AgainstFirst = False,
     show: Show = None,
-    as_json: AsJson = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Say which run is better, by how much and how surely, and list the items that changed.
 
     Runs are compared on the items they share, with items of one meme kept together. P-values are
     corrected for the number of comparisons (Holm).
     """
-    sides = [_open(folder) for folder in folders]
-    found = compare_runs(sides, metric or (), against_first=against_first)
+    sides = [open_run(folder) for folder in folders]
+    found = compare_sides(sides, metric or (), against_first=against_first)
     if as_json:
         print_json(found)
         return
@@ -58,12 +57,6 @@ def compare(
     shown = show if show is not None else (10 if len(found) == 1 else 0)
     for one in found:
         _show_changes(one, names, shown)
-
-
-def _open(folder: Path) -> Side:
-    facts = read_facts(folder)
-    _, task = open_task_of_run(facts, None)
-    return open_side(folder, facts, task)
 
 
 def _name(place: int) -> str:

@@ -1,28 +1,32 @@
-"""``memantics data``: register, check and describe official releases."""
+"""``memantics data``: register, check and describe official releases; ``memantics models``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
+from memantics.actions.datasets import (
+    Survey,
+    add_release,
+    check_release,
+    list_benchmarks,
+    list_models,
+    survey_data,
+)
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, show_value, table
-from memantics.core.data import Found, Source, Statistic
+from memantics.core.data import Found, Statistic
 from memantics.core.errors import InputError
-from memantics.core.registry import Registered, find_registered, read_registry, write_registered
-from memantics.core.statistic import compare, read_expected
-from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
+models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A benchmark, such as mquest.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VERDICT_STYLES = {
     "reproduced": "green",
     "differs": "yellow",
@@ -40,62 +44,38 @@ def add(
     ] = None,
 ) -> None:
     """Register a release, check it, and show its figures beside the paper's."""
-    benchmark = find_benchmark(name)
-    source = Source("release", _folder(folder), _folder(images) if images else None)
-    found, statistics = _read(benchmark, source)
-    write_registered(
-        Registered(
-            name=name,
-            root=source.root,
-            images=source.images,
-            records=found.records,
-            checksum=found.checksum,
-            added=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-    )
-    _show_found(benchmark, found)
-    _show_statistics(_printed(statistics, name))
+    with _wait(name):
+        survey = add_release(name, folder, images)
+    _show_found(survey)
+    _show_statistics(_printed(survey))
     console().print(f"registered: memantics run {name} --data release")
 
 
 @app.command("list")
-def show_list(as_json: AsJson = False) -> None:
+def show_list(as_json: flags.AsJson = False) -> None:
     """List the benchmarks, their tasks and whether you have registered a release."""
-    registered = read_registry()
-    known = find_benchmarks()
+    known = list_benchmarks()
     if as_json:
-        print_json(
-            [
-                {
-                    "name": name,
-                    "title": benchmark.card.title,
-                    "languages": benchmark.card.languages,
-                    "tasks": [f"{name}/{task.name}" for task in benchmark.card.task],
-                    "runnable": benchmark.runnable,
-                    "release": registered.get(name),
-                }
-                for name, benchmark in known.items()
-            ]
-        )
+        print_json(known)
         return
     rows = table([("benchmark", "left"), ("tasks", "left"), ("release", "left")])
-    for name, benchmark in known.items():
-        tasks = ", ".join(task.name for task in benchmark.card.task)
-        entry = registered.get(name)
+    for own in known:
+        tasks = ", ".join(task.partition("/")[2] for task in own.tasks)
+        entry = own.release
         where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
-        state = tasks if benchmark.runnable else f"({tasks}: read only)"
-        rows.add_row(name, state, plain(where))
+        state = tasks if own.runnable else f"({tasks}: read only)"
+        rows.add_row(own.name, state, plain(where))
     console().print(rows)
 
 
 @app.command("check")
 def check(name: Name) -> None:
     """Read a registered release again and say whether it is still the same."""
-    benchmark = find_benchmark(name)
-    entry = find_registered(name)
-    found, statistics = _read(benchmark, entry.source)
-    _show_found(benchmark, found)
-    _show_statistics(_printed(statistics, name))
+    with _wait(name):
+        survey, entry = check_release(name)
+    found = survey.found
+    _show_found(survey)
+    _show_statistics(_printed(survey))
     if found.checksum != entry.checksum:
         raise InputError(
             f"{name}: the files changed since {entry.added} (checksum {found.checksum[:12]},"
@@ -108,58 +88,42 @@ def check(name: Name) -> None:
 @app.command("stats")
 def stats(
     name: Name,
-    as_json: AsJson = False,
+    as_json: flags.AsJson = False,
     data: flags.Data = None,
 ) -> None:
     """Recompute the paper's figures from your copy."""
-    benchmark = find_benchmark(name)
-    source = find_source(benchmark, data)
-    found, statistics = _read(benchmark, source)
+    with _wait(name):
+        survey = survey_data(name, data)
     if as_json:
-        print_json(
-            {
-                "benchmark": name,
-                "data": source.kind,
-                "records": found.records,
-                "complete": benchmark.card.release.complete if benchmark.card.release else None,
-                "checksum": found.checksum,
-                "found": asdict(found),
-                "statistics": [asdict(row) for row in statistics],
-            }
-        )
+        print_json(survey)
         return
-    _show_found(benchmark, found, source.kind == "starter")
-    _show_statistics(statistics)
+    _show_found(survey)
+    _show_statistics(survey.statistics)
 
 
-def _folder(path: Path) -> Path:
-    if not path.is_dir():
-        raise InputError(f"no such folder: {path}", hint="give the folder you cloned or unpacked")
-    return path.resolve()
-
-
-def _read(benchmark: Benchmark, source: Source) -> tuple[Found, list[Statistic]]:
-    quiet = not console().is_terminal
+@contextmanager
+def _wait(name: str) -> Iterator[None]:
+    """Turn a wheel in a terminal while files are read."""
     with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), transient=True, disable=quiet
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        transient=True,
+        console=console(),
+        disable=not console().is_terminal,
     ) as bar:
-        step = bar.add_task(f"reading {benchmark.card.name}")
-        release = benchmark.open(source)
-        found = benchmark.survey(release)
-        bar.update(step, description="recomputing the paper's figures")
-        expected = read_expected(benchmark.folder / "expected" / "statistics.json")
-        return found, compare(expected, benchmark.recompute(release))
+        bar.add_task(f"reading {name} and recomputing the paper's figures")
+        yield
 
 
-def _show_found(benchmark: Benchmark, found: Found, starter: bool = False) -> None:
-    out = console()
-    release = benchmark.card.release
+def _show_found(survey: Survey) -> None:
+    out, found, card = console(), survey.found, survey.benchmark.card
+    release = card.release
     size = f"{found.records:,}"
-    if starter:
+    if survey.data == "starter":
         size += " (starter sample, not the release)"
     elif release is not None and found.records != release.complete:
         size += f" of {release.complete:,}: a part, so figures that count differ"
-    out.print(plain(f"{benchmark.card.title}: {size}", "bold"))
+    out.print(plain(f"{card.title}: {size}", "bold"))
     counts = ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
     out.print(plain(f"  {counts}"))
     if found.images_expected:
@@ -179,8 +143,9 @@ def _reasons(found: Found) -> dict[str, int]:
     return counts
 
 
-def _printed(rows: Sequence[Statistic], name: str) -> list[Statistic]:
+def _printed(survey: Survey) -> list[Statistic]:
     """The figures that the paper prints; the rest is a command away."""
+    rows, name = survey.statistics, survey.benchmark.card.name
     kept = [row for row in rows if row.paper is not None]
     console().print(
         f"The paper's {len(kept)} figures follow; all {len(rows)}: memantics data stats {name}",
@@ -207,3 +172,15 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
     out.print(shown)
     if any(row.paper is None and row.known is not None for row in rows):
         out.print("* not printed in the paper: what the complete release gives", style="dim")
+
+
+@models.command("list")
+def show_models(as_json: flags.AsJson = False) -> None:
+    """List the kinds of models and how each is named."""
+    if as_json:
+        print_json(list_models())
+        return
+    rows = table([("--model", "left"), ("what answers", "left")])
+    for kind in list_models():
+        rows.add_row(kind.name, kind.what)
+    console().print(rows)

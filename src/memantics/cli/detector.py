@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 import orjson
 import typer
 
-from memantics.cli import detector_neural, detector_show
-from memantics.cli.detector_data import (
+from memantics.actions.detector_data import (
     RELEASE,
     STARTER,
     load_examples,
     open_embedder,
     read_images,
 )
+from memantics.cli import detector_neural, detector_show
 from memantics.cli.detector_judges import FastJudge, Judge, open_fast, open_judge
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from memantics.cli.detector_data import open_embedder, read_images
+from memantics.actions.detector_data import open_embedder, read_images
 from memantics.core.errors import InputError
 from memantics.detector import neural
 from memantics.detector.examples import Example

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from memantics.actions.detector_data import RELEASE, STARTER, load_examples
 from memantics.benchmarks.punmemecn import load as punmemecn
-from memantics.cli.detector_data import RELEASE, STARTER, load_examples
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, table
 from memantics.core.data import Skip

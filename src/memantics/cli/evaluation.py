@@ -1,45 +1,32 @@
-"""``memantics run``, ``score`` and ``report``."""
+"""``memantics run`` and ``score``: what they say before and after."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
+from rich.table import Table
 
 from memantics.actions.asking import Asking, read_pairs, read_price
-from memantics.cli import flags, suite
-from memantics.cli.terminal import console, plain, print_json
-from memantics.core.errors import InputError
-from memantics.core.journal import replace_file
-from memantics.core.rundir import Scores, read_facts
-from memantics.registry import (
-    Wish,
-    find_published,
-    find_tasks,
-    list_choices,
-    make_choice,
-    open_baselines,
-    open_model,
-    open_task_of_run,
-)
-from memantics.report import (
-    ReportSettings,
-    build_report,
-    load_runs,
-    render_csv,
-    render_json,
-    render_markdown,
-    table,
-)
-from memantics.run.grid import Setting, check_settings, read_settings
-from memantics.run.plan import SuiteDesk, TaskChoice, plan_suite
-from memantics.run.score import score_run
+from memantics.actions.evaluate import Evaluation, conduct, estimate_plan, plan_evaluation
+from memantics.actions.score import score as score_run
+from memantics.cli import flags
+from memantics.cli.progress import SuiteView, wait_for
+from memantics.cli.terminal import Justify, console, plain, print_json, table, tell
+from memantics.core.errors import InputError, Unavailable
+from memantics.report import load_runs
+from memantics.report import table as show_table
+from memantics.run.estimate import Estimate
+from memantics.run.grid import read_settings
+from memantics.run.plan import SuitePlan
+from memantics.run.suite import RunEnd
 
-__all__ = ["read_pairs", "read_price", "report", "run", "score"]
+__all__ = ["read_pairs", "read_price", "run", "score"]
 
-RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
+# More folders than this are named by the one they are in.
+_FEW = 8
+Prices = tuple[float, float] | None
 
 
 @flags.asks_models()
@@ -64,81 +51,164 @@ def run(
 
     Running the same command again goes on where it stopped.
     """
-    check_sample(limit, sample, seed)
-    wish = Wish(data, split, limit, sample, seed or 0, invalid)
+    scope = (data, split, limit, sample, seed)
     settings = read_settings("--set", option)
-    choices = list_choices(names, wish)
-    check_options(settings, choices)
-    models = {
-        name: open_model(name, asking.settings)
-        for name in (*dict.fromkeys(model), *([captioner] if captioner else []))
-    }
-    desk = SuiteDesk(
-        out=out,
-        find=lambda name: make_choice(find_tasks([name])[0], wish),
-        open_baselines=open_baselines,
-        settings=settings,
-        prices=asking.prices,
-        captioner=models[captioner] if captioner else None,
-    )
-    plan = plan_suite(choices, [models[name] for name in dict.fromkeys(model)], desk)
+    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking)
+    plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
-        typer.echo(f"skipped {skipped.task}: {skipped.error}", err=True)
+        tell(f"skipped {skipped.task}: {skipped.error}")
     if dry_run:
-        suite.show_estimates(plan, asking, as_json=as_json)
+        _show_estimates(estimate_plan(plan, asking), asking.prices, as_json=as_json)
         return
-    results = suite.conduct(plan, asking)
-    suite.show_results(plan, results, as_json=as_json)
-    suite.finish(results)
+    with SuiteView(plan.jobs, asking.prices) as view:
+        ends = wait_for(conduct(plan, asking, view))
+    _show_ends(plan, ends, as_json=as_json)
+    _finish(ends)
 
 
 def score(
     folders: flags.Folders, invalid: flags.Invalid = None, as_json: flags.AsJson = False
 ) -> None:
     """Score finished answers again; no model is asked."""
-    results: list[tuple[Path, Scores]] = []
-    for folder in folders:
-        facts = read_facts(folder)
-        ref, task = open_task_of_run(facts, invalid)
-        trivial = open_baselines(ref.card)
-        results.append((folder, asyncio.run(score_run(folder, task, trivial))))
+    runs = [score_run(folder, invalid=invalid) for folder in folders]
     if as_json:
-        print_json([{"folder": folder, "scores": scores} for folder, scores in results])
+        print_json([{"folder": own.folder, "scores": own.figures} for own in runs])
+    else:
+        console().print(show_table(load_runs(folders)))
+
+
+def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> None:
+    """The tables of what was asked for, where the runs are, and what is missing."""
+    if as_json:
+        left_out = [{"task": own.task, "skipped": str(own.error)} for own in plan.skipped]
+        print_json([*map(_dump, ends), *left_out])
         return
-    console().print(table(load_runs([folder for folder, _ in results])))
+    out = console()
+    scored = [own for own in ends if own.ended is not None and own.ended.scores is not None]
+    shown = [own.job.folder for own in scored if own.job.folder in plan.asked]
+    if shown:
+        out.print(show_table(load_runs(shown)))
+    if len(scored) > _FEW:
+        out.print(plain(f"{len(scored)} runs in {scored[0].job.folder.parent}"), soft_wrap=True)
+    for own in scored if len(scored) <= _FEW else ():
+        note = "" if own.job.folder in plan.asked else "  (needed by others)"
+        out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
+    for skipped in plan.skipped:
+        out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
 
 
-def report(
-    folders: flags.Folders,
-    out: flags.Page = None,
-    form: flags.Format = "html",
-    images: flags.Pictures = True,
-) -> None:
-    """Compare runs on one self-contained page, or as a table."""
-    runs = load_runs(folders)
-    published = find_published(run.task for run in runs)
-    if form != "html":
-        text = RENDERERS[form](runs, published)
-        if out is None:
-            typer.echo(text, nl=False)
-        else:
-            replace_file(out, text.encode("utf-8", "replace"), "report")
+def _dump(end: RunEnd) -> dict[str, object]:
+    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
+    if end.ended is not None:
+        row["scores"] = end.ended.scores
+        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
+    if end.error is not None:
+        row["error"] = str(end.error)
+    return row
+
+
+def _finish(ends: Sequence[RunEnd]) -> None:
+    """Say what went wrong, each thing once, and end with the exit code that fits."""
+    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
+    several = len({own.job.facts.model for own in ends}) > 1
+    for line in dict.fromkeys(
+        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
+        for model, error in errors
+    ):
+        tell(f"error: {line}")
+    if errors and len(errors) < len(ends):
+        tell(f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on")
+    for own in ends:
+        if own.fault is not None:
+            raise own.fault
+    failed = _tell_failed(ends)
+    if any(isinstance(error, InputError | Unavailable) for _, error in errors):
+        raise typer.Exit(2)
+    if errors or failed:
+        raise typer.Exit(1)
+
+
+def _tell_failed(ends: Sequence[RunEnd]) -> int:
+    ended = [own.ended for own in ends if own.ended is not None]
+    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
+    waiting = sum(own.waiting for own in ended)
+    if failed:
+        tell(f"{failed} items failed; run the same command to ask them again")
+    if waiting:
+        tell(f"{waiting} items wait for answers of runs that failed on them")
+    return failed + waiting
+
+
+def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
+    if as_json:
+        print_json([_dump_estimate(own, prices) for own in found])
         return
-    path = out or Path("report.html")
-    build_report(folders, path, ReportSettings(images=images, published=published))
-    console().print(plain(f"report: {path}"))
+    out = console()
+    for model in dict.fromkeys(own.job.facts.model for own in found):
+        out.print(_list_estimates(model, found, prices))
+    if len({own.job.facts.model for own in found}) > 1:
+        items, calls, images, first, second, *cost = _figures(found, prices)
+        words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
+        words += f", cost {cost[0]}" if cost else ""
+        out.print(plain(f"All models: {words}.", "bold"))
+    for note in _note(found):
+        out.print(plain(note, "dim"))
 
 
-def check_options(settings: Sequence[Setting], choices: Sequence[TaskChoice]) -> None:
-    """Refuse options and values that the tasks do not have."""
-    asked = {choice.name: choice.card for choice in choices}
-    known = {ref.name: ref.card for ref in find_tasks(["suite"])} if settings else {}
-    check_settings(settings, asked, known)
+def _dump_estimate(own: Estimate, prices: Prices) -> dict[str, object]:
+    facts = own.job.facts
+    names = ("items", "done", "cached", "calls", "most_calls", "images", "tokens_in", "tokens_out")
+    counts = {name: getattr(own, name) for name in names}
+    return {
+        "folder": own.job.folder,
+        "task": facts.task,
+        "model": facts.model,
+        "options": facts.options,
+        **counts,
+        "guessed": own.guessed,
+        "cost": own.cost(prices) if prices else None,
+    }
 
 
-def check_sample(limit: int | None, sample: int | None, seed: int | None) -> None:
-    """Refuse what contradicts itself."""
-    if limit is not None and sample is not None:
-        raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
-    if seed is not None and sample is None:
-        raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
+def _list_estimates(model: str, found: Sequence[Estimate], prices: Prices) -> Table:
+    columns: list[tuple[str, Justify]] = [("task", "left")]
+    columns += [(name, "right") for name in ("items", "calls", "images", "tokens in", "out")]
+    columns += [("cost", "right")] if prices else []
+    rows = table(columns)
+    rows.title = plain(model, "bold")
+    listed = [one for one in found if one.job.facts.model == model]
+    for one in listed:
+        name = plain(f"{one.job.facts.task}{_tell_apart(one, found)}")
+        rows.add_row(name, *_figures([one], prices))
+    rows.add_section()
+    rows.add_row("total", *_figures(listed, prices), style="bold")
+    return rows
+
+
+def _figures(found: Sequence[Estimate], prices: Prices) -> list[str]:
+    names = ("items", "calls", "images", "tokens_in", "tokens_out")
+    cells = [f"{sum(getattr(own, name) for own in found):,}" for name in names]
+    return [*cells, f"{sum(own.cost(prices) for own in found):.2f}"] if prices else cells
+
+
+def _tell_apart(own: Estimate, found: Sequence[Estimate]) -> str:
+    """The options by which a run differs from others of its task."""
+    facts = own.job.facts
+    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
+    return "".join(
+        f" {name}={value}"
+        for name, value in facts.options.items()
+        if len({other.options.get(name) for other in others}) > 1
+    )
+
+
+def _note(found: Sequence[Estimate]) -> Iterator[str]:
+    done, cached = sum(own.done for own in found), sum(own.cached for own in found)
+    if done or cached:
+        yield f"{done:,} items are answered already, {cached:,} are in the cache."
+    calls, most = sum(own.calls for own in found), sum(own.most_calls for own in found)
+    if most > calls:
+        yield f"Invalid answers are asked again: at most {most:,} calls."
+    if any(own.guessed for own in found):
+        yield "Requests that will hold other runs' answers are counted with a guess at those."
+    yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."

@@ -14,6 +14,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from memantics import __version__
+from memantics.cli.terminal import guard_streams, say, tell
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
 # Where each command is, and its line in the help. A module is imported when its command runs: all
@@ -25,13 +26,13 @@ COMMANDS = {
         "Say what memes say, show, mean, intend and pun on, and whom they may hurt.",
     ),
     "score": ("evaluation:score", "Score finished answers again; no model is asked."),
-    "report": ("evaluation:report", "Compare runs on one self-contained page, or as a table."),
+    "report": ("showing:report", "Compare runs on one self-contained page, or as a table."),
     "collect": (
         "collect:collect_memes",
         "Read a folder of images: text, language, copies, templates, filters. Deletes nothing.",
     ),
     "gallery": (
-        "gallery:show_gallery",
+        "showing:show_gallery",
         "Show what editors made of memes: source, outputs, scores, failures, on one page.",
     ),
     "compare": (
@@ -43,11 +44,11 @@ COMMANDS = {
         "Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.",
     ),
     "export-inspect": (
-        "inspection:export",
+        "showing:export_inspect",
         "Write runs as logs of Inspect, one file each (extra: inspect).",
     ),
     "humans": (
-        "humans:export_humans",
+        "showing:export_humans",
         "Export answers for rating by people: a blind queue, and the key that tells who said what.",
     ),
     "pun": ("pun:read_puns", "Say what captions may mean when they are read aloud."),
@@ -66,7 +67,7 @@ COMMANDS = {
     ),
     "detector": ("detector:app", "Detectors of harmful memes."),
     "kb": ("kb:app", "Knowledge about memes: import, ask, check, draw, export."),
-    "models": ("models:app", "List the kinds of models."),
+    "models": ("data:models", "List the kinds of models."),
     "build knowledge": (
         "build:build_knowledge",
         "Extract what memes show, say and mean, one structured call for each dimension.",
@@ -88,7 +89,7 @@ COMMANDS = {
         "Write chats that end in a meme, keep the best, and add near and random wrong answers.",
     ),
     "build reappraisal": (
-        "build_reappraisal:build_reappraisal",
+        "reappraise:build_reappraisal",
         "Turn every meme of a folder around with one or more editors; people check the drafts.",
     ),
 }
@@ -165,7 +166,7 @@ def _find(place: str) -> Any:
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(f"memantics {__version__}")
+        say(f"memantics {__version__}")
         raise typer.Exit
 
 
@@ -179,6 +180,11 @@ def _options(
 
 def main() -> None:
     """Run the command line: 0 done, 1 failed items, 2 the user can fix it, 130 interrupted."""
+    with guard_streams():
+        _main()
+
+
+def _main() -> NoReturn:
     try:
         code = make_app()(prog_name="memantics", standalone_mode=False)
         sys.stdout.flush()
@@ -189,7 +195,7 @@ def main() -> None:
     except MemanticsError as error:
         _fail(str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("interrupted", err=True)
+        tell("interrupted")
         sys.exit(130)
     except BrokenPipeError:
         _leave_quietly()
@@ -198,6 +204,11 @@ def main() -> None:
         if isinstance(stop.__context__, BrokenPipeError):
             _leave_quietly()
         raise
+    except (UnicodeEncodeError, TypeError) as error:
+        # orjson's word for the same is a TypeError.
+        if isinstance(error, TypeError) and "surrogates not allowed" not in str(error):
+            raise
+        _fail(f"a file name or text is not UTF-8 ({error}); rename the file", 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         hint = _REMEDIES.get(error.errno or 0, "check that the place can be read and written")
@@ -211,7 +222,7 @@ def _refuse(error: typer.TyperException) -> NoReturn:
     context: typer.Context | None = getattr(error, "ctx", None)
     if said:  # where there is nothing to say, the help was shown
         command = context.command_path if context else "memantics"
-        typer.echo(f"error: {said[:1].lower()}{said[1:]}; see {command} --help", err=True)
+        tell(f"error: {said[:1].lower()}{said[1:]}; see {command} --help")
     sys.exit(error.exit_code)
 
 
@@ -222,7 +233,7 @@ def _leave_quietly() -> NoReturn:
 
 
 def _fail(line: str, code: int) -> NoReturn:
-    typer.echo(f"error: {line}", err=True)
+    tell(f"error: {line}")
     sys.exit(code)
 
 

@@ -9,21 +9,20 @@ from typing import Annotated
 
 import typer
 
+from memantics.actions.audit import audit_data
 from memantics.build.publish.bundle import Bundle, Facts, Section
-from memantics.build.publish.chats import add_chats
-from memantics.build.publish.families import find_writer
-from memantics.build.publish.family import Made
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.cli import flags
-from memantics.cli.audit import audit_data
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.review import read_review
-from memantics.registry import Benchmark, find_benchmark, find_benchmarks
+from memantics.core.writing import Made
+from memantics.registry import Benchmark, find_benchmarks
+from memantics.registry.publishing import find_writer
 
 Queue = Annotated[
     Path,
@@ -69,12 +68,13 @@ def publish(
     """
     place = _find_queue(queue, verdicts)
     review = read_review(place, verdicts, unreviewed=unreviewed)
-    made = find_writer(review.card.workflow)(review)
+    family, writer = find_writer(review.card.workflow)
+    made = writer.write(review)
     if chats is not None:
-        if "puns" not in made.tables:
+        if writer.add_chats is None:
             raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
         spoken = read_review(_find_queue(chats, None), None, unreviewed=unreviewed)
-        made = add_chats(made, spoken)
+        made = writer.add_chats(made, spoken)
     facts = Facts(
         name=name,
         title=title or review.card.title,
@@ -90,7 +90,6 @@ def publish(
     _check_name(name, folder)
     sections = (describe_contents(made), describe_review(review))
     bundle = Bundle(facts, made.memes, made.tables, sections)
-    family = find_benchmark(made.like)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
     audited = _audit(name)

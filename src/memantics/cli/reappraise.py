@@ -1,34 +1,24 @@
-"""``memantics reappraise``: the same meme, with a kinder feeling about it."""
+"""``memantics reappraise`` and ``build reappraisal``: memes with a kinder feeling about them."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Literal
 
 import typer
 
+from memantics.actions import reappraise as action
+from memantics.actions.asking import Asking, read_pairs
+from memantics.actions.reappraise import EMBEDDED, Reappraisal, ReappraisalDrafts
 from memantics.cli import flags
-from memantics.cli.desk import Calls, DeskWish, open_desk, run_chain
-from memantics.cli.evaluation import read_pairs
-from memantics.cli.progress import Watcher
+from memantics.cli.build import BuildOut, Folder
+from memantics.cli.desk import watching
 from memantics.cli.reviewing import review_in_terminal
 from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.editor import Editor
-from memantics.core.errors import ImageError, InputError
-from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.models.editors.kinds import EditorSettings, open_editor
-from memantics.reappraise.chain import Result, Workshop, reappraise_all
-from memantics.reappraise.grading import EmbeddedEditor
-from memantics.reappraise.planner import NAME as EMBEDDED
-from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.stages import ModelPlanner, Planner
-from memantics.run.progress import Progress
-from memantics.vision.captions import TextLine
+from memantics.core.errors import InputError
 
 Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of memes.")]
 Wanted = Annotated[
@@ -62,8 +52,16 @@ Interactive = Annotated[
 Place = Annotated[Path, typer.Option(help="Where the folders of the memes go.")]
 
 
+Editors = Annotated[
+    list[str] | None,
+    typer.Option("--editor", "-e", help="Who repaints; may be repeated. Default: embedded."),
+]
+
+
+@flags.asks_models(concurrency=8)
 def reappraise(
     images: Images,
+    asking: Asking,
     target: Wanted = None,
     model: ModelName = EMBEDDED,
     editor: EditorName = "embedded",
@@ -72,125 +70,62 @@ def reappraise(
     sticker: Sticker = False,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
-    base_url: flags.BaseUrl = None,
-    param: flags.Params = None,
-    concurrency: flags.Concurrency = 8,
-    timeout: flags.Timeout = 300.0,
-    price: flags.Price = None,
-    no_cache: flags.NoCache = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Turn negative memes around: captions rewritten in place, panels and layout kept."""
     if interactive and not sys.stdin.isatty():
         raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
-    memes = find_memes(images)
-    settings = EditorSettings(editor_url, timeout, read_pairs("--editor-param", editor_param))
-    painter = open_painter(editor, settings, sticker=sticker)
-    calls = Calls(model, base_url, param, concurrency, timeout, price, no_cache)
-    wish = None if model == EMBEDDED else calls.wish()
-
-    async def work() -> list[Result]:
-        async with open_planner(wish, out, len(memes)) as planner:
-            with closing(Reader()) as reader:
-                shop = Workshop(
-                    planner,
-                    reader.read,
-                    out,
-                    painter,
-                    target,
-                    review_in_terminal if interactive else None,
-                )
-                try:
-                    width = 1 if interactive or wish is None else concurrency
-                    return await take_all(memes, shop, width, quiet=wish is not None or interactive)
-                finally:
-                    if painter is not None:
-                        await painter.close()
-
-    results = run_chain(work)
+    with watching("reappraise", asking.prices) as show_progress:
+        results = action.reappraise(
+            images,
+            target=target,
+            model=model,
+            editor=editor,
+            out=out,
+            review=review_in_terminal if interactive else None,
+            sticker=sticker,
+            editor_url=editor_url,
+            editor_params=read_pairs("--editor-param", editor_param),
+            asking=asking,
+            progress=show_progress,
+        )
     _show(results, model, as_json=as_json)
     _end(results)
 
 
-def find_memes(paths: Sequence[Path]) -> list[Meme]:
-    """The memes that a user named."""
-    found: list[Meme] = []
-    for path in paths:
-        if path.is_dir():
-            found.extend(read_memes(path))
-        elif path.exists():
-            found.append(Meme(path.stem, path))
-        else:
-            raise ImageError(path, "missing", "no such file", hint="check the path")
-    return name_apart(found)
+@flags.asks_models(concurrency=8)
+def build_reappraisal(
+    asking: Asking,
+    folder: Folder = None,
+    model: ModelName = EMBEDDED,
+    editor: Editors = None,
+    out: BuildOut = None,
+    limit: flags.Limit = None,
+    editor_url: EditorUrl = None,
+    editor_param: EditorParams = None,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    with watching("reappraise", asking.prices) as show_progress:
+        made = action.reappraisal(
+            folder,
+            editors=editor or (),
+            out=out,
+            limit=limit,
+            model=model,
+            editor_url=editor_url,
+            editor_params=read_pairs("--editor-param", editor_param),
+            asking=asking,
+            progress=show_progress,
+        )
+    _show_drafts(made, as_json=as_json)
+    if any(count["failed"] for count in made.counts.values()):
+        raise typer.Exit(1)
 
 
-def open_painter(name: str, settings: EditorSettings, *, sticker: bool) -> Editor | None:
-    """The editor of that name; None where only captions change."""
-    if sticker and name != "embedded":
-        raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
-    if name == "none":
-        return None
-    return EmbeddedEditor(sticker=sticker) if name == "embedded" else open_editor(name, settings)
-
-
-@asynccontextmanager
-async def open_planner(wish: DeskWish | None, out: Path, memes: int) -> AsyncIterator[Planner]:
-    """A model's planner with its journal in the folder, or the embedded one."""
-    if wish is None:
-        yield EmbeddedPlanner()
-        return
-    async with open_desk(wish, out, "reappraise") as desk:
-        desk.expect(2 * memes)
-        yield ModelPlanner(desk)
-
-
-class Reader:
-    """The embedded OCR with its table of readings; one thread at a time reads."""
-
-    def __init__(self) -> None:
-        from memantics.models.embedded.ocr import open_reader
-
-        self._ocr = open_reader()
-
-    def read(self, data: bytes, name: str) -> list[TextLine]:
-        """The lines of text on an image."""
-        found = self._ocr.read(data, name)
-        return [TextLine(line.text, line.box, line.score) for line in found.lines]
-
-    def close(self) -> None:
-        """Close the table."""
-        self._ocr.close()
-
-
-async def take_all(
-    memes: Sequence[Meme], shop: Workshop, width: int, *, quiet: bool
-) -> list[Result]:
-    """Reappraise memes; ``quiet`` where something else shows the progress already."""
-    results: list[Result] = []
-    start = time.monotonic()
-    with nullcontext() if quiet else Watcher("reappraise", len(memes), None) as view:
-        async for result in reappraise_all(memes, shop, width):
-            results.append(result)
-            if view is not None:
-                done = sum(each.status == "done" for each in results)
-                view.show(
-                    Progress(
-                        done=len(results),
-                        total=len(memes),
-                        answered=done,
-                        failed=len(results) - done,
-                        resumed=sum(each.resumed for each in results),
-                        seconds=time.monotonic() - start,
-                    )
-                )
-    order = {meme.id: place for place, meme in enumerate(memes)}
-    return sorted(results, key=lambda result: order[result.meme])
-
-
-def _show(results: Sequence[Result], model: str, *, as_json: bool) -> None:
+def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
     if as_json:
-        print_json([_dump(result) for result in results])
+        print_json([result.to_dict() for result in results])
         return
     columns: list[tuple[str, Literal["left", "right"]]] = [
         ("meme", "left"),
@@ -216,7 +151,7 @@ def _show(results: Sequence[Result], model: str, *, as_json: bool) -> None:
         out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{note}"))
 
 
-def _row(result: Result) -> tuple[str, ...]:
+def _row(result: Reappraisal) -> tuple[str, ...]:
     checks, plan, feeling = result.checks, result.plan, result.feeling
     if checks is None or plan is None or feeling is None:
         return (result.meme,)
@@ -231,19 +166,7 @@ def _row(result: Result) -> tuple[str, ...]:
     )
 
 
-def _dump(result: Result) -> dict[str, object]:
-    parts = {"feeling": result.feeling, "plan": result.plan, "checks": result.checks}
-    return {
-        "meme": result.meme,
-        "folder": str(result.folder),
-        "status": result.status,
-        "stage": result.stage,
-        "reason": result.reason,
-        **{name: part and part.model_dump(mode="json") for name, part in parts.items()},
-    }
-
-
-def _end(results: Sequence[Result]) -> None:
+def _end(results: Sequence[Reappraisal]) -> None:
     failed = [result for result in results if result.status == "failed"]
     if failed and _none_read(results):
         for result in failed:
@@ -253,6 +176,22 @@ def _end(results: Sequence[Result]) -> None:
         raise typer.Exit(1)
 
 
-def _none_read(results: Sequence[Result]) -> bool:
+def _none_read(results: Sequence[Reappraisal]) -> bool:
     """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
     return all(result.status == "failed" and result.stage == "reading" for result in results)
+
+
+def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
+    counts = made.counts
+    if as_json:
+        print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
+        return
+    shown = table([("editor", "left"), ("done", "right"), ("failed", "right")])
+    for name, count in counts.items():
+        shown.add_row(plain(name), str(count["done"]), str(count["failed"]))
+    out = console()
+    out.print(shown)
+    for name, results in made.made.items():
+        for result in [r for r in results if r.status == "failed"][:5]:
+            out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))
+    out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))

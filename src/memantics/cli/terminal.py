@@ -3,32 +3,101 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TextIO, cast
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from memantics.core.text import mend_surrogates
+
 Justify = Literal["left", "right"]
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+# Control codes but tab and line end, halves of characters, marks that reorder or hide text.
+# Joiners and selectors of scripts and emoji stay.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+    "\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
 
 
-def console() -> Console:
-    """Standard output; a pipe gets plain text of at most 80 columns."""
-    out = Console(highlight=False, soft_wrap=False)
-    return out if out.is_terminal else Console(highlight=False, width=80, file=sys.stdout)
+class SafeConsole(Console):
+    """A console whose texts cannot steer the terminal; only rich's own codes pass."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Neutralise every piece of text that is drawn."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or (text.isprintable() and text.isascii()):
+                yield segment
+            else:
+                yield Segment(neutralise(text), segment.style)
+
+
+def console(*, error: bool = False) -> Console:
+    """Standard output (or error); a pipe gets plain text of at most 80 columns."""
+    stream = sys.stderr if error else sys.stdout
+    raw = stream.stream if isinstance(stream, Guarded) else stream
+    out = SafeConsole(highlight=False, soft_wrap=False, file=raw)
+    return out if out.is_terminal else SafeConsole(highlight=False, width=80, file=raw)
+
+
+class Guarded:
+    """A stream that neutralises what is written past the console: warnings, logs, usage lines.
+
+    ``colours`` lets pass the codes of Typer's help, which draws its own tables.
+    """
+
+    def __init__(self, stream: TextIO, *, colours: bool = False) -> None:
+        self.stream = stream
+        self._colours = colours
+
+    def write(self, text: str) -> int:
+        """Write text that cannot steer the terminal."""
+        if self._colours:
+            parts = _COLOUR.split(text)
+            shown = "".join(p if n % 2 else neutralise(p) for n, p in enumerate(parts))
+        else:
+            shown = neutralise(text)
+        return self.stream.write(shown)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def guard_streams() -> Iterator[None]:
+    """Guard standard output and error while a command runs."""
+    out, err = Guarded(sys.stdout, colours=True), Guarded(sys.stderr)
+    with redirect_stdout(cast("TextIO", out)), redirect_stderr(cast("TextIO", err)):
+        yield
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, readable and stable."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_plain) + "\n")
+    """Print a value as JSON, readable and stable; unseen characters are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=_plain)
+    sys.stdout.write(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def print_data(text: str) -> None:
+    """Print a file's content: as it is on a pipe, unable to steer where it is a terminal."""
+    stream = sys.stdout.stream if isinstance(sys.stdout, Guarded) else sys.stdout
+    stream.write(neutralise(text) if stream.isatty() else mend_surrogates(text))
 
 
 def _plain(value: object) -> object:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Path):
@@ -50,12 +119,31 @@ def table(columns: Sequence[tuple[str, Justify]], title: str = "") -> Table:
     return made
 
 
+def neutralise(text: str) -> str:
+    r"""Text from outside that can neither steer a terminal nor hide what it says.
+
+    Control codes, marks that turn the direction of writing, and bytes of file names that are not
+    UTF-8 become a replacement mark.
+
+    >>> neutralise("a\x1b]0;title\x07b\u202ec\udcff")
+    'a�]0;title�b�c�'
+    """
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("\ufffd", text)
+
+
 def plain(text: str, style: str = "") -> Text:
     """Text from data: never read as markup, never able to steer the terminal."""
-    shown = "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-    return Text(shown, style=style)
+    return Text(neutralise(text), style=style)
+
+
+def say(text: str) -> None:
+    """One plain line on standard output."""
+    sys.stdout.write(neutralise(text) + "\n")
+
+
+def tell(text: str) -> None:
+    """One plain line on standard error: progress, warnings, errors."""
+    sys.stderr.write(neutralise(text) + "\n")
 
 
 def show_value(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import orjson
@@ -18,6 +19,7 @@ from memantics.core.errors import StoreError
 from memantics.core.records import Image, Reply, Request, Sampling
 
 _FLUSH_AT = 128
+_KINDS = {one.name: {"str": str, "int": int}[str(one.type)] for one in fields(Reply)}
 
 
 def request_digest(request: Request, images: Iterable[bytes]) -> str:
@@ -81,7 +83,7 @@ class Cache:
             ) from error
 
     def get(self, key: bytes) -> Reply | None:
-        """The reply stored under a key."""
+        """The reply stored under a key; a row that cannot be read as one is a miss."""
         body = self._pending.get(key)
         if body is None:
             try:
@@ -94,7 +96,7 @@ class Cache:
             if row is None:
                 return None
             body = row[0]
-        return Reply(**orjson.loads(body))
+        return _read_reply(body)
 
     def put(self, key: bytes, reply: Reply) -> None:
         """Store a reply; it reaches the disk with the next flush."""
@@ -125,3 +127,16 @@ class Cache:
         """Flush and close."""
         self.flush()
         self._db.close()
+
+
+def _read_reply(body: object) -> Reply | None:
+    """The reply of a row; None where it is damaged or of another version."""
+    try:
+        found = orjson.loads(body)  # type: ignore[arg-type]  # SQLite gives whatever is there
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(found, dict) or "text" not in found:
+        return None
+    if any(type(value) is not _KINDS.get(name) for name, value in found.items()):
+        return None
+    return Reply(**found)

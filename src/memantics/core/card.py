@@ -62,6 +62,12 @@ class SampleCard(_Closed):
     images: Literal["starter", "sample"] = "starter"
 
 
+class PublishCard(_Closed):
+    """By which workflows people make what is published in this format, by its ``write.py``."""
+
+    workflows: tuple[str, ...]
+
+
 class Card(_Closed):
     """A benchmark's card.
 
@@ -79,6 +85,7 @@ class Card(_Closed):
     revision: str = ""
     release: ReleaseCard | None = None
     sample: SampleCard
+    publish: PublishCard | None = None
     task: Annotated[tuple[TaskCard, ...], Field(min_length=1)]
 
     def find_task(self, name: str) -> TaskCard:

@@ -172,3 +172,8 @@ class Score:
     by: str = ""
     label: str = ""
     note: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, where there is one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)

@@ -9,8 +9,26 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The twin of an asynchronous function that waits: same parameters, types and docstring.
+
+    >>> async def answer_async(number: int) -> int:
+    ...     return number
+    >>> answer = make_sync(answer_async)
+    >>> answer(42), answer.__name__
+    (42, 'answer')
+    """
+
+    @functools.wraps(function)
+    def wait(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function(*args, **kwargs))
+
+    wait.__name__ = wait.__qualname__ = function.__name__.removesuffix("_async")
+    return wait
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -46,14 +64,3 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(task.cancel)
             raise
-
-
-def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The synchronous twin of an asynchronous function: the same arguments, waited for."""
-
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(function(*args, **kwargs))
-
-    run.__name__ = function.__name__.removesuffix("_async")
-    return run

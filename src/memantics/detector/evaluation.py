@@ -9,7 +9,7 @@ from memantics.core.records import Score
 from memantics.detector.calibration import calibration_error, reliability
 from memantics.detector.examples import LABELS, MODALITIES, TYPES, Example, need_labels
 from memantics.detector.fast import Prediction
-from memantics.metrics import multiclass
+from memantics.metrics import classification
 from memantics.metrics.interval import wilson
 
 
@@ -59,9 +59,9 @@ def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> 
 
 
 def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> tuple[Score, ...]:
-    counts = multiclass.count_classes(gold, said, classes)
-    macro = multiclass.macro_figures(counts)
-    spans = multiclass.multiclass_intervals(gold, said, classes, list(range(len(gold))))
+    counts = classification.count_classes(gold, said, classes)
+    macro = classification.macro_figures(counts)
+    spans = classification.multiclass_intervals(gold, said, classes, list(range(len(gold))))
     n = len(gold)
 
     def make(key: str, value: float | None, span: tuple[float, float] | None) -> Score:
@@ -74,7 +74,8 @@ def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> 
         make("macro_f1", macro.f1, spans.f1),
     ]
     rows += [
-        make(f"f1/{name}", multiclass.f1(counts[name]), spans.f1_by_class[name]) for name in classes
+        make(f"f1/{name}", classification.f1(counts[name]), spans.f1_by_class[name])
+        for name in classes
     ]
     return tuple(rows)
 

@@ -33,7 +33,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class IndividualCard:
     """An individual as it is drawn, or several that say the same of the same things.
 
     ``numbers`` are their places among the meme's individuals.
@@ -75,7 +75,7 @@ class Card:
         return tuple(first + ROW * place for place in range(len(self.rows)))
 
 
-def choose_cards(knowledge: Knowledge) -> tuple[Card, ...]:
+def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
     """The individuals that are drawn: all, unless there are too many to look at."""
     chosen: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -84,7 +84,7 @@ def choose_cards(knowledge: Knowledge) -> tuple[Card, ...]:
         if counts[own.dimension] <= _MOST_OF_ONE and len(chosen) < _MOST:
             chosen[own.key] = number
     cards = [
-        Card(
+        IndividualCard(
             (number,),
             knowledge.individuals[number],
             _make_rows(knowledge, key, chosen),
@@ -96,13 +96,13 @@ def choose_cards(knowledge: Knowledge) -> tuple[Card, ...]:
     return tuple(_join_alike(cards, crowded))
 
 
-def _join_alike(cards: Sequence[Card], crowded: Set[str]) -> Iterator[Card]:
+def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[IndividualCard]:
     """In a crowded dimension, individuals with the same links share a card.
 
     Those that others point to keep their own, so that arrows stay exact.
     """
     aimed = {target for card in cards for row in card.rows for target in row.targets}
-    groups: dict[object, list[Card]] = {}
+    groups: dict[object, list[IndividualCard]] = {}
     for card in cards:
         alike = card.own.dimension in crowded and card.number not in aimed
         key = (card.own.dimension, card.rows) if alike else card.number

@@ -19,7 +19,7 @@ from memantics.knowledge.cards import (
     ROW,
     SMALL,
     STEP,
-    Card,
+    IndividualCard,
     choose_cards,
 )
 from memantics.knowledge.layout import Box, Line, Route, arrange, assign_tracks
@@ -55,7 +55,7 @@ def draw_narrow(knowledge: Knowledge) -> Markup:
 
 @dataclass
 class _Drawing:
-    cards: Sequence[Card]
+    cards: Sequence[IndividualCard]
     prefix: str
     meme: str
     parts: list[Markup] = field(default_factory=list)
@@ -84,7 +84,13 @@ class _Drawing:
         """Add SVG; data in it is escaped by whoever calls."""
         self.parts.append(Markup(text))  # noqa: S704
 
-    def line(self, path: str, tip: tuple[float, float, int], source: Card, target: Card) -> None:
+    def line(
+        self,
+        path: str,
+        tip: tuple[float, float, int],
+        source: IndividualCard,
+        target: IndividualCard,
+    ) -> None:
         """A line with its arrow; ``tip`` says where it ends, and whether it points right."""
         x, y, way = tip
         self.add(
@@ -94,7 +100,7 @@ class _Drawing:
             f'{x - 7 * way:.1f},{y + 4:.1f}"/></g>'
         )
 
-    def card(self, card: Card, x: float, y: float, width: float) -> None:
+    def card(self, card: IndividualCard, x: float, y: float, width: float) -> None:
         height = card.height(width)
         hint = escape(" – ".join(filter(None, (*card.titles, tame(card.own.description)))))
         self.add(
@@ -123,7 +129,7 @@ class _Drawing:
             )
         self.add("</a>")
 
-    def port(self, card: Card, x: float, y: float) -> None:
+    def port(self, card: IndividualCard, x: float, y: float) -> None:
         self.add(
             f'<circle class="port d-{card.own.dimension}" data-of="{card.number}" '
             f'cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'

@@ -45,7 +45,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LayoutPlan:
     """Tops of cards, routes of lines, and the height of it all."""
 
     tops: tuple[float, ...]
@@ -53,7 +53,7 @@ class Plan:
     height: float
 
 
-def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> Plan:
+def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> LayoutPlan:
     """Place cards and lines.
 
     >>> plan = arrange([Box(0, 40), Box(1, 40, (30.0,))], [Line(1, 0, 0)])
@@ -72,7 +72,7 @@ class _Arrangement:
         default_factory=lambda: defaultdict(list)
     )
 
-    def make(self) -> Plan:
+    def make(self) -> LayoutPlan:
         self.cards = len(self.boxes)
         for line in self.lines:
             self.chains.append(self.chain(line))
@@ -184,7 +184,7 @@ class _Arrangement:
         values = [value for value, _, count in blocks for _ in range(count)]
         return [value + offset for value, offset in zip(values, offsets, strict=True)]
 
-    def finish(self, tops: list[float]) -> Plan:
+    def finish(self, tops: list[float]) -> LayoutPlan:
         ends = self.share_sides(tops)
         routes = []
         for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
@@ -192,7 +192,7 @@ class _Arrangement:
             lanes = tuple((self.boxes[own].column, tops[own] + _LANE / 2) for own in stops[1:-1])
             routes.append(Route(start, lanes, ends[place]))
         bottoms = [tops[own] + self.boxes[own].height for own in range(self.cards)]
-        return Plan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
+        return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
 
     def share_sides(self, tops: list[float]) -> dict[int, float]:
         """Lines that arrive at the same side of a card do so below one another, not in one spot."""

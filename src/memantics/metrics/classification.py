@@ -1,13 +1,28 @@
-"""Figures of a classifier from gold and predicted labels. A prediction may be None: no answer."""
+"""Figures of a classifier from gold and predicted labels. A prediction may be None: no answer.
+
+Over several classes, no answer is a miss of its class and a claim of no other: it lowers recall,
+never precision. A class that neither the gold labels nor the predictions hold has no figures and
+stays out of the means; a class that is never predicted has precision 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from memantics.metrics.interval import Floats, bootstrap, clustered_wilson, sum_by_cluster
+from memantics.metrics.interval import (
+    Floats,
+    bootstrap,
+    clustered_wilson,
+    draw_sums,
+    percentile_span,
+    sum_by_cluster,
+)
+
+Span = tuple[float, float]
+_FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +74,11 @@ def precision(counts: BinaryCounts) -> float | None:
     return _ratio(counts.tp, counts.tp + counts.fp)
 
 
-def f1(counts: BinaryCounts) -> float | None:
-    """Plain F1 of the positive class: 2 TP / (2 TP + FP + FN).
+def f1(counts: BinaryCounts | ClassCounts) -> float | None:
+    """F1 of the positive class, or of one of several: 2 TP / (2 TP + FP + FN).
 
-    >>> f1(BinaryCounts(tp=652, fn=0, tn=0, fp=1304))
-    0.5
+    >>> f1(BinaryCounts(tp=652, fn=0, tn=0, fp=1304)), f1(ClassCounts(tp=0, fp=0, fn=0))
+    (0.5, None)
     """
     return _ratio(2 * counts.tp, 2 * counts.tp + counts.fp + counts.fn)
 
@@ -93,12 +108,12 @@ def balanced_accuracy(counts: BinaryCounts) -> float | None:
 class BinaryIntervals:
     """95 % intervals: rates by Wilson at the effective sample size, the rest by bootstrap."""
 
-    tpr: tuple[float, float] | None
-    tnr: tuple[float, float] | None
-    precision: tuple[float, float] | None
-    f1: tuple[float, float] | None
-    macro_f1: tuple[float, float] | None
-    balanced_accuracy: tuple[float, float] | None
+    tpr: Span | None
+    tnr: Span | None
+    precision: Span | None
+    f1: Span | None
+    macro_f1: Span | None
+    balanced_accuracy: Span | None
 
 
 def binary_intervals(
@@ -142,7 +157,7 @@ def _rate_interval(
     predicted: Sequence[Hashable | None],
     clusters: Sequence[Hashable],
     keep: Callable[[Hashable], bool],
-) -> tuple[float, float] | None:
+) -> Span | None:
     rows = [
         (truth == guess, cluster)
         for truth, guess, cluster in zip(gold, predicted, clusters, strict=True)
@@ -164,3 +179,148 @@ def _cells(
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """Hits, false claims and misses of one class."""
+
+    tp: int
+    fp: int
+    fn: int
+
+    @property
+    def occurs(self) -> bool:
+        """Whether any gold label or prediction is of this class."""
+        return self.tp + self.fp + self.fn > 0
+
+
+def count_classes(
+    gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
+) -> dict[str, ClassCounts]:
+    """Count each class; a gold label outside ``classes`` is an error, a prediction is a miss.
+
+    >>> count_classes(["a", "b", "b"], ["a", "a", None], ["a", "b"])["b"]
+    ClassCounts(tp=0, fp=0, fn=2)
+    """
+    totals = _class_cells(gold, predicted, classes).sum(axis=0).astype(int).reshape(3, len(classes))
+    return {
+        name: ClassCounts(*(int(cell) for cell in totals[:, place]))
+        for place, name in enumerate(classes)
+    }
+
+
+def class_precision(counts: ClassCounts) -> float | None:
+    """Share of claims that are right; 0 for a class that occurs but is never claimed.
+
+    >>> class_precision(ClassCounts(1, fp=3, fn=0)), class_precision(ClassCounts(0, fp=0, fn=2))
+    (0.25, 0.0)
+    """
+    return counts.tp / max(1, counts.tp + counts.fp) if counts.occurs else None
+
+
+def class_recall(counts: ClassCounts) -> float | None:
+    """Share of members that are found; 0 for a class that is claimed but has no member.
+
+    >>> class_recall(ClassCounts(tp=1, fp=0, fn=3))
+    0.25
+    """
+    return counts.tp / max(1, counts.tp + counts.fn) if counts.occurs else None
+
+
+@dataclass(frozen=True, slots=True)
+class MacroFigures:
+    """Unweighted means over the classes that occur; F1 is the mean of the classes' F1."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+def macro_figures(counts: Mapping[str, ClassCounts]) -> MacroFigures:
+    """Macro precision, recall and F1.
+
+    >>> macro_figures(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
+    MacroFigures(precision=0.25, recall=0.5, f1=0.3333333333333333)
+    """
+    means: list[float | None] = []
+    for figure in (class_precision, class_recall, f1):
+        values = [value for own in counts.values() if (value := figure(own)) is not None]
+        means.append(sum(values) / len(values) if values else None)
+    return MacroFigures(*means)
+
+
+@dataclass(frozen=True, slots=True)
+class MulticlassIntervals:
+    """95 % bootstrap intervals; ``f1_by_class`` has every class that was asked for."""
+
+    precision: Span | None
+    recall: Span | None
+    f1: Span | None
+    f1_by_class: Mapping[str, Span | None]
+
+
+def multiclass_intervals(
+    gold: Sequence[str],
+    predicted: Sequence[str | None],
+    classes: Sequence[str],
+    clusters: Sequence[Hashable],
+    draws: int = 2000,
+) -> MulticlassIntervals:
+    """Percentile intervals that keep the items of a cluster together, all from the same draws.
+
+    Draws in which a class vanishes do not count for the means: they would be means over other
+    classes. Where too few draws are left, a mean has no interval.
+
+    >>> found = multiclass_intervals(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], list(range(40)))
+    >>> found.f1, found.f1_by_class["a"]
+    ((1.0, 1.0), (1.0, 1.0))
+    """
+    sums = sum_by_cluster(_class_cells(gold, predicted, classes), clusters)
+    if len(sums) < 2:
+        return MulticlassIntervals(None, None, None, dict.fromkeys(classes))
+    parts = list(draw_sums(sums, draws, by_kind=True))
+    drawn = np.concatenate(parts).reshape(draws, 3, len(classes))
+    tp, fp, fn = drawn[:, 0], drawn[:, 1], drawn[:, 2]
+    occurs = tp + fp + fn > 0
+    whole = occurs[:, sums.reshape(-1, 3, len(classes)).sum(axis=(0, 1)) > 0]
+    kept = whole.all(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_class = np.where(occurs, 2 * tp / (2 * tp + fp + fn), np.nan)
+    return MulticlassIntervals(
+        precision=_span(_mean_over(tp / np.maximum(1, tp + fp), occurs)[kept]),
+        recall=_span(_mean_over(tp / np.maximum(1, tp + fn), occurs)[kept]),
+        f1=_span(_mean_over(by_class, occurs)[kept]),
+        f1_by_class={name: _span(by_class[:, place]) for place, name in enumerate(classes)},
+    )
+
+
+def _class_cells(
+    gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
+) -> Floats:
+    """One row per item: hits, false claims and misses, a column per class each."""
+    places = {name: place for place, name in enumerate(classes)}
+    size = len(classes)
+    rows = np.zeros((len(gold), 3 * size))
+    for row, truth, guess in zip(rows, gold, predicted, strict=True):
+        own = places[truth]
+        if guess == truth:
+            row[own] = 1
+            continue
+        row[2 * size + own] = 1
+        if guess in places:
+            row[size + places[guess]] = 1
+    return rows
+
+
+def _mean_over(values: Floats, occurs: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+    """Means over the classes that occur in a draw; there is always one."""
+    means: Floats = np.where(occurs, values, 0.0).sum(axis=1) / occurs.sum(axis=1)
+    return means
+
+
+def _span(values: Floats) -> Span | None:
+    known = values[~np.isnan(values)]
+    if len(known) < _FEWEST:
+        return None
+    return percentile_span(known)

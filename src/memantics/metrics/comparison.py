@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memantics.metrics.interval import Floats, sum_by_cluster
+from memantics.metrics.interval import Floats, draw_sums, percentile_span, sum_by_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,9 @@ def student_tails(statistic: float, freedom: int) -> float:
     >>> round(student_tails(2.228138852, 10), 6)
     0.05
     """
-    whole = freedom + statistic**2
-    return _beta_share(freedom / 2, 0.5, freedom / whole, statistic**2 / whole)
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(statistic)))
 
 
 def student_bound(freedom: int, level: float = 0.95) -> float:
@@ -70,43 +69,9 @@ def student_bound(freedom: int, level: float = 0.95) -> float:
     >>> round(student_bound(10), 4)
     2.2281
     """
-    low, high = 0.0, 1e4
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if student_tails(middle, freedom) > 1 - level else (low, middle)
-    return (low + high) / 2
+    from scipy.special import stdtrit
 
-
-def _beta_share(a: float, b: float, x: float, rest: float) -> float:
-    """The regularized incomplete beta function; ``rest`` is 1 - x, given for its precision."""
-    if x <= 0 or rest <= 0:
-        return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _beta_share(b, a, rest, x)
-    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    scale = math.exp(front + a * math.log(x) + b * math.log(rest)) / a
-    return scale * _beta_fraction(a, b, x)
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction by Lentz's method; converges fast below the mean."""
-    tiny = 1e-300
-    numerator, denominator = 1.0, 1 - (a + b) * x / (a + 1)
-    denominator = 1 / (denominator if abs(denominator) > tiny else tiny)
-    value = denominator
-    for m in range(1, 1000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for step in (even, odd):
-            denominator = 1 + step * denominator
-            denominator = 1 / (denominator if abs(denominator) > tiny else tiny)
-            numerator = 1 + step / numerator
-            numerator = numerator if abs(numerator) > tiny else tiny
-            factor = numerator * denominator
-            value *= factor
-        if abs(factor - 1) < 1e-15:
-            break
-    return value
+    return float(stdtrit(freedom, (1 + level) / 2))
 
 
 def mean_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
@@ -143,28 +108,23 @@ def paired_bootstrap(
     rows = np.column_stack([np.asarray(differences, float), np.ones(len(differences))])
     sums = sum_by_cluster(rows, clusters)
     mean = float(sums[:, 0].sum() / sums[:, 1].sum())
-    means = _draw_means(sums, draws, seed)
-    low, high = np.percentile(means, [2.5, 97.5])
+    totals = np.concatenate(list(draw_sums(sums, draws, seed)))
+    means = totals[:, 0] / totals[:, 1]
+    low, high = percentile_span(means)
+    return Resampled(mean, low, high, resampled_p(means, mean))
+
+
+def resampled_p(drawn: Floats, seen: float) -> float:
+    """The share of draws, shifted to mean zero, at least as far from zero as what was seen.
+
+    What was seen counts as one more draw, so that no p-value is 0.
+
+    >>> resampled_p(np.array([0.0, 1.0, 2.0]), 1.0), resampled_p(np.array([1.0, 1.1, 0.9]), 1.0)
+    (0.75, 0.25)
+    """
     # Shifting every difference by the mean shifts every drawn mean by it.
-    extreme = int((np.abs(means - mean) >= abs(mean) - 1e-12).sum())
-    return Resampled(mean, float(low), float(high), (extreme + 1) / (draws + 1))
-
-
-def _draw_means(sums: Floats, draws: int, seed: int) -> Floats:
-    clusters = len(sums)
-    chunk = max(1, 4_000_000 // clusters)
-    sizes = [min(chunk, draws - start) for start in range(0, draws, chunk)]
-    drawn = [_draw_weights(clusters, size, seed, place) @ sums for place, size in enumerate(sizes)]
-    total = np.concatenate(drawn)
-    means: Floats = total[:, 0] / total[:, 1]
-    return means
-
-
-@lru_cache(maxsize=4)
-def _draw_weights(clusters: int, size: int, seed: int, place: int) -> NDArray[np.int64]:
-    """How often each cluster is drawn; remembered, since many pairs of runs share their memes."""
-    rng = np.random.default_rng([seed, place])
-    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size)
+    far = int((np.abs(drawn - seen) >= abs(seen) - 1e-12).sum())
+    return (far + 1) / (len(drawn) + 1)
 
 
 def mcnemar(only_first: int, only_second: int) -> Significance:
@@ -176,12 +136,9 @@ def mcnemar(only_first: int, only_second: int) -> Significance:
     n, fewer = only_first + only_second, min(only_first, only_second)
     if not n:
         return Significance(None, 1.0)
-    # In logarithms: 2 ** n passes every float beyond a thousand items.
-    logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-        for k in range(fewer + 1)
-    ]
-    return Significance(None, min(1.0, 2 * math.fsum(map(math.exp, logs))))
+    from scipy.special import bdtr
+
+    return Significance(None, min(1.0, 2 * float(bdtr(fewer, n, 0.5))))
 
 
 def clustered_mcnemar(
@@ -204,7 +161,18 @@ def clustered_mcnemar(
     if not spread:
         return Significance(0.0, 1.0)
     statistic = sum(net.values()) ** 2 / spread
-    return Significance(statistic, math.erfc(math.sqrt(statistic / 2)))
+    return Significance(statistic, chi_square_tail(statistic, 1))
+
+
+def chi_square_tail(statistic: float, freedom: int) -> float:
+    """The upper tail of the chi-square distribution.
+
+    >>> round(chi_square_tail(3.841459, 1), 6)
+    0.05
+    """
+    from scipy.special import chdtrc
+
+    return float(chdtrc(freedom, statistic))
 
 
 def cohen_d_z(differences: Sequence[float]) -> float | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.interval import Floats
 from memantics.metrics.text import Stem, rouge_tokens
 
 _CANDIDATES = 120
@@ -16,6 +18,7 @@ _BEAM = 4
 _LONGEST = 16
 
 Ints = NDArray[np.int32]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,38 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class _Runs:
+    """Entries sorted by a key, so that the maximum of each key is one ``reduceat``."""
+
+    order: Places
+    starts: Places
+    keys: Places
+
+    @classmethod
+    def sort(cls, keys: Places) -> _Runs:
+        order = np.argsort(keys, kind="stable")
+        different, starts = np.unique(keys[order], return_index=True)
+        return cls(order, starts, different)
+
+    def maxima(self, values: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = np.maximum.reduceat(values[self.order], self.starts)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class _References:
-    """All references as numbers: one row each, padded with -1; ``starts`` is each meme's first."""
+    """All references as numbers: one row each, padded with -1; ``starts`` is each meme's first.
+
+    ``places`` are those of the words that are offered; ``by_row`` joins the same word in one
+    reference, ``by_meme`` in the references of one meme.
+    """
 
     words: Ints
     lengths: Ints
-    starts: Ints
+    starts: Places
+    places: Places
+    by_row: _Runs
+    by_meme: _Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +90,8 @@ def find_best_constant(
         return None
     counts = Counter(word for texts in tokens for words in texts for word in set(words))
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    held = _number(tokens, {word: place for place, word in enumerate(ranked)})
     offered = min(_CANDIDATES, len(ranked))
+    held = _number(tokens, {word: place for place, word in enumerate(ranked)}, offered)
     top = _Draft((), 0.0)
     beam = [top]
     for _ in range(_LONGEST):
@@ -74,13 +103,20 @@ def find_best_constant(
     return Constant(_spell([ranked[word] for word in top.words], references, stem), top.value)
 
 
-def _number(tokens: Sequence[Sequence[Sequence[str]]], places: dict[str, int]) -> _References:
+def _number(
+    tokens: Sequence[Sequence[Sequence[str]]], numbers: dict[str, int], offered: int
+) -> _References:
     rows = [words for texts in tokens for words in texts]
     words = np.full((len(rows), max(map(len, rows))), -1, np.int32)
     for row, own in zip(words, rows, strict=True):
-        row[: len(own)] = [places[word] for word in own]
-    starts = np.cumsum([0, *(len(texts) for texts in tokens[:-1])], dtype=np.int32)
-    return _References(words, np.array([len(own) for own in rows], np.int32), starts)
+        row[: len(own)] = [numbers[word] for word in own]
+    starts = np.cumsum([0, *(len(texts) for texts in tokens[:-1])])
+    lengths = np.array([len(own) for own in rows], np.int32)
+    places = np.flatnonzero((words >= 0) & (words < offered))
+    by_row = _Runs.sort(places // words.shape[1] * offered + words.ravel()[places])
+    memes = np.repeat(np.arange(len(tokens)), [len(texts) for texts in tokens])
+    by_meme = _Runs.sort(memes[by_row.keys // offered] * offered + by_row.keys % offered)
+    return _References(words, lengths, starts, places, by_row, by_meme)
 
 
 def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
@@ -91,19 +127,38 @@ def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
     """
     before = _tables(draft.words, held.words)
     after = [table[:, ::-1] for table in _tables(draft.words[::-1], held.words[:, ::-1])]
-    rows, columns = np.nonzero((held.words >= 0) & (held.words < offered))
-    found = held.words[rows, columns]
-    whole = before[-1][:, -1:]
+    whole = before[-1][:, -1]
+    # 2 PR / (P + R) with P = common / own length and R = common / reference length.
+    lengths = len(draft.words) + 1 + held.lengths
+    plain = 2 * whole / lengths
+    rows, found = np.divmod(held.by_row.keys, offered)
     for place in range(len(draft.words) + 1):
         joined = before[place][:, :-1] + 1 + after[len(draft.words) - place][:, 1:]
-        common = np.repeat(whole, offered, axis=1)
-        np.maximum.at(common, (rows, found), joined[rows, columns])
-        # 2 PR / (P + R) with P = common / own length and R = common / reference length.
-        f1 = 2 * common / (len(draft.words) + 1 + held.lengths[:, None])
-        values = np.maximum.reduceat(f1, held.starts, axis=0).mean(axis=0)
-        for word in np.argsort(-values, kind="stable")[:_BEAM].tolist():
-            words = (*draft.words[:place], word, *draft.words[place:])
-            yield _Draft(words, float(values[word]))
+        common = np.maximum(held.by_row.maxima(joined.ravel()[held.places]), whole[rows])
+        f1 = 2 * common / lengths[rows]
+        likely = _find_likely(plain, f1, held, offered)
+        table = np.repeat(plain[:, None], max(2, len(likely)), axis=1)
+        columns = np.full(offered, -1)
+        columns[likely] = np.arange(len(likely))
+        kept = columns[found] >= 0
+        table[rows[kept], columns[found[kept]]] = f1[kept]
+        values = np.maximum.reduceat(table, held.starts, axis=0).mean(axis=0)[: len(likely)]
+        for best in np.argsort(-values, kind="stable")[:_BEAM].tolist():
+            words = (*draft.words[:place], int(likely[best]), *draft.words[place:])
+            yield _Draft(words, float(values[best]))
+
+
+def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> Places:
+    """The words that may be among the best at a place: only they are worth their exact mean.
+
+    A word gains, over the draft without it, only at memes that have it in a reference.
+    """
+    base = np.maximum.reduceat(plain, held.starts)
+    memes, words = np.divmod(held.by_meme.keys, offered)
+    gains = np.maximum(held.by_meme.maxima(f1) - base[memes], 0.0)
+    total = np.bincount(words, gains, minlength=offered)
+    bound = np.sort(total)[-min(_BEAM, offered)]
+    return np.flatnonzero(total >= bound - 1e-9 * len(base))
 
 
 def _tables(words: Sequence[int], references: Ints) -> list[Ints]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.interval import Floats, sum_by_cluster
+from memantics.metrics.interval import Floats, draw_sums, sum_by_cluster
 
 METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
 COMPONENTS = ("tas", "cfs", "sss", "rfs")
@@ -179,14 +179,10 @@ def summarise(
 
 def _spans(sums: Floats, per_run: Callable[[Floats], Floats], draws: int) -> Floats | None:
     """Percentile intervals of all figures from one set of draws."""
-    clusters = len(sums)
-    if clusters < 2:
+    if len(sums) < 2:
         return None
-    weights = np.random.default_rng(0).multinomial(
-        clusters, np.full(clusters, 1 / clusters), size=draws
-    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = per_run(weights @ sums)
+        values = np.concatenate([per_run(part) for part in draw_sums(sums, draws)])
     # A run may be empty in a draw: that draw averages over the others.
     there = ~np.isnan(values[..., 0])
     counted = there.sum(axis=1)

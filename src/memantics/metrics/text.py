@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, get_args
+
+from rapidfuzz.distance import LCSseq
 
 Stem = Callable[[str], str]
 Smoothing = Literal[
@@ -34,7 +35,7 @@ _ORDER = 4
 _EPSILON = 0.1
 _MARKS_13A = re.compile(r"([{-~\[-` -&(-+:-@/])")
 _WORDS = re.compile(r"\w+|[^\w\s]+")
-_NOT_ROUGE = re.compile(r"[^a-z0-9]+")
+_ROUGE = re.compile(r"[a-z0-9]+")
 
 
 def strip_prefix(text: str, prefix: str) -> str:
@@ -56,11 +57,17 @@ def tokenize(text: str, how: Tokenizer = "words", *, lower: bool = True) -> list
     >>> tokenize("It's 2.5 %, ok?"), tokenize("It's 2.5 %, ok?", "13a")
     (['it', "'", 's', '2', '.', '5', '%,', 'ok', '?'], ["it's", '2.5', '%', ',', 'ok', '?'])
     """
+    return list(_tokenize(text, how, lower))
+
+
+# A reply is compared with several references in a row: its tokens are kept meanwhile.
+@lru_cache(maxsize=256)
+def _tokenize(text: str, how: Tokenizer, lower: bool) -> tuple[str, ...]:
     if lower:
         text = text.lower()
     if how == "words":
-        return _WORDS.findall(text)
-    return (_space_13a(text) if how == "13a" else text).split()
+        return tuple(_WORDS.findall(text))
+    return tuple((_space_13a(text) if how == "13a" else text).split())
 
 
 def _space_13a(text: str) -> str:
@@ -92,7 +99,8 @@ def bleu_4(
     """
     if not hypothesis or not reference:
         return 0.0
-    counts = [_matches(hypothesis, reference, n) for n in range(1, _ORDER + 2)]
+    orders = _ORDER + (smoothing == "chen-cherry-5")  # its average looks one order further
+    counts = _matches(tuple(hypothesis), tuple(reference), orders)
     if smoothing in ("none", "floor", "add-k", "exp"):
         shares = _smooth_short(counts[:_ORDER], smoothing)
     else:
@@ -104,11 +112,48 @@ def bleu_4(
     return math.exp(penalty + sum(math.log(share) for share in shares) / _ORDER)
 
 
-def _matches(hypothesis: Sequence[str], reference: Sequence[str], n: int) -> tuple[int, int]:
-    """Clipped matches of order n, and how many n-grams the hypothesis has."""
-    own = Counter(zip(*(hypothesis[i:] for i in range(n)), strict=False))
-    other = Counter(zip(*(reference[i:] for i in range(n)), strict=False))
-    return (own & other).total(), own.total()
+def _matches(
+    hypothesis: tuple[str, ...], reference: tuple[str, ...], orders: int
+) -> list[tuple[int, int]]:
+    """For each order the clipped matches, and how many n-grams the hypothesis has."""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(reference):
+        places.setdefault(token, []).append(place)
+    repeats = len(set(hypothesis)) < len(hypothesis)
+    found = []
+    for n, ends in enumerate(_find_ends(hypothesis, places, orders), 1):
+        right = len(ends)
+        if repeats and right > 1:
+            grams = [hypothesis[end - n : end] for end in ends]
+            different = set(grams)
+            if len(different) < right:
+                right = sum(
+                    min(
+                        grams.count(gram),
+                        sum(reference[p - n + 1 : p + 1] == gram for p in places[gram[-1]]),
+                    )
+                    for gram in different
+                )
+        found.append((right, max(0, len(hypothesis) - n + 1)))
+    return found
+
+
+def _find_ends(
+    hypothesis: tuple[str, ...], places: Mapping[str, list[int]], orders: int
+) -> list[list[int]]:
+    """For each order, where the n-grams of the hypothesis end that the reference has too."""
+    ends: list[list[int]] = [[] for _ in range(orders)]
+    before: dict[int, int] = {}  # how long a common n-gram ends at each place of the reference
+    for end, token in enumerate(hypothesis, 1):
+        here: dict[int, int] = {}
+        longest = 0
+        for place in places.get(token, ()):
+            here[place] = run = before.get(place - 1, 0) + 1
+            longest = max(longest, run)
+        for own in ends[:longest]:
+            own.append(end)
+        before = here
+    return ends
 
 
 def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> list[float]:
@@ -133,7 +178,7 @@ def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> li
 def _smooth_long(
     counts: Sequence[tuple[int, int]], length: int, smoothing: Smoothing
 ) -> list[float]:
-    """Precisions as NLTK has them; ``counts`` has one order more than is used."""
+    """Precisions as NLTK has them."""
     if not counts[0][0]:
         return [0.0]
     if smoothing == "chen-cherry-5":
@@ -180,10 +225,18 @@ def rouge_tokens(text: str, stem: Stem | None = None) -> list[str]:
     >>> rouge_tokens("The meme's joke: 2 cats")
     ['the', 'meme', 's', 'joke', '2', 'cats']
     """
-    words = _NOT_ROUGE.sub(" ", text.lower()).split()
-    if stem is None:
-        return words
-    return [stem(word) if len(word) > 3 else word for word in words]
+    return list(_rouge_tokens(text, stem))
+
+
+@lru_cache(maxsize=256)
+def _rouge_tokens(text: str, stem: Stem | None) -> tuple[str, ...]:
+    words = _ROUGE.findall(text.lower())
+    return tuple(words if stem is None else map(_stem_long(stem), words))
+
+
+@lru_cache(maxsize=2)
+def _stem_long(stem: Stem) -> Stem:
+    return lru_cache(maxsize=1 << 16)(lambda word: stem(word) if len(word) > 3 else word)
 
 
 def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL:
@@ -192,28 +245,12 @@ def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL
     >>> rouge_l("the meme mocks updates", "the meme mocks cats").f1
     0.75
     """
-    own, other = rouge_tokens(hypothesis, stem), rouge_tokens(reference, stem)
-    common = common_length(own, other)
+    own, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
+    common = LCSseq.similarity(own, other)
     if not common:
         return RougeL(0.0, 0.0, 0.0)
     precision, recall = common / len(own), common / len(other)
     return RougeL(precision, recall, 2 * precision * recall / (precision + recall))
-
-
-def common_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence.
-
-    >>> common_length("a b c d".split(), "b x d".split())
-    2
-    """
-    row = [0] * (len(second) + 1)
-    for token in first:
-        diagonal = 0
-        for place, other in enumerate(second, 1):
-            above = row[place]
-            row[place] = diagonal + 1 if token == other else max(above, row[place - 1])
-            diagonal = above
-    return row[-1]
 
 
 def load_porter() -> Stem:
@@ -221,7 +258,7 @@ def load_porter() -> Stem:
     from nltk.stem.porter import PorterStemmer
 
     stemmer = PorterStemmer()
-    return lru_cache(maxsize=1 << 16)(lambda word: str(stemmer.stem(word)))
+    return lambda word: str(stemmer.stem(word))
 
 
 def best(values: Iterable[float]) -> float | None:

@@ -80,9 +80,8 @@ class Vocabulary:
             sphinx = import_module("pocketsphinx")
         except ImportError as error:
             raise MissingExtra("English readings", "phonetics") from error
-        model = sphinx.NGramModel(
-            None, sphinx.LogMath(), sphinx.get_model_path("en-us/en-us.lm.bin")
-        )
+        # Not its constructor: without a decoder's configuration that crashes in version 5.1.
+        model = sphinx.NGramModel.readfile(sphinx.get_model_path("en-us/en-us.lm.bin"))
         self._prob: Callable[[list[str]], int] = model.prob
         self.sounds: dict[str, tuple[str, ...]] = {}
         self.root = _Node()

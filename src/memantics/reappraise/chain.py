@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import html
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, Protocol
 
 from PIL import Image
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from memantics.core.editor import Editor
 from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
 from memantics.core.images import decode, encode_png, read_bytes
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
+from memantics.core.result import Result, html_table
 from memantics.core.step import Taken
 from memantics.reappraise.checking import check_result
 from memantics.reappraise.folder import (
@@ -31,10 +34,10 @@ from memantics.reappraise.folder import (
     read_stage,
     write_stage,
 )
-from memantics.reappraise.records import Checks, Feeling, Plan, Target, find_source
+from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
 from memantics.reappraise.rendering import draw_meme, show_both
 from memantics.reappraise.rules import find_faults
-from memantics.reappraise.stages import Planner, Subject
+from memantics.reappraise.stages import Planner, ReappraisalSubject
 from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
@@ -65,8 +68,11 @@ class Workshop:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """How one meme ended: the last stage, and why it failed if it did."""
+class Reappraisal(Result):
+    """How one meme ended: the last stage, and why it failed if it did.
+
+    A notebook shows it before and after.
+    """
 
     meme: str
     folder: Path
@@ -74,9 +80,48 @@ class Result:
     stage: Stage
     reason: str = ""
     feeling: Feeling | None = None
-    plan: Plan | None = None
+    plan: ReappraisalPlan | None = None
     checks: Checks | None = None
     resumed: bool = False
+
+    @property
+    def caption(self) -> str:
+        """The new captions, region by region."""
+        return self.plan.rewritten if self.plan else ""
+
+    def save(self, path: Path | str) -> Path:
+        """Write the new meme, a PNG, to a place of your own."""
+        if self.status != "done":
+            raise InputError(
+                f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
+                hint="correct what the reason names and try again",
+            )
+        replace_file(Path(path), read_bytes(self.folder / MEME), "image")
+        return Path(path)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """What ``--json`` prints."""
+        parts = {"feeling": self.feeling, "plan": self.plan, "checks": self.checks}
+        return {
+            "meme": self.meme,
+            "folder": str(self.folder),
+            "status": self.status,
+            "stage": self.stage,
+            "reason": self.reason,
+            **{
+                name: None if part is None else part.model_dump(mode="json")
+                for name, part in parts.items()
+            },
+        }
+
+    def _repr_html_(self) -> str:
+        if self.status != "done":
+            return html_table(self.to_dict())
+        picture = base64.b64encode(read_bytes(self.folder / BOTH)).decode()
+        return (
+            f'<img src="data:image/png;base64,{picture}" alt="before and after">'
+            f"<p>{html.escape(self.caption)}</p>"
+        )
 
 
 @dataclass(slots=True)
@@ -92,8 +137,8 @@ class _Job:
     resumed: bool = field(default=True)
 
     @property
-    def subject(self) -> Subject:
-        return Subject(self.meme.id, self.meme.image, self.page)
+    def subject(self) -> ReappraisalSubject:
+        return ReappraisalSubject(self.meme.id, self.meme.image, self.page)
 
 
 class _Stopped(Exception):
@@ -108,11 +153,11 @@ class _Stopped(Exception):
 
 async def reappraise_all(
     memes: Sequence[Meme], shop: Workshop, width: int = 1
-) -> AsyncIterator[Result]:
+) -> AsyncIterator[Reappraisal]:
     """Take memes through all stages, some at once; one that fails does not stop the others."""
     free = asyncio.Semaphore(width)
 
-    async def take(meme: Meme) -> Result:
+    async def take(meme: Meme) -> Reappraisal:
         async with free:
             return await reappraise(meme, shop)
 
@@ -126,7 +171,7 @@ async def reappraise_all(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def reappraise(meme: Meme, shop: Workshop) -> Result:
+async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
     """Take one meme through all stages; only what stops every meme is raised."""
     folder = shop.out / meme.id
     try:
@@ -136,8 +181,8 @@ async def reappraise(meme: Meme, shop: Workshop) -> Result:
         checks = await _draw(job, feeling, plan)
     except _Stopped as stop:
         status: Literal["failed", "skipped"] = "skipped" if stop.skipped else "failed"
-        return Result(meme.id, folder, status, stop.stage, stop.reason)
-    return Result(
+        return Reappraisal(meme.id, folder, status, stop.stage, stop.reason)
+    return Reappraisal(
         meme.id, folder, "done", "picture", "", feeling, plan, checks, resumed=job.resumed
     )
 
@@ -172,13 +217,13 @@ async def _feel(job: _Job) -> Feeling:
     return feeling
 
 
-async def _plan(job: _Job, feeling: Feeling) -> Plan:
+async def _plan(job: _Job, feeling: Feeling) -> ReappraisalPlan:
     """Stage two; a plan that a person edited has to keep the rules as well."""
     shop = job.shop
     inputs = hash_inputs(job.digest, shop.planner.name, feeling.model_dump(mode="json"))
-    known = _recall(job.folder / PLAN, Plan, inputs, "plan")
+    known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
 
-    def check(plan: Plan) -> list[str]:
+    def check(plan: ReappraisalPlan) -> list[str]:
         return find_faults(plan, feeling.emotion, job.page)
 
     if known is not None:
@@ -193,7 +238,7 @@ async def _plan(job: _Job, feeling: Feeling) -> Plan:
     return plan
 
 
-async def _draw(job: _Job, feeling: Feeling, plan: Plan) -> Checks:
+async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
     """Stage three, with its checks."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)

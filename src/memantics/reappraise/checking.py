@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 
 from PIL import Image
 
-from memantics.reappraise.records import CaptionCheck, Checks, Plan
+from memantics.reappraise.records import CaptionCheck, Checks, ReappraisalPlan
 from memantics.reappraise.rendering import Drawn, list_changes
-from memantics.vision.captions import Block, TextLine
+from memantics.vision.captions import CaptionBlock, TextLine
 from memantics.vision.page import Page
 from memantics.vision.panels import count_panels
 from memantics.vision.regions import PixelBox, Region, measure_overlap
@@ -19,13 +19,13 @@ from memantics.vision.similarity import compare_pictures, share_changed
 
 
 def check_result(
-    source: Image.Image, page: Page, plan: Plan, drawn: Drawn, lines: Sequence[TextLine]
+    source: Image.Image, page: Page, plan: ReappraisalPlan, drawn: Drawn, lines: Sequence[TextLine]
 ) -> Checks:
     """Compare a result with its source and its plan; ``lines`` are what an OCR reads on it."""
     captions = []
     for region, (caption, text) in list_changes(page, plan).items():
         own = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
-        seen = Block(tuple(own)).box if own else (0, 0, 0, 0)
+        seen = CaptionBlock(tuple(own)).box if own else (0, 0, 0, 0)
         said = "".join(line.text for line in own)
         captions.append(
             CaptionCheck(

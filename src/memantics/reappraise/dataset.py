@@ -15,29 +15,23 @@ from memantics.core.images import read_bytes
 from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.reappraise.chain import Result
+from memantics.reappraise.chain import Reappraisal
 from memantics.reappraise.folder import MEME
-from memantics.reappraise.records import Feeling, Layout, Plan
+from memantics.reappraise.records import Feeling, Layout, ReappraisalPlan
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
 WORKFLOW = "verify-stages"
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ReappraisalDraft:
     """A meme, its plan, and what each editor made of it."""
 
     meme: Meme
     feeling: Feeling
-    plan: Plan
+    plan: ReappraisalPlan
     layout: Layout
     edits: Mapping[str, Path]
-
-    @property
-    def rewritten(self) -> str:
-        """The new captions, region by region."""
-        order = sorted(self.plan.captions, key=lambda name: (len(name), name))
-        return " ".join(" ".join(self.plan.captions[name].split()) for name in order)
 
     def dump(self) -> dict[str, JsonValue]:
         """The record in MER-Bench's terms."""
@@ -49,7 +43,7 @@ class Draft:
             "source_emotion": self.feeling.emotion,
             "target_emotion": self.plan.target,
             "description": self.feeling.description,
-            "rewritten": self.rewritten,
+            "rewritten": self.plan.rewritten,
             "plan": self.plan.visual,
             "visual_type": self.feeling.visual_type,
             "polarity": self.feeling.polarity,
@@ -58,9 +52,11 @@ class Draft:
         }
 
 
-def join_results(memes: Sequence[Meme], made: Mapping[str, Sequence[Result]]) -> list[Draft]:
+def join_results(
+    memes: Sequence[Meme], made: Mapping[str, Sequence[Reappraisal]]
+) -> list[ReappraisalDraft]:
     """One draft for every meme that at least one editor finished, in the order of the memes."""
-    by_meme: dict[str, dict[str, Result]] = {}
+    by_meme: dict[str, dict[str, Reappraisal]] = {}
     for editor, results in made.items():
         for result in results:
             if result.status == "done":
@@ -73,11 +69,11 @@ def join_results(memes: Sequence[Meme], made: Mapping[str, Sequence[Result]]) ->
             continue
         layout: Layout = "MultiPanel" if first.checks.panels_before > 1 else "SinglePanel"
         edits = {editor: result.folder / MEME for editor, result in done.items()}
-        drafts.append(Draft(meme, first.feeling, first.plan, layout, edits))
+        drafts.append(ReappraisalDraft(meme, first.feeling, first.plan, layout, edits))
     return drafts
 
 
-def write_drafts(folder: Path, drafts: Iterable[Draft]) -> Path:
+def write_drafts(folder: Path, drafts: Iterable[ReappraisalDraft]) -> Path:
     """Write ``reappraisal.jsonl``."""
     path = folder / DRAFTS
     with whole_file(path) as file:
@@ -86,7 +82,7 @@ def write_drafts(folder: Path, drafts: Iterable[Draft]) -> Path:
     return path
 
 
-def write_reappraisal_queue(folder: Path, drafts: Sequence[Draft], origin: str) -> int:
+def write_reappraisal_queue(folder: Path, drafts: Sequence[ReappraisalDraft], origin: str) -> int:
     """Write the queue in which people check every stage; return how many items it has."""
     queue = folder / QUEUE
     names = queue_images([draft.meme for draft in drafts], queue)
@@ -101,7 +97,7 @@ def write_reappraisal_queue(folder: Path, drafts: Sequence[Draft], origin: str) 
     return write_queue(queue, card, [_item(draft, names, queue) for draft in drafts])
 
 
-def _item(draft: Draft, names: Mapping[str, str], queue: Path) -> QueueItem:
+def _item(draft: ReappraisalDraft, names: Mapping[str, str], queue: Path) -> QueueItem:
     record = draft.dump()
     values = ("source_emotion", "description", "target_emotion", "rewritten", "plan")
     facts = ("text", "language", "visual_type", "polarity", "layout")
@@ -114,7 +110,7 @@ def _item(draft: Draft, names: Mapping[str, str], queue: Path) -> QueueItem:
             Shown(label="Source emotion", value=draft.feeling.emotion),
             Shown(label="Description", value=draft.feeling.description),
             Shown(label="Target emotion", value=draft.plan.target),
-            Shown(label="Rewritten caption", value=draft.rewritten),
+            Shown(label="Rewritten caption", value=draft.plan.rewritten),
             Shown(label="Visual edits", value=draft.plan.visual),
         ],
         values={name: record[name] for name in values},
@@ -122,7 +118,7 @@ def _item(draft: Draft, names: Mapping[str, str], queue: Path) -> QueueItem:
     )
 
 
-def _copy(draft: Draft, editor: str, queue: Path) -> str:
+def _copy(draft: ReappraisalDraft, editor: str, queue: Path) -> str:
     name = f"{EDITED}/{editor}/{draft.meme.id}.png"
     place = inside(queue, name)
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -19,13 +19,13 @@ from memantics.reappraise.records import (
     PAIRS,
     Emotion,
     Feeling,
-    Plan,
     Polarity,
+    ReappraisalPlan,
     Target,
     VisualType,
 )
 from memantics.reappraise.rules import find_faults, list_words
-from memantics.reappraise.stages import Subject
+from memantics.reappraise.stages import ReappraisalSubject
 from memantics.vision.captions import has_chinese
 from memantics.vision.page import Caption, Page
 from memantics.vision.typesetting import fit_text
@@ -49,7 +49,7 @@ class EmbeddedPlanner:
     emotion: Emotion | None = None
     name: str = NAME
 
-    async def feel(self, subject: Subject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one, from the words of the captions and the colours of the picture."""
         page = subject.page
         said = " ".join(caption.text for caption in page.captions)
@@ -69,7 +69,7 @@ class EmbeddedPlanner:
             model=NAME,
         )
 
-    async def plan(self, subject: Subject, feeling: Feeling) -> Taken[Plan]:
+    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two."""
         target = PAIRS[feeling.emotion]
         made = make_plan(subject.page, target)
@@ -90,7 +90,7 @@ def choose_emotion(weights: dict[Emotion, int]) -> Emotion:
     return max(order, key=lambda emotion: weights.get(emotion, 0))
 
 
-def make_plan(page: Page, target: Target) -> Plan:
+def make_plan(page: Page, target: Target) -> ReappraisalPlan:
     """New captions for a page."""
     old = [caption.text for caption in page.captions]
     new = []
@@ -101,7 +101,7 @@ def make_plan(page: Page, target: Target) -> Plan:
     if old and new == old:
         _add_ending(page, target, new)
     kept = sorted(list_words(" ".join(old)) & list_words(" ".join(new)))
-    return Plan(
+    return ReappraisalPlan(
         target=target,
         captions={str(number): text for number, text in enumerate(new, 1)},
         visual=_LOOKS[target],
@@ -175,7 +175,7 @@ def _judge_polarity(lexicon: Lexicon, said: str) -> Polarity:
     return "Negative" if lexicon.reframe(said) != said else "Neutral"
 
 
-def _look(subject: Subject) -> tuple[float, float, float]:
+def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
     """How flat the colours are (drawn pictures have areas of one colour), light and warmth."""
     pixels = np.asarray(load(subject.image).resize((128, 128)), dtype=np.int16)
     flat = float((np.abs(np.diff(pixels, axis=1)).max(axis=2) <= 3).mean())

@@ -52,7 +52,7 @@ class Feeling(BaseModel):
     polarity: Polarity
 
 
-class Plan(BaseModel):
+class ReappraisalPlan(BaseModel):
     """Stage two: what becomes of each caption and of the picture, and what must stay.
 
     ``captions`` has one text for every region of the source, by its number from "1"; a text that
@@ -67,6 +67,12 @@ class Plan(BaseModel):
     visual: str = Field(min_length=1, max_length=2000)
     keep: str = Field(min_length=1, max_length=2000)
     scenario: list[str] = Field(default=[], max_length=50)
+
+    @property
+    def rewritten(self) -> str:
+        """The new captions, region by region."""
+        order = sorted(self.captions, key=lambda name: (len(name), name))
+        return " ".join(" ".join(self.captions[name].split()) for name in order)
 
 
 class CaptionCheck(BaseModel):

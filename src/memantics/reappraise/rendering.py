@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import ImageError, Rejected
 from memantics.core.images import decode, encode_png
-from memantics.reappraise.records import Emotion, Plan
+from memantics.reappraise.records import Emotion, ReappraisalPlan
 from memantics.vision.ink import Mask
 from memantics.vision.page import (
     Caption,
@@ -38,7 +38,7 @@ class Drawn:
     allowed: Mask
 
 
-def list_changes(page: Page, plan: Plan) -> dict[str, tuple[Caption, str]]:
+def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[Caption, str]]:
     """The captions that get another text, by region."""
     return {
         str(number): (caption, plan.captions[str(number)])
@@ -48,7 +48,7 @@ def list_changes(page: Page, plan: Plan) -> dict[str, tuple[Caption, str]]:
 
 
 async def draw_meme(
-    image: Image.Image, page: Page, plan: Plan, editor: Editor | None = None
+    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
 ) -> Drawn:
     """Make the new meme; without an editor only captions change."""
     changes = list_changes(page, plan)
@@ -70,7 +70,7 @@ async def draw_meme(
 
 
 async def _repaint(
-    image: Image.Image, page: Page, plan: Plan, editor: Editor
+    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor
 ) -> tuple[Image.Image, Mask]:
     """Let an editor repaint the picture without captions; only what is in the mask counts."""
     mask = mask_pictures(image, page)
@@ -91,7 +91,9 @@ async def _repaint(
     return painted, mask
 
 
-def show_both(before: Image.Image, after: Image.Image, emotion: Emotion, plan: Plan) -> Image.Image:
+def show_both(
+    before: Image.Image, after: Image.Image, emotion: Emotion, plan: ReappraisalPlan
+) -> Image.Image:
     """Both pictures side by side, with the two emotions above them."""
     scale = min(1.0, 720 / max(before.size))
     size = (max(1, round(before.width * scale)), max(1, round(before.height * scale)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from memantics.core.errors import InputError
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.motto import find_motto
-from memantics.reappraise.records import PAIRS, Emotion, Plan
+from memantics.reappraise.records import PAIRS, Emotion, ReappraisalPlan
 from memantics.vision.captions import has_chinese
 from memantics.vision.page import Page
 from memantics.vision.typesetting import fit_text
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[a-z0-9']+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 
-def find_faults(plan: Plan, emotion: Emotion, page: Page) -> list[str]:
+def find_faults(plan: ReappraisalPlan, emotion: Emotion, page: Page) -> list[str]:
     """All rules that a plan breaks; an empty list is a good plan."""
     faults = []
     if plan.target != PAIRS[emotion]:
@@ -38,7 +38,7 @@ def find_faults(plan: Plan, emotion: Emotion, page: Page) -> list[str]:
     return faults
 
 
-def _check_lengths(plan: Plan, page: Page) -> list[str]:
+def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
     faults = []
     for number, caption in enumerate(page.captions, 1):
         text = plan.captions[str(number)]
@@ -59,7 +59,7 @@ def _check_lengths(plan: Plan, page: Page) -> list[str]:
     return faults
 
 
-def _check_words(plan: Plan, page: Page) -> list[str]:
+def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
     before = [caption.text for caption in page.captions]
     after = [plan.captions[str(number)] for number in range(1, len(before) + 1)]
     faults = []

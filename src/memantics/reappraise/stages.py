@@ -22,7 +22,7 @@ from memantics.reappraise.records import (
     POLARITIES,
     VISUAL_TYPES,
     Feeling,
-    Plan,
+    ReappraisalPlan,
 )
 from memantics.reappraise.rules import find_faults
 from memantics.vision.page import Page
@@ -31,7 +31,7 @@ _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReappraisalSubject:
     """A meme on its way: its id, its image on disk, and its structure."""
 
     id: str
@@ -47,11 +47,11 @@ class Planner(Protocol):
         """What users call it."""
         ...
 
-    async def feel(self, subject: Subject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one."""
         ...
 
-    async def plan(self, subject: Subject, feeling: Feeling) -> Taken[Plan]:
+    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two."""
         ...
 
@@ -67,7 +67,7 @@ class ModelPlanner:
         """The name of the model."""
         return self._asker.model
 
-    async def feel(self, subject: Subject) -> Taken[Feeling]:
+    async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one."""
         step = Step(
             f"{subject.id}/feeling",
@@ -76,7 +76,7 @@ class ModelPlanner:
         )
         return await self._asker.take(step)
 
-    async def plan(self, subject: Subject, feeling: Feeling) -> Taken[Plan]:
+    async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two."""
         step = Step(
             f"{subject.id}/plan",
@@ -92,7 +92,7 @@ def find_prompts() -> Mapping[str, Prompt]:
     return read_prompts(Path(__file__).parent / "prompts")
 
 
-def ask_feeling(subject: Subject, complaint: str | None = None) -> Request:
+def ask_feeling(subject: ReappraisalSubject, complaint: str | None = None) -> Request:
     """The request of stage one."""
     page = subject.page
     text = find_prompts()["feeling"].fill(
@@ -119,7 +119,9 @@ def read_feeling(text: str) -> Feeling:
     return feeling.model_copy(update={"description": clean_line(feeling.description, 4000)})
 
 
-def ask_plan(subject: Subject, feeling: Feeling, complaint: str | None = None) -> Request:
+def ask_plan(
+    subject: ReappraisalSubject, feeling: Feeling, complaint: str | None = None
+) -> Request:
     """The request of stage two."""
     target = PAIRS[feeling.emotion]
     text = find_prompts()["plan"].fill(
@@ -146,9 +148,9 @@ def ask_plan(subject: Subject, feeling: Feeling, complaint: str | None = None) -
     return _request(subject, text, (fields, schema), complaint)
 
 
-def read_plan(text: str, page: Page, feeling: Feeling) -> Plan:
+def read_plan(text: str, page: Page, feeling: Feeling) -> ReappraisalPlan:
     """The value of stage two; a plan that breaks a rule is refused with all reasons."""
-    plan = read_object(text, Plan)
+    plan = read_object(text, ReappraisalPlan)
     plan = plan.model_copy(
         update={
             "captions": {key: clean_line(said, 500) for key, said in plan.captions.items()},
@@ -188,7 +190,7 @@ def _object(**properties: JsonValue) -> dict[str, JsonValue]:
 
 
 def _request(
-    subject: Subject,
+    subject: ReappraisalSubject,
     text: str,
     asked: tuple[tuple[Field, ...], dict[str, JsonValue]],
     complaint: str | None,

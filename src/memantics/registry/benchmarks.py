@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,15 +9,13 @@ from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import read_shelf
-from memantics.registry.contract import SHIPPED, Benchmark, TaskRef
+from memantics.registry.contract import Benchmark, TaskRef, list_roots
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
     """Every folder with a card: ours, those below ``$MEMANTICS_BENCHMARKS``, and the published."""
-    roots = [SHIPPED]
-    roots += [Path(p) for p in os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep) if p]
     cards: dict[Path, None] = {}
-    for root in roots:
+    for root in list_roots():
         paths = sorted(root.glob("*/card.toml"))
         if not paths:
             raise InputError(

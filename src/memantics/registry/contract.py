@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +27,26 @@ SHIPPED = PACKAGE / "benchmarks"
 STARTER_IMAGES = PACKAGE / "starter" / "images"
 
 
+def list_roots() -> list[Path]:
+    """The folders below which benchmarks lie: ours, and those of ``$MEMANTICS_BENCHMARKS``."""
+    named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
+    return [SHIPPED, *(Path(root) for root in named if root)]
+
+
+def _open_package(folder: Path) -> str:
+    """Make a folder outside of Memantics a package: its modules may import each other."""
+    place = str(folder.resolve())
+    # Two folders of one name are two packages.
+    mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    stem = re.sub(r"\W+", "_", folder.name)
+    name = f"memantics_benchmark_{stem}_{mark}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [place]
+        sys.modules[name] = package
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """A benchmark's folder and card. One that is published is read by the family it is like."""
@@ -37,10 +59,13 @@ class Benchmark:
         """The folder whose code reads and asks it."""
         if not self.card.like:
             return self.folder
-        known = sorted(path.parent.name for path in SHIPPED.glob("*/card.toml"))
-        if self.card.like not in known:
-            raise UnknownName(f"family of {self.card.name}:", self.card.like, known)
-        return SHIPPED / self.card.like
+        families = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
+        if self.card.like not in families:
+            outside = (path for root in list_roots()[1:] for path in root.glob("*/card.toml"))
+            families |= {read_card(path).name: path.parent for path in outside}
+        if self.card.like not in families:
+            raise UnknownName(f"family of {self.card.name}:", self.card.like, sorted(families))
+        return families[self.card.like]
 
     @property
     def runnable(self) -> bool:
@@ -50,30 +75,23 @@ class Benchmark:
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
         """What its folder offers; imported once."""
-        home = self.home
-        path = home / "plugin.py"
-        if not path.is_file():
-            raise DataError(path, "is missing", hint="see docs/add-a-benchmark.md")
-        shipped = home.parent == SHIPPED
-        package = f"memantics.benchmarks.{home.name}" if shipped else self._open_package()
-        plugin = getattr(importlib.import_module(f"{package}.plugin"), "PLUGIN", None)
+        plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
         if not isinstance(plugin, BenchmarkPlugin):
             raise DataError(
-                path, "holds no PLUGIN of type BenchmarkPlugin", hint="see docs/add-a-benchmark.md"
+                self.home / "plugin.py",
+                "holds no PLUGIN of type BenchmarkPlugin",
+                hint="see docs/add-a-benchmark.md",
             )
         return plugin
 
-    def _open_package(self) -> str:
-        """Make a folder outside of Memantics a package: its modules may import each other."""
-        place = str(self.folder.resolve())
-        # Two folders of one name are two packages.
-        mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        name = f"memantics_benchmark_{self.card.name}_{mark}"
-        if name not in sys.modules:
-            package = ModuleType(name)
-            package.__path__ = [place]
-            sys.modules[name] = package
-        return name
+    def load_part(self, part: str) -> ModuleType:
+        """Import one module of its folder, wherever that lies."""
+        home = self.home
+        if not (home / f"{part}.py").is_file():
+            raise DataError(home / f"{part}.py", "is missing", hint="see docs/add-a-benchmark.md")
+        shipped = home.parent == SHIPPED
+        package = f"memantics.benchmarks.{home.name}" if shipped else _open_package(home)
+        return importlib.import_module(f"{package}.{part}")
 
     def open(self, source: Source) -> object:
         """Read a release."""

@@ -192,7 +192,7 @@ def _spec(run: Run, ids: list[str]) -> EvalSpec:
 def _results(run: Run, samples: int) -> EvalResults:
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
 
-    scores = run.scores
+    scores = run.figures
     counts = {f"{status} items": float(count) for status, count in scores.counts.items()}
     figures = name_figures(scores.scores, scores.main) | counts
     failed = scores.counts.get("failed", 0)
@@ -223,7 +223,7 @@ def _stats(run: Run) -> EvalStats:
     from inspect_ai.log import EvalStats
     from inspect_ai.model import ModelUsage
 
-    usage = run.scores.usage
+    usage = run.figures.usage
     return EvalStats(
         started_at=run.facts.started,
         completed_at=run.facts.finished or "",

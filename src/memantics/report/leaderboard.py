@@ -144,7 +144,7 @@ def make_boards(runs: Sequence[Run], published: Published = _NONE) -> tuple[Boar
 
 
 def _make_board(slug: str, runs: Sequence[Run], published: Published) -> Board:
-    facts, main = runs[0].facts, runs[0].scores.main
+    facts, main = runs[0].facts, runs[0].figures.main
     labels = _tell_apart(runs)
     rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]
     rows += _computed_baselines(runs, main)
@@ -175,11 +175,11 @@ def _run_row(place: int, run: Run, label: str, main: str) -> Row:
         label=label,
         model=run.facts.model,
         note=run.facts.model_note,
-        scores=run.scores.scores,
+        scores=run.figures.scores,
         main=None,
         run=place,
-        counts={status: run.scores.counts.get(status, 0) for status in STATUSES},
-        usage=run.scores.usage,
+        counts={status: run.figures.counts.get(status, 0) for status in STATUSES},
+        usage=run.figures.usage,
         finished=bool(run.facts.finished),
     )
     return replace(row, main=row.find(main))
@@ -206,7 +206,7 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[Row]:
     asked = {run.facts.model for run in runs}
     seen: dict[str, list[float | None]] = {}
     for run in runs:
-        for baseline in run.scores.baselines:
+        for baseline in run.figures.baselines:
             if baseline.model in asked:
                 continue
             row = Row(baseline.model, baseline.model, "trivial baseline", baseline.scores, None)

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import html
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from memantics.core.errors import InputError
-from memantics.core.rundir import RunFacts, Scores, read_facts, read_scores
+from memantics.core.records import STATUSES, Score
+from memantics.core.result import Result, to_plain
+from memantics.core.rundir import RunFacts, Scores, last_answers, read_facts, read_scores
+from memantics.core.text import mask_unseen
 
 STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run directory: what was run and how it scored. Items and answers stay on disk."""
+class Run(Result):
+    """One run directory: what was run and how it scored. Items and answers stay on disk.
+
+    ``run.scores["accuracy"].value`` is a figure over all items; ``figures`` also holds those of
+    each part.
+    """
 
     folder: Path
     facts: RunFacts
-    scores: Scores
+    figures: Scores
 
     @property
     def name(self) -> str:
@@ -33,6 +45,38 @@ class Run:
         return self.facts.task if self.facts.task.startswith(head) else head + self.facts.task
 
     @property
+    def model(self) -> str:
+        """``KIND/NAME``."""
+        return self.facts.model
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of the task."""
+        return self.facts.options
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The figures over all items, by name."""
+        return _over_all(self.figures.scores)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many items ended answered, refused, unparsed and failed."""
+        return self.figures.counts
+
+    @property
+    def baselines(self) -> dict[str, dict[str, Score]]:
+        """What trivial models score on the same items, by model and figure."""
+        return {own.model: _over_all(own.scores) for own in self.figures.baselines}
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """The most frequent reasons for which items have no answer, with their counts."""
+        last = last_answers(self.folder).values()
+        reasons = Counter(f"{a.status}: {a.reason}" for a in last if a.status != "answered")
+        return dict(reasons.most_common(_SHOWN))
+
+    @property
     def kind(self) -> str:
         """``starter``, ``release`` or what else the run says about its data."""
         return str(self.facts.data.get("kind", ""))
@@ -44,6 +88,47 @@ class Run:
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
         return (self.task, self.kind, checksum, facts.split, str(facts.limit), drawn)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The run as plain data."""
+        names = ("folder", "task", "model", "options", "scores", "counts", "baselines", "errors")
+        shown = {name: to_plain(getattr(self, name)) for name in names}
+        return shown | {"usage": to_plain(self.figures.usage)}
+
+    def _repr_html_(self) -> str:
+        return render_html([self])
+
+
+def _over_all(scores: Sequence[Score]) -> dict[str, Score]:
+    return {score.key: score for score in scores if not score.by}
+
+
+def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -> str:
+    """Runs with their trivial baselines as a table for a notebook, and why others have no row."""
+    heads = ("task", "model", "figure", "value", "95 % interval", "n", *STATUSES)
+    lines = ["".join(f"<th>{name}</th>" for name in heads)]
+    for run in runs:
+        counts = [str(run.counts.get(status, 0)) for status in STATUSES]
+        rows = {run.model: (run.scores, counts)}
+        rows |= {name: (own, [""] * len(STATUSES)) for name, own in run.baselines.items()}
+        for name, (scores, ends) in rows.items():
+            main = scores.get(run.figures.main)
+            value = "–" if main is None or main.value is None else f"{main.value:.3f}"
+            span = "–".join(f"{end:.3f}" for end in (main and main.interval) or ())
+            n = "" if main is None else str(main.n)
+            cells = (run.task, name, run.figures.main, value, span, n, *ends)
+            lines.append("".join(f"<td>{html.escape(mask_unseen(cell))}</td>" for cell in cells))
+    notes = [f"{name}: {why}" for name, why in (missing or {}).items()]
+    notes += [STARTER_NOTE] if any(run.kind == "starter" for run in runs) else []
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>{body}</table>" + "".join(
+        f"<p>{html.escape(mask_unseen(note))}</p>" for note in notes
+    )
+
+
+def load_run(folder: str | Path) -> Run:
+    """Read a run directory."""
+    return load_runs([Path(folder)])[0]
 
 
 def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:

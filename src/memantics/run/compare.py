@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Outcome
+from memantics.core.result import Result
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 from memantics.metrics.comparison import (
@@ -77,7 +78,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Result):
     """Two runs side by side; ``shared`` items are those that both runs have a score for."""
 
     first: str

@@ -16,7 +16,8 @@ import numpy as np
 
 from memantics.core.records import Outcome
 from memantics.core.task import Task
-from memantics.metrics.comparison import student_bound, student_tails
+from memantics.metrics.comparison import resampled_p, student_bound, student_tails
+from memantics.metrics.interval import percentile_span
 
 SMALL = 300
 _DRAWS, _BLOCKS = 1000, 50
@@ -71,10 +72,9 @@ def _bootstrap(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -
             drawn.append(value)
     if not drawn:
         return None
-    low, high = (float(bound) for bound in np.percentile(drawn, [2.5, 97.5]))
-    far = sum(abs(value - difference) >= abs(difference) - 1e-12 for value in drawn)
-    p = (far + 1) / (len(drawn) + 1)
-    return Moved(low, high, p, "bootstrap of the figure over memes")
+    values = np.array(drawn)
+    p = resampled_p(values, difference)
+    return Moved(*percentile_span(values), p, "bootstrap of the figure over memes")
 
 
 def _jackknife(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -> Moved | None:

@@ -42,7 +42,7 @@ class SuiteSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunEnd:
     """How one run of a suite ended: with figures, with an error, or with a fault of ours."""
 
     job: Job
@@ -67,14 +67,14 @@ class SuiteWatch(Protocol):
         """Show how far a run is."""
         ...
 
-    def end(self, result: Result) -> None:
+    def end(self, result: RunEnd) -> None:
         """Note that a run is over."""
         ...
 
 
 async def run_suite(
     jobs: Sequence[Job], cache: Cache | None, settings: SuiteSettings, watch: SuiteWatch
-) -> list[Result]:
+) -> list[RunEnd]:
     """Run all jobs, each after those it needs; results come in the order of the jobs.
 
     A run that cannot go on stops nothing but what needs it. Models are closed after their last
@@ -93,9 +93,9 @@ class _Suite:
         self._cache = cache
         self._settings = settings
         self._watch = watch
-        self._results: dict[Path, Result] = {}
+        self._results: dict[Path, RunEnd] = {}
 
-    async def run(self) -> list[Result]:
+    async def run(self) -> list[RunEnd]:
         lanes: dict[int, Lane] = {}
         for job in self._jobs:
             lanes.setdefault(id(job.model), (job.model, []))[1].append(job)
@@ -154,7 +154,7 @@ class _Suite:
             ]
             if causes:
                 waiting.remove(job)
-                self._end(Result(job, error=causes[0].error, fault=causes[0].fault))
+                self._end(RunEnd(job, error=causes[0].error, fault=causes[0].fault))
 
     async def _run_job(self, job: Job, limiter: Limiter) -> None:
         self._watch.begin(job)
@@ -162,18 +162,18 @@ class _Suite:
         show = partial(self._watch.show, job)
         try:
             ended = await evaluate(job, self._cache, settings, show, self._settings.score)
-            result = Result(job, ended)
+            result = RunEnd(job, ended)
         except MemanticsError as error:
-            result = Result(job, error=error)
+            result = RunEnd(job, error=error)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             fault = StoreError(f"{where}{error.strerror or error}")
-            result = Result(job, error=fault)
+            result = RunEnd(job, error=fault)
         except Exception as error:  # noqa: BLE001 - a fault in one task is told after the others
-            result = Result(job, fault=error)
+            result = RunEnd(job, fault=error)
         self._end(result)
 
-    def _end(self, result: Result) -> None:
+    def _end(self, result: RunEnd) -> None:
         self._results[result.job.folder] = result
         self._watch.end(result)
 

@@ -1,7 +1,7 @@
 """The contract of a benchmark's folder: its ``plugin.py`` holds one ``PLUGIN``.
 
 A benchmark is a reader of releases and a maker of tasks. What else it offers (statistics, audit
-hooks, human ratings, writers of the format) is optional, and everything is typed: a wrong
+hooks, human ratings) is optional, and everything is typed: a wrong
 signature is found by mypy, a missing plugin when the registry loads it.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import JsonValue
 
@@ -126,20 +126,12 @@ class HumanRatings(Protocol):
         ...
 
 
-class Writer(Protocol):
-    """Turns the reviewed drafts of a workflow into files of this benchmark's own format."""
-
-    def __call__(self, review: Any, /) -> Any:
-        """Take a ``Review``, give what is to be written."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkPlugin(Generic[R]):
     """What a benchmark's folder offers; ``R`` is what its reader returns.
 
     ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
-    user names none (default: the first of the card). ``writers`` are found by workflow.
+    user names none (default: the first of the card).
     """
 
     open_release: Callable[[Source], R]
@@ -149,4 +141,3 @@ class BenchmarkPlugin(Generic[R]):
     pick_split: Callable[[Source], str] | None = None
     audit: AuditHooks[R] = field(default_factory=AuditHooks)
     human_ratings: HumanRatings | None = None
-    writers: Mapping[str, Writer] = field(default_factory=dict)

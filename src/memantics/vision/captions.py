@@ -37,7 +37,7 @@ ReadLines = Callable[[bytes, str], Sequence[TextLine]]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CaptionBlock:
     """Lines that form one caption; ``panel`` is the number of the panel in which it stands."""
 
     lines: tuple[TextLine, ...]
@@ -59,7 +59,7 @@ class Block:
         """Whether it is Chinese that runs from top to bottom.
 
         >>> column = [TextLine(c, (0, 40 * i, 36, 40 * i + 36)) for i, c in enumerate("不能笑")]
-        >>> Block(tuple(column)).vertical, Block(tuple(column[:1])).vertical
+        >>> CaptionBlock(tuple(column)).vertical, CaptionBlock(tuple(column[:1])).vertical
         (True, False)
         """
         left, top, right, bottom = self.box
@@ -86,7 +86,7 @@ def has_chinese(text: str) -> bool:
 
 def find_blocks(
     lines: Sequence[TextLine], panels: Sequence[Panel], size: tuple[int, int]
-) -> tuple[Block, ...]:
+) -> tuple[CaptionBlock, ...]:
     """Group lines into captions, from the top; lines that say nothing are left out.
 
     Lines of different panels never share a caption.
@@ -105,7 +105,7 @@ def find_blocks(
                 old, new = group[i], group[j]
                 group = [new if each == old else each for each in group]
     blocks = [
-        Block(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
+        CaptionBlock(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
         for root in dict.fromkeys(group)
     ]
     blocks = [block for block in blocks if _says_something(block)]
@@ -118,7 +118,7 @@ def _is_clear(line: TextLine) -> bool:
     return line.score >= (_SURER if few else _SURE) and min(wide, high) >= 6
 
 
-def _says_something(block: Block) -> bool:
+def _says_something(block: CaptionBlock) -> bool:
     """Whether it has letters: a lone one is part of a drawing more often than a caption."""
     return len(_LETTER.findall(block.text)) >= 2
 

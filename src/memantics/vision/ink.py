@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memantics.vision.captions import Block, has_chinese
+from memantics.vision.captions import CaptionBlock, has_chinese
 from memantics.vision.colours import Colour, Mask, Pixels, tell_colours
 from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.segmentation import FLAT, find_letters
@@ -16,11 +16,20 @@ from memantics.vision.typefaces import measure_stroke
 
 _ALIKE = 70  # channels of one colour of letters, with soft edges
 _THICKEST = 0.24  # of the height of a line
-__all__ = ["Colour", "Ground", "Ink", "Mask", "Pixels", "choose_legible", "find_ink", "find_zone"]
+__all__ = [
+    "Background",
+    "Colour",
+    "Ink",
+    "Mask",
+    "Pixels",
+    "choose_legible",
+    "find_ink",
+    "find_zone",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Background:
     """What lies behind a caption: its commonest colour, and whether it is all of that colour."""
 
     colour: Colour
@@ -42,14 +51,14 @@ class Ink:
     box: PixelBox
     lines: tuple[PixelBox, ...]
     texts: tuple[str, ...]
-    ground: Ground
+    ground: Background
     fill: Colour
     outline: Colour
     outline_width: float
     stroke: float
 
 
-def find_zone(block: Block, size: tuple[int, int]) -> PixelBox:
+def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
     """A caption's own box: OCR boxes cut off outlines and accents, so it is a little larger."""
     left, top, right, bottom = block.box
     pad = max(3, round(0.12 * block.line_height))
@@ -61,7 +70,7 @@ def find_zone(block: Block, size: tuple[int, int]) -> PixelBox:
     )
 
 
-def find_ink(pixels: Pixels, block: Block, others: Iterable[PixelBox] = ()) -> Ink:
+def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = ()) -> Ink:
     """Tell letters from what is behind them; ``others`` are boxes of other captions."""
     size = (pixels.shape[1], pixels.shape[0])
     zone = find_zone(block, size)
@@ -120,7 +129,7 @@ def _space(text: str, body: Mask, box: PixelBox) -> str:
     return part_words(text, part.sum(axis=0).astype(np.float64), float(len(part)))
 
 
-def _list_pieces(block: Block) -> list[tuple[str, PixelBox]]:
+def _list_pieces(block: CaptionBlock) -> list[tuple[str, PixelBox]]:
     """Texts with their boxes: whole lines, or characters where they run downwards."""
     if not block.vertical:
         return [(line.text, line.box) for line in block.lines]
@@ -140,7 +149,7 @@ def _shift(box: PixelBox, frame: PixelBox) -> PixelBox:
     return box[0] - frame[0], box[1] - frame[1], box[2] - frame[0], box[3] - frame[1]
 
 
-def _mark(shape: tuple[int, ...], frame: PixelBox, block: Block, zone: PixelBox) -> Mask:
+def _mark(shape: tuple[int, ...], frame: PixelBox, block: CaptionBlock, zone: PixelBox) -> Mask:
     """The lines' own boxes, a little grown, but within the zone."""
     marked = np.zeros(shape[:2], bool)
     grow = max(2, round(0.06 * block.line_height))
@@ -159,7 +168,7 @@ def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) ->
     return around
 
 
-def _judge_ground(own: Pixels, ink: Mask) -> Ground:
+def _judge_ground(own: Pixels, ink: Mask) -> Background:
     """What lies behind, from the pixels between the letters."""
     import cv2
 
@@ -167,7 +176,7 @@ def _judge_ground(own: Pixels, ink: Mask) -> Ground:
     between = own[rest] if rest.sum() >= 20 else own.reshape(-1, 3)
     red, green, blue = (int(value) for value in np.median(between, axis=0))
     gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
-    return Ground((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
+    return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
 
 
 def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
@@ -194,7 +203,7 @@ def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
     return body
 
 
-def _part_rows(mask: Mask, zone: PixelBox, block: Block) -> list[PixelBox]:
+def _part_rows(mask: Mask, zone: PixelBox, block: CaptionBlock) -> list[PixelBox]:
     """The boxes of lines, cut where the ink between two rows is thinnest: OCR boxes overlap."""
     boxes = [list(line.box) for line in block.lines]
     if block.vertical:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.vision.captions import Block
+from memantics.vision.captions import CaptionBlock
 from memantics.vision.ink import Colour, Ink, Mask, Pixels
 from memantics.vision.panels import Panel
 from memantics.vision.regions import PixelBox, enclose
@@ -45,7 +45,7 @@ class Lettering:
 
 
 def measure_lettering(
-    pixels: Pixels, block: Block, ink: Ink, panels: Sequence[Panel] = ()
+    pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Panel] = ()
 ) -> Lettering:
     """Measure the look of a caption from its lines and their ink."""
     rows = _join_rows(block, ink)
@@ -82,7 +82,7 @@ def measure_lettering(
     )
 
 
-def _join_rows(block: Block, ink: Ink) -> list[tuple[str, PixelBox]]:
+def _join_rows(block: CaptionBlock, ink: Ink) -> list[tuple[str, PixelBox]]:
     """Lines as they are seen: boxes beside each other are one row."""
     rows: list[tuple[str, PixelBox]] = []
     for line, box in zip(block.lines, ink.lines, strict=True):
@@ -136,7 +136,7 @@ def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
     return own
 
 
-def _find_kind(pixels: Pixels, block: Block, ink: Ink, panels: Sequence[Panel]) -> Kind:
+def _find_kind(pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Panel]) -> Kind:
     """Where a caption stands, told from the plain ground that it can reach."""
     if ink.outline_width or not ink.ground.flat:
         return "overlay"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from memantics.vision.captions import Block, TextLine, find_blocks, has_chinese
+from memantics.vision.captions import CaptionBlock, TextLine, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
 from memantics.vision.panels import Panel, find_panels
@@ -21,7 +21,7 @@ from memantics.vision.typesetting import calibrate, count_fitting, draw_text, fi
 class Caption:
     """A caption with its letters and their look."""
 
-    block: Block
+    block: CaptionBlock
     ink: Ink
     lettering: Lettering
 

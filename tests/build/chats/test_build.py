@@ -18,7 +18,7 @@ from memantics.build.chats.generate import (
     make_subject,
     read_chat,
 )
-from memantics.build.chats.records import KINDS, ChatDraft, Quality, Said, Turn
+from memantics.build.chats.records import ChatDraft, Quality
 from memantics.build.chats.release import (
     ReleasedChat,
     make_square,
@@ -46,6 +46,7 @@ from memantics.models.drafter import draft_reply
 from memantics.models.fake import FakeModel
 from memantics.models.fake import Said as Reply
 from memantics.starter import image_path
+from memantics.tasks.chats import KINDS, Said, Turn
 from tests.build.drafting import (
     LetterEncoder,
     all_different,

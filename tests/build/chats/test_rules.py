@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.records import ChatSubject, Said, Speaker, Turn
+from memantics.build.chats.records import ChatSubject
 from memantics.build.chats.rules import RULES, Limits, find_broken, find_leak
 from memantics.core.memes import Meme
 from memantics.starter import read_starter
+from memantics.tasks.chats import Said, Speaker, Turn
 from tests.places import SHARED_DATA, needs_shared_data
 
 CAT = ChatSubject(

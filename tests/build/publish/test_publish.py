@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from memantics.benchmarks.memeintent.write import write_intents
+from memantics.benchmarks.mquest.write import write_questions
 from memantics.build.publish.bundle import Section
-from memantics.build.publish.intents import write_intents
-from memantics.build.publish.questions import write_questions
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.core.errors import DataError
 from memantics.core.queue import Verdict, Vote, write_verdicts

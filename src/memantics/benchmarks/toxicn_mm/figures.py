@@ -10,8 +10,7 @@ from memantics.benchmarks.toxicn_mm.records import TYPES as TYPE_NAMES
 from memantics.benchmarks.toxicn_mm.wording import HARMFUL, HARMLESS, NOBODY
 from memantics.core.records import Outcome, Score
 from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import clustered_wilson
-from memantics.metrics.multiclass import (
+from memantics.metrics.classification import (
     ClassCounts,
     MulticlassIntervals,
     count_classes,
@@ -19,6 +18,7 @@ from memantics.metrics.multiclass import (
     macro_figures,
     multiclass_intervals,
 )
+from memantics.metrics.interval import clustered_wilson
 from memantics.tasks.choices import hits
 
 MACRO_NOTE = "unweighted mean over the classes that occur"

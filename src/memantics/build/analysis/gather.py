@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
-from memantics.build.analysis.records import Analysis, Feeling, Harm, Missing, Sound
+from memantics.build.analysis.records import Feeling, Findings, Harm, Missing, Sound
 from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
 from memantics.build.intents.draft import IntentReport, IntentSettings, draft_intents
 from memantics.core.images import decode, read_bytes
@@ -36,7 +36,7 @@ class Tools:
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge")
 
 
-def look(meme: Meme, tools: Tools) -> Analysis:
+def look(meme: Meme, tools: Tools) -> Findings:
     """What can be said without asking a model."""
     data = read_bytes(meme.image)
     image = decode(data, meme.image.name)
@@ -48,7 +48,7 @@ def look(meme: Meme, tools: Tools) -> Analysis:
     screened = tools.screen(known) if tools.screen else None
     if screened is None:
         missing.append(Missing("harm by a detector", "there is no text to judge by"))
-    return Analysis(
+    return Findings(
         known,
         lines,
         language,
@@ -60,7 +60,7 @@ def look(meme: Meme, tools: Tools) -> Analysis:
     )
 
 
-async def ask_all(asker: Asker, seen: Analysis, settings: ExtractSettings) -> Analysis:
+async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
     """The same with all that a model says about it; what it did not answer is in ``missing``."""
     meme, language = seen.meme, settings.language
     extraction, intents, harm, feeling = await asyncio.gather(

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue, TypeAdapter
+
+from memantics.build.drafts import name_language
+from memantics.core.language import UNKNOWN
 from memantics.core.memes import Meme
+from memantics.core.result import Result, to_plain
 from memantics.knowledge.records import Knowledge
 
 Counts = dict[str, int]
+_KNOWLEDGE = TypeAdapter(Knowledge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +61,11 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
-    """All that was found out about one meme. Parts that are None or empty are in ``missing``."""
+class Findings(Result):
+    """All that was found out about one meme. Parts that are None or empty are in ``missing``.
+
+    Verdicts and emotions of a model stand before those of this machine.
+    """
 
     meme: Meme
     lines: tuple[str, ...] = ()
@@ -76,3 +85,31 @@ class Analysis:
     def text(self) -> str:
         """What is printed on it."""
         return self.meme.text or " / ".join(self.lines)
+
+    @property
+    def form(self) -> str:
+        """Language and panels in words."""
+        unknown = self.language == UNKNOWN
+        language = "no language recognised" if unknown else name_language(self.language)
+        return f"{language}, {self.panels} panel{'s' if self.panels != 1 else ''}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The whole analysis as plain data."""
+        known = self.knowledge
+        return {
+            "meme": self.meme.id,
+            "image": str(self.meme.image),
+            "text": self.text,
+            "lines": list(self.lines),
+            "language": self.language,
+            "panels": self.panels,
+            "model": self.model,
+            "sounds": to_plain(self.sounds),
+            "intents": list(self.intents),
+            "background": list(self.background),
+            "harm": to_plain(self.harms),
+            "emotion": to_plain(self.feelings),
+            "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,
+            "left_out": to_plain(self.missing),
+            "statuses": dict(self.statuses),
+        }

@@ -12,22 +12,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from memantics.build.chats.generate import find_prompts
-from memantics.build.chats.records import (
-    KINDS,
-    ChatDraft,
-    ChatSubject,
-    ImageEncoder,
-    Kind,
-    Options,
-    TextEncoder,
-    Vectors,
-)
+from memantics.build.chats.records import ChatDraft, ChatSubject, ImageEncoder, TextEncoder, Vectors
 from memantics.build.drafts import Tally, complain, make_request, record, show_material
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.memes import Meme
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
+from memantics.tasks.chats import KINDS, Kind, Options
 from memantics.vision.hashes import describe_image
 
 EASY = 3

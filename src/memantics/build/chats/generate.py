@@ -11,16 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.build.chats.records import (
-    TARGETS,
-    TOPICS,
-    TYPES,
-    ChatDraft,
-    ChatSubject,
-    Said,
-    Topic,
-    Turn,
-)
+from memantics.build.chats.records import TARGETS, TYPES, ChatDraft, ChatSubject
 from memantics.build.chats.rules import DEFAULT_LIMITS, Limits, find_broken
 from memantics.build.drafts import (
     Tally,
@@ -42,6 +33,7 @@ from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
+from memantics.tasks.chats import TOPICS, Said, Topic, Turn
 
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 _ABOUT = {

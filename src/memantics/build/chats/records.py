@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memantics.build.drafts import Source
 from memantics.core.memes import Meme
+from memantics.tasks.chats import Said, Topic
 
-Speaker = Literal["A", "B"]
-Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
-Kind = Literal["text_sim", "image_sim", "sentiment_sim"]
-TOPICS: tuple[Topic, ...] = get_args(Topic)
-KINDS: tuple[Kind, ...] = get_args(Kind)
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
 Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message."""
-
-    speaker: Speaker
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat as it was written: messages, and who sends the meme after them."""
-
-    turns: tuple[Turn, ...]
-    sender: Speaker
-
-    @property
-    def text(self) -> str:
-        """All messages, one a line, without the names of who speaks."""
-        return "\n".join(turn.text for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +59,6 @@ class ChatDraft:
     said: Said
     source: Source
     quality: Quality = field(default_factory=Quality)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Wrong answers to a chat by meme id: random ones, and near ones with their longer lists."""
-
-    easy: tuple[str, ...]
-    hard: Mapping[Kind, str]
-    candidates: Mapping[Kind, tuple[str, ...]]
-    rejected: Mapping[Kind, tuple[str, ...]] = field(default_factory=dict)
 
 
 class TextEncoder(Protocol):

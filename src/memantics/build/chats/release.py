@@ -16,7 +16,7 @@ from PIL import ImageOps
 from pydantic import JsonValue
 
 from memantics.build.chats.distractors import name_chat
-from memantics.build.chats.records import KINDS, ChatDraft, Options, Said
+from memantics.build.chats.records import ChatDraft
 from memantics.build.drafts import queue_images
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
@@ -24,12 +24,11 @@ from memantics.core.images import load
 from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.tasks.chats import CHATS, LEVELS, Options, make_entry
 
-CHATS, NAMES = "chats.jsonl", "names.json"
-LEVELS = {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
+NAMES = "names.json"
 WORKFLOW = "validate"
 _SIDE = 448
-_TAGS = {"A": "甲：", "B": "乙："}
 _MOST = 99_999
 
 
@@ -91,32 +90,7 @@ def name_files(memes: Sequence[Meme]) -> dict[str, str]:
 def make_row(chat: ReleasedChat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
     """One entry of a chat file."""
     draft = chat.draft
-    return make_entry(draft.subject.meme.id, draft.topic, draft.said, (chat.options, names), level)
-
-
-def make_entry(
-    meme: str, topic: str, said: Said, options: tuple[Options, Mapping[str, str]], level: str
-) -> dict[str, JsonValue]:
-    """The same from its parts: wrong answers come with the file names of memes."""
-    wrong, names = options
-    history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]
-    answers: dict[str, JsonValue] = {}
-    if level == "hard":
-        for kind in KINDS:
-            # The official files hold these lists as Python source; so do ours.
-            listed = [names[other] for other in wrong.candidates[kind] if other in names]
-            answers[f"wrong_candidates({kind})"] = repr(listed)
-    answers["correct"] = names[meme]
-    if level == "hard":
-        answers |= {f"wrong({kind})": names[wrong.hard[kind]] for kind in KINDS}
-    else:
-        numbered = enumerate(wrong.easy, 1)
-        answers |= {f"wrong(random{number})": names[other] for number, other in numbered}
-    return {
-        "topic": topic,
-        "chat_history": [*history, _TAGS[said.sender]],
-        "meme_response": answers,
-    }
+    return make_entry(draft.subject.meme.id, draft.topic, draft.said, chat.options, names, level)
 
 
 def make_square(image: Pillow.Image) -> Pillow.Image:

@@ -12,10 +12,11 @@ from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
-from memantics.build.chats.records import ChatSubject, Said, Turn
+from memantics.build.chats.records import ChatSubject
 from memantics.build.collect.rules import has_dense_script
 from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.text import cut_chinese
+from memantics.tasks.chats import Said, Turn
 
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told

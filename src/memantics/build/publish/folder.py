@@ -12,11 +12,11 @@ from typing import Literal, cast
 from memantics.build.publish.bundle import Bundle, Facts, copy_images
 from memantics.build.publish.croissant import describe_dataset
 from memantics.build.publish.datacard import write_card
-from memantics.build.publish.family import Made
 from memantics.build.publish.tables import TableFile, write_metadata, write_tables
 from memantics.core.card import Card, OptionCard, SampleCard, TaskCard
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, StoreError
+from memantics.core.writing import Made
 
 CARD, README, CROISSANT = "card.toml", "README.md", "croissant.json"
 DATA, PARQUET = "data", "parquet"

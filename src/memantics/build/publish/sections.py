@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from memantics.build.publish.bundle import Section
-from memantics.build.publish.family import Made
 from memantics.core.queue import Vote
 from memantics.core.review import Review
+from memantics.core.writing import Made
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from memantics.build.publish.bundle import Bundle, PublishedMeme, Record, read_png
+from memantics.build.publish.bundle import Bundle
 from memantics.core.errors import DataError
+from memantics.core.writing import PublishedMeme, Record, read_png
 
 if TYPE_CHECKING:
     import pyarrow as pa

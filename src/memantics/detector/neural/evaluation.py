@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memantics.detector.neural.encoding import Encoded, Places, cut
 from memantics.detector.neural.packages import get_torch
-from memantics.metrics.multiclass import count_classes, f1, macro_figures
+from memantics.metrics.classification import count_classes, f1, macro_figures
 
 Chances = NDArray[np.float64]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics.build.analysis.describe import describe_form
-from memantics.build.analysis.records import Analysis
+from memantics.build.analysis.records import Findings
 from memantics.core.journal import replace_file
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
@@ -24,8 +23,7 @@ _SIDE = 640
 class Sheet:
     """One meme on the page."""
 
-    own: Analysis
-    form: str
+    own: Findings
     picture: Thumbnail
     blurred: bool
     wide: Markup
@@ -33,13 +31,12 @@ class Sheet:
     legend: tuple[Legend, ...]
 
 
-def write_page(analyses: Sequence[Analysis], out: Path) -> None:
+def write_page(analyses: Sequence[Findings], out: Path) -> None:
     """Write the page in one step."""
-    body = render_page(analyses).encode("utf-8", "replace")
-    replace_file(out, body, "page")
+    replace_file(out, render_page(analyses).encode("utf-8", "replace"), "page")
 
 
-def render_page(analyses: Sequence[Analysis]) -> str:
+def render_page(analyses: Sequence[Findings]) -> str:
     """The page as text."""
     templates = files("memantics.report.pages") / "templates"
     knowledge, own, script, template = (
@@ -50,11 +47,10 @@ def render_page(analyses: Sequence[Analysis]) -> str:
     return fill_page(template, (style, script), sheets=[_make_sheet(each) for each in analyses])
 
 
-def _make_sheet(own: Analysis) -> Sheet:
+def _make_sheet(own: Findings) -> Sheet:
     known = own.knowledge
     return Sheet(
         own,
-        describe_form(own),
         make_thumbnail(own.meme.image, _SIDE),
         any(harm.harmful for harm in own.harms),
         draw(known) if known and known.individuals else Markup(),

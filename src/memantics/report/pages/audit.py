@@ -15,6 +15,7 @@ from memantics.core.card import Card
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
+from memantics.core.result import Result
 from memantics.report.page import fill_page
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
 from memantics.report.runs import STARTER_NOTE
@@ -26,22 +27,32 @@ _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "so
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
-    """What the page is about: findings in the order in which they are shown."""
+class Audit(Result):
+    """What an audit found, broken things first; ``gaps`` are what could not be measured.
+
+    ``failed`` counts calls that failed: the same audit asks them again.
+    """
 
     card: Card
     data: DataFacts
     findings: Sequence[Finding]
     gaps: Sequence[Gap]
     models: tuple[str, ...]
+    failed: int = 0
 
     @property
     def counts(self) -> dict[FindingVerdict, int]:
         """How many findings have each verdict."""
         return {own: sum(f.verdict == own for f in self.findings) for own in VERDICTS}
 
-    def dump(self) -> dict[str, JsonValue]:
-        """As JSON."""
+    def save(self, out: str | Path) -> Path:
+        """Write one self-contained page; returns the file."""
+        body = render_page(self).encode("utf-8", "replace")
+        replace_file(Path(out), body, "audit")
+        return Path(out)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The audit as plain data."""
         return {
             "benchmark": self.card.name,
             "version": __version__,
@@ -54,7 +65,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FindingBlock:
     """One finding with its drawings; ``rows`` are grouped by what they break down."""
 
     finding: Finding
@@ -65,31 +76,25 @@ class Block:
     rows: tuple[tuple[Score, Markup], ...]
 
 
-def write_page(sheet: Sheet, out: Path) -> None:
-    """Write the page in one step."""
-    body = render_page(sheet).encode("utf-8", "replace")
-    replace_file(out, body, "audit")
-
-
-def render_page(sheet: Sheet) -> str:
+def render_page(audit: Audit) -> str:
     """The page as text."""
     style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
     template = (files("memantics.report.pages") / "templates" / "audit.html").read_text(
         encoding="utf-8"
     )
-    blocks = [_make_block(place, own) for place, own in enumerate(sheet.findings, 1)]
+    blocks = [_make_block(place, own) for place, own in enumerate(audit.findings, 1)]
     return fill_page(
         template,
         (style, ""),
-        sheet=sheet,
+        sheet=audit,
         blocks=blocks,
         badges=_BADGES,
-        starter_note=STARTER_NOTE if sheet.data.kind == "starter" else "",
-        warning=sheet.card.warning if sheet.data.kind == "release" else "",
+        starter_note=STARTER_NOTE if audit.data.kind == "starter" else "",
+        warning=audit.card.warning if audit.data.kind == "release" else "",
     )
 
 
-def _make_block(place: int, finding: Finding) -> Block:
+def _make_block(place: int, finding: Finding) -> FindingBlock:
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.figure, reference])
     # A breakdown may hold figures of another kind: each kind has its own scale.
@@ -97,7 +102,7 @@ def _make_block(place: int, finding: Finding) -> Block:
     scales = {
         key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
     }
-    return Block(
+    return FindingBlock(
         finding=finding,
         slug=f"finding-{place}",
         badge=_BADGES[finding.verdict],

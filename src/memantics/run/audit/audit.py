@@ -32,7 +32,7 @@ FEWEST = 20
 
 
 @dataclass(slots=True)
-class Audit:
+class AuditNotes:
     """All findings, and all that could not be found out."""
 
     findings: list[Finding] = field(default_factory=list)
@@ -67,9 +67,9 @@ async def audit(
     cards: Sequence[TaskCard],
     trivial: Trivial,
     inquiry: Inquiry | None = None,
-) -> Audit:
-    """Audit tasks of a benchmark; without an inquiry no model is asked."""
-    found = Audit()
+) -> AuditNotes:
+    """AuditNotes tasks of a benchmark; without an inquiry no model is asked."""
+    found = AuditNotes()
     exams, gaps = open_exams(subject, cards)
     found.gaps += gaps
     found.findings += subject.hooks.findings(subject.release)
@@ -101,7 +101,7 @@ async def audit(
 
 
 async def _audit_data(
-    found: Audit, subject: AuditSubject, exam: Exam, chance: Chance, trivial: Trivial
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, trivial: Trivial
 ) -> None:
     if is_judge(exam.items[0]):
         reason = "its figures describe what is judged, not who judges"
@@ -119,7 +119,7 @@ def _few(n: int) -> str:
     return f"{n} items are too few to tell anything from chance; it takes {FEWEST}"
 
 
-def _find_floor(found: Audit, exam: Exam) -> Chance:
+def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
     """Where nothing can be guessed, what the best constant text reaches."""
     values = [
         own.figure.value or 0.0
@@ -130,7 +130,7 @@ def _find_floor(found: Audit, exam: Exam) -> Chance:
 
 
 async def _audit_models(
-    found: Audit, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
 ) -> None:
     figures: list[tuple[str, Score]] = []
     for model in inquiry.models:
@@ -146,7 +146,7 @@ async def _audit_models(
 
 
 async def _question(
-    found: Audit, exam: Exam, chance: Chance, model: Model, inquiry: Inquiry
+    found: AuditNotes, exam: Exam, chance: Chance, model: Model, inquiry: Inquiry
 ) -> Score | None:
     """Ask with images where there are any, and without; return the fuller figure."""
     items = draw_items(exam.seen or exam.items, inquiry.limit)
@@ -170,7 +170,7 @@ async def _question(
     return exam.score(seen or blind) if seen or blind else None
 
 
-async def _reorder(found: Audit, exam: Exam, model: Model, inquiry: Inquiry) -> None:
+async def _reorder(found: AuditNotes, exam: Exam, model: Model, inquiry: Inquiry) -> None:
     if not exam.lettered:
         return
     items = draw_items(exam.seen or exam.items, inquiry.limit)
@@ -190,7 +190,7 @@ async def _reorder(found: Audit, exam: Exam, model: Model, inquiry: Inquiry) -> 
 
 
 async def _question_judge(
-    found: Audit, subject: AuditSubject, exam: Exam, model: Model, inquiry: Inquiry
+    found: AuditNotes, subject: AuditSubject, exam: Exam, model: Model, inquiry: Inquiry
 ) -> None:
     if not exam.seen:
         found.gaps.append(Gap(exam.name, "consistency of judges", "no image is in this copy"))

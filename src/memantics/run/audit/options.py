@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memantics.core.finding import Finding, FindingVerdict
 from memantics.core.records import Item, Option, Score
+from memantics.metrics.comparison import chi_square_tail
 from memantics.metrics.interval import clustered_wilson
 from memantics.run.audit.rows import share
 from memantics.run.audit.subject import Exam, choice_field
@@ -254,17 +254,4 @@ def chi_square_p(counts: Sequence[int]) -> float:
     if not total or freedom < 1:
         return 1.0
     fair = total / len(counts)
-    half = sum((count - fair) ** 2 for count in counts) / fair / 2
-    # Closed forms of the upper tail, for even and for odd degrees of freedom.
-    if freedom % 2 == 0:
-        term, tail = 1.0, 0.0
-        for k in range(freedom // 2):
-            term = term * half / k if k else 1.0
-            tail += term
-        return min(1.0, math.exp(-half) * tail)
-    tail, term = math.erfc(math.sqrt(half)), math.sqrt(half / math.pi) * 2
-    for k in range((freedom - 1) // 2):
-        if k:
-            term *= half / (k + 0.5)
-        tail += math.exp(-half) * term
-    return min(1.0, tail)
+    return chi_square_tail(sum((count - fair) ** 2 for count in counts) / fair, freedom)

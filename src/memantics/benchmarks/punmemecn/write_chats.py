@@ -8,13 +8,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from memantics.build.chats.records import KINDS, Options, Said, Topic, Turn
-from memantics.build.chats.release import CHATS, LEVELS, make_entry
-from memantics.build.publish.bundle import Record
-from memantics.build.publish.family import Made, pack
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.review import Review
+from memantics.core.writing import Made, Record, pack
+from memantics.tasks.chats import CHATS, KINDS, LEVELS, Options, Said, Topic, Turn, make_entry
 
 _UNFIT = "chats with a meme that is not published as a pun"
 
@@ -105,6 +103,6 @@ def _write(
             {kind: own.hard[kind] for kind in KINDS},
             {kind: tuple(own.candidates.get(kind, ())) for kind in KINDS},
         )
-        entry = make_entry(line.meme, line.topic, said, (options, names), level)
+        entry = make_entry(line.meme, line.topic, said, options, names, level)
         rows[f"chat_{number:05}"] = entry
     return rows

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memantics.build.publish.bundle import PublishedMeme, Record
-from memantics.build.publish.family import Made, gather_memes, pack, take_text, walk_kept
+from memantics.benchmarks.punmemecn.write_chats import add_chats
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
+from memantics.core.writing import (
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    gather_memes,
+    pack,
+    take_text,
+    walk_kept,
+)
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 VOTERS = 3
@@ -85,3 +94,6 @@ def _votes(own: Reviewed, label: str) -> dict[str, str]:
     cast = [_label(vote.values) for vote in votes if vote.stage == votes[0].stage]
     cast = (cast + [label] * VOTERS)[:VOTERS]
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}
+
+
+WRITER = Writer(write_puns, add_chats)

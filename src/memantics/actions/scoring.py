@@ -1,8 +1,8 @@
 """Scoring beside asking: in processes of their own, so that servers need not wait for sums.
 
-``python -m memantics.cli.scoring`` is such a process. It reads a JSON line for each run that is to
-be scored and writes one when that is done; it ends with its input, so that it never outlives the
-command that started it.
+``python -m memantics.actions.scoring`` is such a process. It reads a JSON line for each run that is
+to be scored and writes one when that is done; it ends with its input, so that it never outlives
+the command that started it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class ScoringDesk:
 
 async def _start() -> Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "memantics.cli.scoring", stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+        sys.executable, "-m", "memantics.actions.scoring", stdin=PIPE, stdout=PIPE, stderr=DEVNULL
     )
 
 

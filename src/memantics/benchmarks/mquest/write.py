@@ -6,23 +6,87 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from memantics.build.publish.bundle import PublishedMeme, Record
-from memantics.build.publish.family import Files, Made, gather_memes, pack, take_texts
-from memantics.build.questions.records import DraftQuestion
-from memantics.build.questions.review import QUESTIONS, read_questions
+from pydantic import BaseModel, ConfigDict
+
+from memantics.benchmarks.mquest.dimension import DIMENSIONS
+from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.meaning import Dimension
 from memantics.core.memes import read_memes
 from memantics.core.review import Review
-from memantics.knowledge.lines import KNOWLEDGE, read_knowledge
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.core.writing import (
+    Files,
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    gather_memes,
+    pack,
+    take_texts,
+)
 
+QUESTIONS, KNOWLEDGE = "questions.jsonl", "knowledge.jsonl"
 NAMESPACE = "https://example.org/memantics/published#"
 # The official files give two dimensions other names: one in knowledge bases, one everywhere.
 QA_NAMES = {"Toxicity": "ToxicityAssessment"}
 _SECOND = ("second_question", "second_answer")
 KB_NAMES = {"Emotion": "EmotionExpression", "Toxicity": "ToxicityAssessment"}
+
+
+class _Read(BaseModel):
+    """A part of a line that a build wrote; what the format does not hold is passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Source(_Read):
+    model: str
+    when: str
+
+
+class _Option(_Read):
+    text: str
+
+
+class _Question(_Read):
+    id: str
+    meme: str
+    dimension: Dimension
+    question: str
+    options: list[_Option]
+    answer: int
+    explanation: str
+    cites: list[str]
+    pair: str = ""
+    provenance: _Source | None = None
+
+
+class _Relation(_Read):
+    relation: str
+    target: str
+
+
+class _Individual(_Read):
+    dimension: Dimension
+    name: str
+    label: str
+    description: str = ""
+    relations: list[_Relation] = []
+    provenance: _Source | None = None
+
+
+class _Knowledge(_Read):
+    meme: str
+    individuals: list[_Individual] = []
+
+
+Line = TypeVar("Line", bound=_Read)
+
+
+def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
+    return (conform(shape, line, path, row) for row, line in read_jsonl(path))
 
 
 def write_questions(review: Review) -> Made:
@@ -46,11 +110,17 @@ def write_questions(review: Review) -> Made:
         if name in given
     }
     kept = set(_list_kept(review))
-    questions = [own for own in read_questions(build) if own.id in kept and own.meme in memes]
+    questions = [
+        own
+        for own in _read_lines(_Question, build / QUESTIONS)
+        if own.id in kept and own.meme in memes
+    ]
     if not questions:
         raise DataError(build / QUESTIONS, "none of its questions was kept")
     used = {own.meme for own in questions}
-    known = {own.meme: own for own in read_knowledge(build) if own.meme in used}
+    known = {
+        own.meme: own for own in _read_lines(_Knowledge, build / KNOWLEDGE) if own.meme in used
+    }
     files: Files = {}
     for own in questions:
         files |= _pair_file(own, memes[own.meme])
@@ -88,7 +158,7 @@ def _list_kept(review: Review) -> Iterator[str]:
                 yield from ids[1:]
 
 
-def _pair_file(own: DraftQuestion, meme: PublishedMeme) -> Files:
+def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
     dimension = QA_NAMES.get(own.dimension, own.dimension)
     digest = hashlib.sha256(own.id.encode()).hexdigest()[:12]
     place = f"qa/{meme.id}_qa/{dimension}/{meme.id}_{dimension}_qa_{digest}.jsonld"
@@ -117,7 +187,7 @@ def _pair_file(own: DraftQuestion, meme: PublishedMeme) -> Files:
     return {place: pack(pair)}
 
 
-def _base(knowledge: Knowledge, meme: PublishedMeme) -> dict[str, object]:
+def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:
     return {
         "dimensions": [_individual(own) for own in knowledge.individuals],
         "metadata": {
@@ -133,7 +203,7 @@ def _base(knowledge: Knowledge, meme: PublishedMeme) -> dict[str, object]:
     }
 
 
-def _individual(own: Individual) -> dict[str, object]:
+def _individual(own: _Individual) -> dict[str, object]:
     name = KB_NAMES.get(own.dimension, own.dimension)
     row: dict[str, object] = {
         "class_name": name,
@@ -151,15 +221,15 @@ def _individual(own: Individual) -> dict[str, object]:
     return row | ({"directRelations": links} if links else {})
 
 
-def _latest(individuals: Sequence[Individual]) -> str:
+def _latest(individuals: Sequence[_Individual]) -> str:
     return max((own.provenance.when for own in individuals if own.provenance), default="")
 
 
-def _models(individuals: Sequence[Individual]) -> list[str]:
+def _models(individuals: Sequence[_Individual]) -> list[str]:
     return sorted({own.provenance.model for own in individuals if own.provenance})
 
 
-def _row(own: DraftQuestion, memes: Mapping[str, PublishedMeme]) -> Record:
+def _row(own: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
     return {
         "id": own.id,
         "meme": memes[own.meme].id,
@@ -171,3 +241,6 @@ def _row(own: DraftQuestion, memes: Mapping[str, PublishedMeme]) -> Record:
         "cites": list(own.cites),
         "pair": own.pair,
     }
+
+
+WRITER = Writer(write_questions)

@@ -1,18 +1,43 @@
-"""What a family's writer makes of a review: files in its official format, and tables."""
+"""What the writer of a benchmark's format takes and gives: reviewed memes in, files and tables out.
+
+A benchmark whose card names workflows (``[publish] workflows``) holds a ``write.py`` with one
+``WRITER``: results of those workflows are published in its format.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memantics.build.publish.bundle import PublishedMeme, Record, name_memes
+from pydantic import JsonValue
+
 from memantics.core.data import inside
 from memantics.core.errors import DataError
+from memantics.core.images import decode, probe, read_bytes
 from memantics.core.review import Review, Reviewed
 
+Record = Mapping[str, JsonValue]
 Files = dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedMeme:
+    """A meme of a bundle; ``family`` is its template family: members stay in one split."""
+
+    id: str
+    image: Path
+    text: str = ""
+    language: str = ""
+    family: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of its image in the bundle."""
+        return f"{self.id}.png"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +57,14 @@ class Made:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-Writer = Callable[[Review], Made]
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it."""
+
+    write: Callable[[Review], Made]
+    add_chats: Callable[[Made, Review], Made] | None = None
+
+
 _LACKING = {
     "text": "printed text",
     "description": "description of the image",
@@ -109,3 +141,32 @@ def _find_image(own: Reviewed, folder: Path) -> Path:
     if not own.item.images:
         raise DataError(own.item.id, "names no image", hint="a meme is published with its image")
     return inside(folder, own.item.images[0])
+
+
+def read_png(path: Path) -> bytes:
+    """An image as PNG: its own bytes where it is one, else decoded in bounds and written anew."""
+    data = read_bytes(path)
+    if probe(data, path.name).format == "PNG":
+        return data
+    out = io.BytesIO()
+    decode(data, path.name).save(out, "PNG")
+    return out.getvalue()
+
+
+def name_memes(ids: Iterable[str]) -> dict[str, str]:
+    """Plain names for memes, unique and fit for every family's files.
+
+    >>> name_memes(["cat.01", "cat 01", "dog"])
+    {'cat.01': 'cat-01', 'cat 01': 'cat-01-2', 'dog': 'dog'}
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for own in ids:
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", own).strip("-")[:80] or "meme"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name)
+        names[own] = name
+    return names

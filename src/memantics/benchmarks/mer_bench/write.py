@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memantics.build.publish.bundle import PublishedMeme, Record, read_png
-from memantics.build.publish.family import (
-    Files,
-    Made,
-    gather_memes,
-    pack,
-    take_text,
-    walk_kept,
-)
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
+from memantics.core.writing import (
+    Files,
+    Made,
+    PublishedMeme,
+    Record,
+    Writer,
+    gather_memes,
+    pack,
+    read_png,
+    take_text,
+    walk_kept,
+)
 
 PAIRS = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
 _COLUMNS = (
@@ -79,3 +82,6 @@ def _list_edits(own: Reviewed) -> Iterator[tuple[str, str]]:
         if not isinstance(image, str):
             raise DataError(own.item.id, f"the picture of {editor!r} is no file name")
         yield editor, image
+
+
+WRITER = Writer(write_reappraisals)

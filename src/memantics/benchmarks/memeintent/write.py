@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memantics.build.publish.bundle import Record
-from memantics.build.publish.family import (
+from memantics.core.review import Review
+from memantics.core.writing import (
     Made,
+    Record,
+    Writer,
     find_lacking,
     gather_memes,
     pack,
@@ -15,7 +17,6 @@ from memantics.build.publish.family import (
     take_texts,
     walk_kept,
 )
-from memantics.core.review import Review
 
 PREFIX = "the meme "
 
@@ -62,3 +63,6 @@ def complete(intent: str) -> str:
     """
     head, rest = intent[: len(PREFIX)], intent[len(PREFIX) :]
     return PREFIX + (rest if head.casefold() == PREFIX else intent)
+
+
+WRITER = Writer(write_intents)

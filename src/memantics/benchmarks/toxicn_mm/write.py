@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memantics.build.publish.bundle import PublishedMeme, Record
-from memantics.build.publish.family import (
+from memantics.core.errors import DataError
+from memantics.core.review import Review, Reviewed
+from memantics.core.writing import (
     Made,
+    PublishedMeme,
+    Record,
+    Writer,
     find_lacking,
     gather_memes,
     pack,
@@ -14,8 +18,6 @@ from memantics.build.publish.family import (
     take_text,
     walk_kept,
 )
-from memantics.core.errors import DataError
-from memantics.core.review import Review, Reviewed
 
 TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
 MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}
@@ -104,3 +106,6 @@ def _name(own: Reviewed, field: str, known: dict[str, tuple[int, int]] | dict[st
 
 def _pick(own: Reviewed, field: str, known: dict[str, int]) -> int:
     return known[_name(own, field, known)]
+
+
+WRITER = Writer(write_harms)

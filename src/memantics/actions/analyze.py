@@ -1,0 +1,261 @@
+"""Say what memes say, show, mean, intend and pun on, and whom they may hurt."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
+
+from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.actions.detector_data import open_embedder, read_starter_examples
+from memantics.build.analysis.asking import Emotion
+from memantics.build.analysis.gather import Tools, ask_all, look
+from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
+from memantics.build.extract.chain import ExtractSettings
+from memantics.core.errors import ImageError, InputError
+from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.memes import Meme, name_apart
+from memantics.core.records import Field, Form, Image, Message, Option, Request
+from memantics.core.result import Result
+from memantics.core.waiting import run_sync
+from memantics.detector.examples import Example
+from memantics.detector.screening import open_screener
+from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
+from memantics.report.pages.analysis import render_page, write_page
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["Analyses", "Analysis", "analyze", "analyze_async"]
+JOURNAL = Path("builds/analyze")
+_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
+ImagePath: TypeAlias = Path | str
+ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis(Findings):
+    """One meme's analysis; a notebook shows it as the page that :meth:`save` writes."""
+
+    @property
+    def harm(self) -> Harm | None:
+        """The first verdict: a model's, else the detector's; None where nobody judged."""
+        return self.harms[0] if self.harms else None
+
+    @property
+    def readings(self) -> tuple[Sound, ...]:
+        """What its text may be heard as."""
+        return self.sounds
+
+    def save(self, page: ImagePath) -> Path:
+        """Write one self-contained page."""
+        write_page([self], Path(page))
+        return Path(page)
+
+    def _repr_html_(self) -> str:
+        shown = html.escape(render_page([self]), quote=True)
+        return f'<iframe srcdoc="{shown}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+@dataclass(frozen=True, slots=True)
+class Analyses(Result):
+    """Analyses of several memes; ``refused`` are the images that could not be read."""
+
+    analyses: tuple[Analysis, ...]
+    refused: tuple[ImageError, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.analyses)
+
+    def __iter__(self) -> Iterator[Analysis]:
+        return iter(self.analyses)
+
+    def __getitem__(self, place: int) -> Analysis:
+        return self.analyses[place]
+
+    def save(self, page: ImagePath) -> Path:
+        """Write one self-contained page for all of them."""
+        write_page(self.analyses, Path(page))
+        return Path(page)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Both lists as plain data."""
+        return {
+            "analyses": [one.to_dict() for one in self],
+            "refused": [str(error) for error in self.refused],
+        }
+
+
+class AnalyzeOptions(AskingOptions, total=False):
+    """Options of :func:`analyze`; those of asking count only with a ``model``.
+
+    ``detector`` is a detector file (default: a tiny one, trained on the starter pack at first
+    use); ``language`` that of what the model writes (default: the meme's); ``journal`` the folder
+    of its calls, which are not asked twice; ``progress`` is called with the counts so far.
+    """
+
+    model: str | None
+    detector: ImagePath | None
+    language: str | None
+    journal: ImagePath
+    progress: Watch | None
+
+
+@overload
+async def analyze_async(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+
+
+@overload
+async def analyze_async(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+
+
+async def analyze_async(
+    image: ImagePath | ImagePaths, **options: Unpack[AnalyzeOptions]
+) -> Analysis | Analyses:
+    """Analyse one meme, or several; without a model only this machine's parts speak.
+
+    Of several, one that cannot be read does not end the others.
+    """
+    alone = isinstance(image, Path | str)
+    paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
+    made = await _analyze_all(_name_memes(paths), options)
+    if alone and made.refused:
+        raise made.refused[0]
+    return made[0] if alone else made
+
+
+@overload
+def analyze(image: ImagePath, **options: Unpack[AnalyzeOptions]) -> Analysis: ...
+
+
+@overload
+def analyze(image: ImagePaths, **options: Unpack[AnalyzeOptions]) -> Analyses: ...
+
+
+def analyze(
+    image: ImagePath | ImagePaths, **options: Unpack[AnalyzeOptions]
+) -> Analysis | Analyses:
+    """:func:`analyze_async`, waited for."""
+    if isinstance(image, Path | str):
+        return run_sync(analyze_async(image, **options))
+    return run_sync(analyze_async(image, **options))
+
+
+def _name_memes(images: Sequence[Path]) -> list[Meme]:
+    for path in images:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder", hint="name image files, such as memes/*.png")
+    return name_apart(Meme(path.stem, path) for path in images)
+
+
+async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+    detector = options.get("detector")
+    file = None if detector is None else Path(detector)
+    seen, refused = await asyncio.to_thread(_look_all, memes, file)
+    model = options.get("model")
+    if model is not None and seen:
+        seen = await _ask_all(model, seen, options)
+    return Analyses(tuple(map(_publish, seen)), tuple(refused))
+
+
+def _look_all(
+    memes: Sequence[Meme], detector: Path | None
+) -> tuple[list[Findings], list[ImageError]]:
+    """What this machine says; one bad image must not end the others."""
+    seen, refused = [], []
+    with open_reader() as ocr:
+        tools = _open_tools(ocr, detector)
+        for meme in memes:
+            try:
+                seen.append(look(meme, tools))
+            except ImageError as error:
+                refused.append(error)
+    return seen, refused
+
+
+async def _ask_all(model: str, seen: Sequence[Findings], options: AnalyzeOptions) -> list[Findings]:
+    journal = Path(options.get("journal", JOURNAL))
+    async with open_desk(model, asking_of(options), journal, options.get("progress")) as desk:
+
+        async def ask(found: Findings) -> Findings:
+            known = found.language if found.language != UNKNOWN else "en"
+            settings = ExtractSettings(language=options.get("language") or known)
+            desk.expect(settings.steps + 4)
+            return await ask_all(desk, found, settings)
+
+        return list(await asyncio.gather(*map(ask, seen)))
+
+
+def _publish(found: Findings) -> Analysis:
+    return Analysis(**{own.name: getattr(found, own.name) for own in fields(found)})
+
+
+def _open_tools(ocr: RememberingOcr, detector: Path | None) -> Tools:
+    """The parts of this machine; each is loaded when it is first used."""
+    return Tools(
+        read=lambda data, name: choose_captions(ocr.read(data, name).lines),
+        tell_language=lambda text: guess_language(text).language,
+        listen=listen,
+        screen=_open_screen(detector),
+        feel=_open_feeling(),
+    )
+
+
+def choose_captions(lines: Sequence[Line]) -> list[str]:
+    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
+    texts = [line.text for line in lines if any(char.isalnum() for char in line.text)]
+    longest = max((len(text) for text in texts), default=0)
+    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
+
+
+def listen(text: str, language: str) -> list[Sound]:
+    """What a caption may be heard as; languages without a sound model are passed over."""
+    from memantics.phonetics import Settings, explain, read_aloud
+
+    if language not in ("en", "zh"):
+        return []
+    found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    if not found.meant:
+        return []
+    return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
+
+
+def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
+    screener = open_screener(path, read_starter_examples, open_embedder)
+
+    def screen(meme: Meme) -> Harm | None:
+        example = Example(meme.id, meme.text)
+        if example.empty:
+            return None
+        (said,) = screener.screen([example])
+        moved = tuple(part.text for part in said.reasons if part.contribution > 0)
+        kind = said.type or ""
+        return Harm(
+            said.harmful,
+            f"detector ({said.detector})",
+            said.probability,
+            "" if kind == "none" or not said.harmful else kind,
+            elements=moved if said.harmful else (),
+            reason=said.note,
+        )
+
+    return screen
+
+
+def _open_feeling() -> Callable[[Meme], Feeling]:
+    """The embedded reader's guess from words: a baseline, and said to be one."""
+    from memantics.models.embedded import EmbeddedReader
+
+    reader = EmbeddedReader()
+    options = tuple(Option(name, name) for name in get_args(Emotion))
+    form = Form("Which emotion does this meme carry?", (Field("emotion", "choice", options),))
+
+    def feel(meme: Meme) -> Feeling:
+        asked = replace(form, language=meme.language or "en", context={"caption": meme.text})
+        request = Request((Message("user", (Image(meme.image), form.question)),), asked)
+        return Feeling(reader.reply(request).strip(), reader.name, "a baseline's guess from words")
+
+    return feel

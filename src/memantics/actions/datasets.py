@@ -1,0 +1,221 @@
+"""Benchmarks, their data and the kinds of models: what there is, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, overload
+
+from pydantic import JsonValue
+
+from memantics.core.data import DataKind, Found, Source, Statistic
+from memantics.core.errors import InputError, MissingExtra
+from memantics.core.records import Item
+from memantics.core.registry import Registered, find_registered, read_registry, write_registered
+from memantics.core.result import Result, html_table, to_plain
+from memantics.core.statistic import compare, read_expected
+from memantics.registry import (
+    MODEL_KINDS,
+    Benchmark,
+    Wish,
+    find_benchmark,
+    find_benchmarks,
+    find_source,
+    find_tasks,
+    pose_task,
+)
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkInfo(Result):
+    """A benchmark, its tasks, and the release that was registered for it, if any."""
+
+    name: str
+    title: str
+    languages: tuple[str, ...]
+    tasks: tuple[str, ...]
+    runnable: bool
+    release: Registered | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKindInfo(Result):
+    """A kind of model: how it is named, and what answers."""
+
+    name: str
+    what: str
+
+
+def list_benchmarks() -> list[BenchmarkInfo]:
+    """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones."""
+    registered = read_registry()
+    return [
+        BenchmarkInfo(
+            name,
+            benchmark.card.title,
+            tuple(benchmark.card.languages),
+            tuple(f"{name}/{task.name}" for task in benchmark.card.task),
+            benchmark.runnable,
+            registered.get(name),
+        )
+        for name, benchmark in find_benchmarks().items()
+    ]
+
+
+def list_models() -> list[ModelKindInfo]:
+    """The kinds of models and how each is named."""
+    return [ModelKindInfo(kind.example, kind.what) for kind in MODEL_KINDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset(Result, Sequence[Item]):
+    """The items of a task: what is shown, what is asked, and the gold answer."""
+
+    task: str
+    split: str
+    data: DataKind
+    items: tuple[Item, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, place: int | slice) -> Item | tuple[Item, ...]:
+        return self.items[place]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def rows(self) -> list[dict[str, JsonValue]]:
+        """One flat row for each item."""
+        return [_flatten(item) for item in self.items]
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each item."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra("data frames", "frames") from None
+        return pd.DataFrame(self.rows())
+
+    def to_hf(self) -> Any:
+        """A ``datasets.Dataset`` whose column ``image`` holds the pictures."""
+        try:
+            import datasets
+        except ImportError:
+            raise MissingExtra("Hugging Face data sets", "frames") from None
+        made = datasets.Dataset.from_list(self.rows())
+        return made.cast_column("image", datasets.Image()) if len(self) else made
+
+    def _repr_html_(self) -> str:
+        title = f"<p>{self.task}, split {self.split}, {self.data} data: {len(self)} items</p>"
+        return title + "".join(html_table(_flatten(item)) for item in self.items[:_SHOWN])
+
+
+def _flatten(item: Item) -> dict[str, JsonValue]:
+    options = [f"{own.key}. {own.text}" for part in item.form.fields for own in part.options]
+    return {
+        "id": item.id,
+        "meme": item.group,
+        "image": str(item.images[0].path) if item.images else None,
+        "images": [str(image.path) for image in item.images],
+        "question": item.form.question,
+        "options": list(options),
+        "gold": item.gold if isinstance(item.gold, str | int | float) else _write(item.gold),
+        **{f"context.{name}": text for name, text in item.form.context.items()},
+        **{f"tag.{name}": text for name, text in item.tags.items()},
+    }
+
+
+def _write(gold: JsonValue) -> JsonValue:
+    """Gold that is a list or a record as text: a column holds values of one type."""
+    import orjson
+
+    return None if gold is None else orjson.dumps(gold).decode()
+
+
+def load_dataset(
+    name: str,
+    *,
+    split: str | None = None,
+    data: DataKind | None = None,
+    task: str | None = None,
+) -> Dataset:
+    """The items of a benchmark's task: ``name`` is ``NAME`` or ``NAME/TASK``.
+
+    Without a task, that is the benchmark's first; without ``data``, a registered release, else the
+    starter sample.
+    """
+    found = find_tasks([name if task is None else f"{name}/{task}"])[0]
+    posed = pose_task(found, {}, Wish(data, split))
+    return Dataset(found.name, posed.scope.split, posed.data.kind, tuple(posed.task.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey(Result):
+    """What a copy of a benchmark's data holds, and the paper's figures recomputed from it."""
+
+    benchmark: Benchmark
+    data: DataKind
+    found: Found
+    statistics: tuple[Statistic, ...]
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The survey as plain data."""
+        release = self.benchmark.card.release
+        return {
+            "benchmark": self.benchmark.card.name,
+            "data": self.data,
+            "records": self.found.records,
+            "complete": release.complete if release else None,
+            "checksum": self.found.checksum,
+            "found": to_plain(self.found),
+            "statistics": to_plain(self.statistics),
+        }
+
+
+def survey_data(name: str, data: DataKind | None = None) -> Survey:
+    """Read a benchmark's data and recompute the paper's figures from them."""
+    benchmark = find_benchmark(name)
+    return _survey(benchmark, find_source(benchmark, data))
+
+
+def add_release(name: str, folder: Path, images: Path | None = None) -> Survey:
+    """Check an official release and register it."""
+    benchmark = find_benchmark(name)
+    source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
+    survey = _survey(benchmark, source)
+    write_registered(
+        Registered(
+            name=name,
+            root=source.root,
+            images=source.images,
+            records=survey.found.records,
+            checksum=survey.found.checksum,
+            added=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    )
+    return survey
+
+
+def check_release(name: str) -> tuple[Survey, Registered]:
+    """Read a registered release again; its checksum may differ from the registered one."""
+    entry = find_registered(name)
+    return _survey(find_benchmark(name), entry.source), entry
+
+
+def _survey(benchmark: Benchmark, source: Source) -> Survey:
+    release = benchmark.open(source)
+    expected = read_expected(benchmark.folder / "expected" / "statistics.json")
+    statistics = compare(expected, benchmark.recompute(release))
+    return Survey(benchmark, source.kind, benchmark.survey(release), tuple(statistics))
+
+
+def _find_folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise InputError(f"no such folder: {path}", hint="give the folder you cloned or unpacked")
+    return path.resolve()

@@ -1,0 +1,241 @@
+"""``evaluate``: ask models the questions of benchmarks, and score the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import overload
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.actions.asking import Asking, open_cache
+from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
+from memantics.actions.scoring import ScoringDesk
+from memantics.core.data import DataKind
+from memantics.core.errors import InputError, MemanticsError
+from memantics.core.home import home
+from memantics.core.result import Result, to_plain
+from memantics.core.waiting import make_sync
+from memantics.registry import (
+    ModelSettings,
+    Wish,
+    find_tasks,
+    list_choices,
+    make_choice,
+    open_baselines,
+    open_model,
+)
+from memantics.report.runs import Run, load_run, load_runs, render_html
+from memantics.run.ask import AskSettings
+from memantics.run.estimate import Estimate, estimate
+from memantics.run.grid import Setting, check_settings
+from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
+from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
+
+__all__ = ["Run", "Runs", "evaluate", "evaluate_async", "load_run"]
+
+OptionValue = str | int | float | bool
+# Weights of several such models may not fit into one machine at a time.
+_ALONE = "local/"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is evaluated: tasks, models, data, options, and how models are asked."""
+
+    tasks: Sequence[str]
+    models: Sequence[str]
+    data: DataKind | None = None
+    split: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
+    options: tuple[Setting, ...] = ()
+    invalid: str | None = None
+    out: Path = Path("runs")
+    captioner: str | None = None
+    asking: Asking = field(default_factory=Asking)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs(Result, Sequence[Run]):
+    """Several runs; ``broken`` says why others have no scores, ``skipped`` lacked their data."""
+
+    runs: tuple[Run, ...]
+    broken: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Run, ...]: ...
+    def __getitem__(self, place: int | slice) -> Run | tuple[Run, ...]:
+        return self.runs[place]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The runs as plain data."""
+        missing = {"broken": to_plain(self.broken), "skipped": to_plain(self.skipped)}
+        return {"runs": [run.to_dict() for run in self.runs], **missing}
+
+    def _repr_html_(self) -> str:
+        return render_html(self.runs, {**self.broken, **self.skipped})
+
+
+def plan_evaluation(wanted: Evaluation) -> SuitePlan:
+    """Pose every question before any model is asked; what cannot run is refused here."""
+    if wanted.limit is not None and wanted.sample is not None:
+        raise InputError("--limit and --sample exclude each other", hint="leave one of them out")
+    if wanted.seed is not None and wanted.sample is None:
+        raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
+    scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
+    wish = Wish(wanted.data, *scope, wanted.invalid)
+    choices = list_choices(list(wanted.tasks), wish)
+    known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
+    check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
+    names = dict.fromkeys(wanted.models)
+    captioner = [wanted.captioner] if wanted.captioner else []
+    models = {
+        name: open_model(name, wanted.asking.settings)
+        for name in dict.fromkeys([*names, *captioner])
+    }
+    desk = SuiteDesk(
+        out=wanted.out,
+        find=lambda name: make_choice(find_tasks([name])[0], wish),
+        open_baselines=open_baselines,
+        settings=wanted.options,
+        prices=wanted.asking.prices,
+        captioner=models[wanted.captioner] if wanted.captioner else None,
+    )
+    return plan_suite(choices, [models[name] for name in names], desk)
+
+
+async def conduct(plan: SuitePlan, asking: Asking, watch: SuiteWatch) -> list[RunEnd]:
+    """Run everything; large runs are scored in other processes."""
+    models = {job.model.name for job in plan.jobs}
+    desk = ScoringDesk()
+    settings = SuiteSettings(
+        ask=AskSettings(concurrency=asking.concurrency),
+        alone=frozenset(name for name in models if name.startswith(_ALONE)),
+        score=desk.score,
+    )
+    try:
+        with open_cache(asking.use_cache) as cache:
+            return await run_suite(plan.jobs, cache, settings, watch)
+    finally:
+        await desk.close()
+
+
+def estimate_plan(plan: SuitePlan, asking: Asking) -> list[Estimate]:
+    """What the runs would send; nothing is sent and nothing written."""
+    with open_cache(asking.use_cache and (home() / "cache.sqlite").is_file()) as cache:
+        return estimate(plan.jobs, cache)
+
+
+async def evaluate_async(
+    tasks: str | Sequence[str],
+    *,
+    model: str | Sequence[str],
+    base_url: str | None = None,
+    data: DataKind | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int | None = None,
+    options: Mapping[str, OptionValue | Sequence[OptionValue]] | None = None,
+    invalid: str | None = None,
+    out: str | Path = "runs",
+    params: Mapping[str, JsonValue] | None = None,
+    concurrency: int = 32,
+    timeout: float = 300.0,
+    use_cache: bool = True,
+    captioner: str | None = None,
+    progress: ProgressWish = None,
+) -> Run | Runs:
+    """Ask models the questions of benchmarks, and score the answers.
+
+    ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
+    model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
+    each. Calling it again with the same arguments goes on where it stopped and asks nothing twice.
+    Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
+    """
+    written = {name: _write_param(value) for name, value in (params or {}).items()}
+    wanted = Evaluation(
+        tasks=[tasks] if isinstance(tasks, str) else list(tasks),
+        models=[model] if isinstance(model, str) else list(model),
+        data=data,
+        split=split,
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        options=read_options(options or {}),
+        invalid=invalid,
+        out=Path(out),
+        captioner=captioner,
+        asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
+    )
+    plan = await asyncio.to_thread(plan_evaluation, wanted)
+    watch = SuiteTotal(plan.jobs, read_wish(progress))
+    runs = collect_runs(plan, await conduct(plan, wanted.asking, watch))
+    several = len(plan.asked) > 1 or not isinstance(tasks, str) or not isinstance(model, str)
+    return runs if several else runs[0]
+
+
+evaluate = make_sync(evaluate_async)
+
+
+def read_options(
+    options: Mapping[str, OptionValue | Sequence[OptionValue]],
+) -> tuple[Setting, ...]:
+    """Options by name, or by ``TASK:NAME``, with one value or a list of them.
+
+    >>> read_options({"order": "answer_first", "mquest/qa:shots": [0, 2]})[1]
+    Setting(where='mquest/qa', option='shots', values=('0', '2'))
+    """
+    read = []
+    for name, given in options.items():
+        where, _, option = name.rpartition(":")
+        values = [given] if isinstance(given, OptionValue) else given
+        read.append(Setting(where, option, tuple(dict.fromkeys(map(_write_option, values)))))
+    return tuple(read)
+
+
+def _write_option(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _write_param(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def collect_runs(plan: SuitePlan, ends: Sequence[RunEnd]) -> Runs:
+    """The runs that were asked for; raises where none of them has scores."""
+    for end in ends:
+        if end.fault is not None:
+            raise end.fault
+    asked = [end for end in ends if end.job.folder in plan.asked]
+    errors = dict(_explain(asked))
+    scored = [e.job.folder for e in asked if e.ended is not None and e.ended.scores is not None]
+    if not scored:
+        raise next(iter(errors.values()))
+    return Runs(
+        load_runs(scored),
+        {name: str(error) for name, error in errors.items()},
+        {skipped.task: str(skipped.error) for skipped in plan.skipped},
+    )
+
+
+def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
+    """Why runs have no scores."""
+    for end in ends:
+        name = f"{end.job.facts.task} {end.job.facts.model}"
+        if end.error is not None:
+            yield name, end.error
+        elif end.ended is None or end.ended.scores is None:
+            hint = "run it again to ask them once more"
+            yield name, InputError("every item waits for an answer that failed", hint=hint)

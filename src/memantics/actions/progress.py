@@ -1,0 +1,108 @@
+"""How far an action is: counts of several runs as one, in words, for whoever wants to know."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Literal
+
+from memantics.run.evaluate import Job
+from memantics.run.progress import Progress
+from memantics.run.suite import RunEnd
+
+ProgressWish = Callable[[Progress], None] | Literal["bar"] | None
+
+
+class SuiteTotal:
+    """Adds up the runs of a suite and hands the sum to a callback."""
+
+    def __init__(self, jobs: Sequence[Job], show: Callable[[Progress], None]) -> None:
+        self.size = sum(job.total for job in jobs)
+        self.seen: dict[int, Progress] = {}
+        self._show = show
+        self._begin = time.monotonic()
+
+    def begin(self, job: Job) -> None:
+        """Nothing is to be said yet."""
+
+    def show(self, job: Job, progress: Progress) -> None:
+        """Take in how far a run is."""
+        self.seen[id(job)] = progress
+        self._show(self.add_up())
+
+    def end(self, result: RunEnd) -> None:  # noqa: ARG002 - a watch's seam
+        """Say how far all of them are."""
+        self._show(self.add_up())
+
+    def add_up(self) -> Progress:
+        """All runs as one."""
+        total = add_progress(self.seen.values())
+        seconds = time.monotonic() - self._begin
+        return replace(total, total=max(self.size, total.done), seconds=seconds)
+
+
+def add_progress(parts: Iterable[Progress]) -> Progress:
+    """The counts of several runs together; the longest pause is the pause of all.
+
+    >>> add_progress([Progress(done=2, answered=2), Progress(done=3, failed=3)]).done
+    5
+    """
+    listed = list(parts)
+    names = {own.name for own in fields(Progress)} - {"total", "seconds", "limit", "paused"}
+    sums = {name: sum(getattr(own, name) for own in listed) for name in names}
+    return replace(Progress(**sums), paused=max((own.paused for own in listed), default=0.0))
+
+
+def describe(progress: Progress, prices: tuple[float, float] | None = None) -> str:
+    """Rate, time left, tokens and trouble, in few words.
+
+    >>> describe(Progress(done=50, total=100, answered=48, failed=2, seconds=10.0, tokens_in=900))
+    '5.0/s, 0:10 left, 900 tokens, 2 failed'
+    """
+    words = [f"{progress.rate:.1f}/s"]
+    if progress.left is not None and progress.done != progress.total:
+        words.append(f"{_clock(progress.left)} left")
+    tokens = progress.tokens_in + progress.tokens_out
+    if tokens:
+        words.append(f"{tokens:,} tokens")
+        if prices is not None:
+            words.append(f"cost {progress.cost(prices):.2f}")
+    names = ("refused", "unparsed", "failed", "retries")
+    words += [f"{count} {name}" for name in names if (count := getattr(progress, name))]
+    if progress.paused > 0:
+        words.append(f"server asks to wait {progress.paused:.0f} s")
+    return ", ".join(words)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def show_count(progress: Progress) -> str:
+    """Items done of all; an estimate of all that was too small grows.
+
+    >>> show_count(Progress(done=3, total=40)), show_count(Progress(done=71, total=40))
+    ('3/40', '71/71')
+    """
+    if progress.total is None:
+        return str(progress.done)
+    return f"{progress.done}/{max(progress.total, progress.done)}"
+
+
+def read_wish(wish: ProgressWish) -> Callable[[Progress], None]:
+    """The callback for a user's wish; ``"bar"`` keeps one line of standard error up to date."""
+    if callable(wish):
+        return wish
+    return _draw_bar if wish == "bar" else lambda _: None
+
+
+def _draw_bar(progress: Progress, width: int = 24) -> None:
+    share = progress.done / progress.total if progress.total else 0.0
+    filled = int(width * min(share, 1.0))
+    line = f"{'█' * filled}{'·' * (width - filled)} {show_count(progress)} {describe(progress)}"
+    sys.stderr.write(f"\r{line[:110]:<110}" + ("\n" if share >= 1 else ""))
+    sys.stderr.flush()

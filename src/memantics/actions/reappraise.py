@@ -1,0 +1,269 @@
+"""Turn negative memes around: captions rewritten in place, panels and layout kept."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias, Unpack, overload
+
+from memantics.actions.analyze import ImagePath, ImagePaths
+from memantics.actions.build import find_memes as find_folder
+from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.core.editor import Editor
+from memantics.core.errors import ImageError, InputError
+from memantics.core.images import read_bytes
+from memantics.core.language import guess_language
+from memantics.core.memes import Meme, name_apart, read_memes
+from memantics.core.result import Result
+from memantics.core.waiting import make_sync, run_sync
+from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.reappraise.chain import Reappraisal, Review, Workshop, reappraise_all
+from memantics.reappraise.dataset import (
+    QUEUE,
+    ReappraisalDraft,
+    join_results,
+    write_drafts,
+    write_reappraisal_queue,
+)
+from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.planner import NAME as EMBEDDED
+from memantics.reappraise.planner import EmbeddedPlanner
+from memantics.reappraise.records import Target
+from memantics.reappraise.stages import ModelPlanner, Planner
+from memantics.run.progress import Progress
+from memantics.vision.captions import ReadLines, TextLine
+
+__all__ = ["EMBEDDED", "Reappraisal", "Target", "reappraise", "reappraise_async"]
+Results: TypeAlias = tuple[Reappraisal, ...]
+
+
+class EditingOptions(AskingOptions, total=False):
+    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached."""
+
+    model: str
+    editor_url: str | None
+    editor_params: Mapping[str, str]
+    progress: Watch | None
+
+
+class ReappraiseOptions(EditingOptions, total=False):
+    """Options of :func:`reappraise`.
+
+    ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
+    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
+    one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
+    stage and may correct it.
+    """
+
+    target: Target | None
+    editor: str
+    sticker: bool
+    out: ImagePath
+    review: Review | None
+
+
+@overload
+async def reappraise_async(
+    image: ImagePath, **options: Unpack[ReappraiseOptions]
+) -> Reappraisal: ...
+
+
+@overload
+async def reappraise_async(image: ImagePaths, **options: Unpack[ReappraiseOptions]) -> Results: ...
+
+
+async def reappraise_async(
+    image: ImagePath | ImagePaths, **options: Unpack[ReappraiseOptions]
+) -> Reappraisal | Results:
+    """Reappraise one meme, or several images and folders of memes, in their order.
+
+    A meme that fails says at which stage and why; it does not end the others.
+    """
+    alone = isinstance(image, Path | str)
+    paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
+    if alone and paths[0].is_dir():
+        raise InputError(f"{image} is a folder", hint="give it in a list: [folder]")
+    made = await _reappraise_all(find_memes(paths), options)
+    return made[0] if alone else made
+
+
+@overload
+def reappraise(image: ImagePath, **options: Unpack[ReappraiseOptions]) -> Reappraisal: ...
+
+
+@overload
+def reappraise(image: ImagePaths, **options: Unpack[ReappraiseOptions]) -> Results: ...
+
+
+def reappraise(
+    image: ImagePath | ImagePaths, **options: Unpack[ReappraiseOptions]
+) -> Reappraisal | Results:
+    """:func:`reappraise_async`, waited for."""
+    if isinstance(image, Path | str):
+        return run_sync(reappraise_async(image, **options))
+    return run_sync(reappraise_async(image, **options))
+
+
+def find_memes(paths: Sequence[Path]) -> list[Meme]:
+    """The memes that a user named."""
+    found: list[Meme] = []
+    for path in paths:
+        if path.is_dir():
+            found.extend(read_memes(path))
+        elif path.exists():
+            found.append(Meme(path.stem, path))
+        else:
+            raise ImageError(path, "missing", "no such file", hint="check the path")
+    return name_apart(found)
+
+
+async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
+    out, review = Path(options.get("out", "reappraised")), options.get("review")
+    editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    with open_reader() as ocr:
+        async with (
+            _open_painter(editor, options, sticker=sticker) as painter,
+            _open_planner(options, out, len(memes)) as planner,
+        ):
+            shop = Workshop(planner, _line_reader(ocr), out, painter, options.get("target"), review)
+            return await _take_all(memes, shop, options)
+
+
+@asynccontextmanager
+async def _open_painter(
+    name: str, options: EditingOptions, *, sticker: bool = False
+) -> AsyncIterator[Editor | None]:
+    """The editor of that name; None where only captions change."""
+    if sticker and name != "embedded":
+        raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
+    if name == "none":
+        yield None
+        return
+    timeout = asking_of(options).settings.timeout
+    params = options.get("editor_params") or {}
+    settings = EditorSettings(options.get("editor_url"), timeout, params)
+    painter = EmbeddedEditor(sticker=sticker) if name == "embedded" else open_editor(name, settings)
+    try:
+        yield painter
+    finally:
+        await painter.close()
+
+
+@asynccontextmanager
+async def _open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+    """A model's planner with its journal in the folder, or the embedded one."""
+    model = options.get("model", EMBEDDED)
+    if model == EMBEDDED:
+        yield EmbeddedPlanner()
+        return
+    async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
+        desk.expect(2 * memes)
+        yield ModelPlanner(desk)
+
+
+def _line_reader(ocr: RememberingOcr) -> ReadLines:
+    def read(data: bytes, name: str) -> list[TextLine]:
+        return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
+
+    return read
+
+
+async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptions) -> Results:
+    """Reappraise memes, in their order; where a model plans, its desk tells the progress."""
+    embedded = options.get("model", EMBEDDED) == EMBEDDED
+    watch = options.get("progress") if embedded and shop.review is None else None
+    width = 1 if embedded or shop.review else asking_of(options).concurrency
+    results: list[Reappraisal] = []
+    start = time.monotonic()
+    async for result in reappraise_all(memes, shop, width):
+        results.append(result)
+        if watch is not None:
+            done = sum(each.status == "done" for each in results)
+            watch(
+                Progress(
+                    done=len(results),
+                    total=len(memes),
+                    answered=done,
+                    failed=len(results) - done,
+                    resumed=sum(each.resumed for each in results),
+                    seconds=time.monotonic() - start,
+                )
+            )
+    order = {meme.id: place for place, meme in enumerate(memes)}
+    return tuple(sorted(results, key=lambda result: order[result.meme]))
+
+
+@dataclass(frozen=True, slots=True)
+class ReappraisalDrafts(Result):
+    """Drafts of a data set in ``folder``; ``made`` are the results by editor."""
+
+    folder: Path
+    drafts: tuple[ReappraisalDraft, ...]
+    made: Mapping[str, Results]
+
+    @property
+    def queue(self) -> Path:
+        """The queue in which people check every stage."""
+        return self.folder / QUEUE
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How the memes of each editor ended."""
+        return {
+            name: {
+                status: sum(result.status == status for result in results)
+                for status in ("done", "failed", "skipped")
+            }
+            for name, results in self.made.items()
+        }
+
+
+async def reappraisal_async(
+    folder: ImagePath | None,
+    *,
+    editors: Sequence[str] = (),
+    out: ImagePath | None = None,
+    limit: int | None = None,
+    **options: Unpack[EditingOptions],
+) -> ReappraisalDrafts:
+    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    if folder is None:
+        raise InputError("no folder of memes was named", hint="'starter' is one that ships")
+    names = list(dict.fromkeys(editors)) or ["embedded"]
+    place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
+    memes = name_apart(find_folder(Path(folder), notes=False)[:limit])
+    made: dict[str, Results] = {}
+    with open_reader() as ocr:
+        async with _open_planner(options, place, len(memes) * len(names)) as planner:
+            for name in names:
+                # Every editor has a folder of its own; plans are asked for once.
+                short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
+                async with _open_painter(name, options) as painter:
+                    edited = place / "reappraised" / short
+                    shop = Workshop(planner, _line_reader(ocr), edited, painter)
+                    made[short] = await _take_all(memes, shop, options)
+        done = {one.meme for results in made.values() for one in results if one.status == "done"}
+        known = [_describe(meme, ocr) for meme in memes if meme.id in done]
+    drafts = join_results(known, made)
+    write_drafts(place, drafts)
+    if drafts:
+        origin = f"memantics build reappraisal, {options.get('model', EMBEDDED)}"
+        write_reappraisal_queue(place, drafts, origin)
+    return ReappraisalDrafts(place, tuple(drafts), made)
+
+
+def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:
+    """The meme with its printed text, read where nobody gave it."""
+    text = meme.text
+    if not text:
+        lines = ocr.read(read_bytes(meme.image), meme.image.name).lines
+        text = " ".join(line.text for line in lines)
+    return replace(meme, text=text, language=meme.language or guess_language(text).language)
+
+
+reappraisal = make_sync(reappraisal_async)

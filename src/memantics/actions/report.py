@@ -1,0 +1,123 @@
+"""``report`` and its kin: runs as a page, a table, a gallery, logs of Inspect, or a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
+from memantics.core.records import Outcome
+from memantics.core.rundir import last_answers, read_facts, read_items
+from memantics.registry import find_benchmark, find_published, open_task_of_run
+from memantics.report import (
+    ReportSettings,
+    build_report,
+    load_runs,
+    render_csv,
+    render_json,
+    render_markdown,
+)
+from memantics.report.gallery import make_gallery, render_gallery
+from memantics.report.inspection import check_inspect, write_log
+from memantics.report.runs import Run
+from memantics.run.score import read_outcomes
+from memantics.tasks.plugin import HumanExport
+
+Form = Literal["html", "md", "csv", "json"]
+RunLike = str | Path | Run
+_RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
+
+
+def find_folder(run: RunLike) -> Path:
+    """The directory of a run."""
+    return run.folder if isinstance(run, Run) else Path(run)
+
+
+def report(
+    runs: RunLike | Sequence[RunLike],
+    out: str | Path = "report.html",
+    *,
+    form: Form | None = None,
+    images: bool = True,
+) -> Path:
+    """Compare runs on one self-contained page, or as a table; returns the file.
+
+    ``form`` is ``html``, ``md``, ``csv`` or ``json``; by default what the file's name ends in.
+    """
+    folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
+    path = Path(out)
+    ending = path.suffix.lstrip(".").lower()
+    if (form or ending) in _RENDERERS:
+        text = render_report(folders, form or ending)
+        replace_file(path, text.encode("utf-8", "replace"), "report")
+    else:
+        published = find_published(run.task for run in load_runs(folders))
+        build_report(folders, path, ReportSettings(images=images, published=published))
+    return path
+
+
+def render_report(folders: Sequence[Path], form: str) -> str:
+    """Runs as Markdown, CSV or JSON."""
+    runs = load_runs(folders)
+    return _RENDERERS[form](runs, find_published(run.task for run in runs))
+
+
+def export_inspect(folders: Sequence[Path], out: Path, *, images: bool = True) -> list[Path]:
+    """Write runs as logs that Inspect's viewer opens, one file each."""
+    check_inspect()
+    return [write_log(run, out, _mark(run), images=images) for run in load_runs(folders)]
+
+
+def _mark(run: Run) -> dict[str, float | None]:
+    """Each item's own value of the main figure, where the task gives one."""
+    _, task = open_task_of_run(run.facts, None)
+    if task.marks is None:
+        return {}
+    outcomes = read_outcomes(run.folder, task)
+    marks = task.marks(outcomes).get(task.main)
+    if marks is None:
+        return {}
+    return {outcome.item.id: mark for outcome, mark in zip(outcomes, marks, strict=True)}
+
+
+def export_humans(
+    folders: Sequence[Path], out: Path, *, memes: int = 30, seed: int = 0
+) -> HumanExport:
+    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
+    name = read_facts(folders[0]).benchmark
+    export = find_benchmark(name).plugin.human_ratings
+    if export is None:
+        raise InputError(f"{name} has no protocol for human ratings", hint="memeintent has one")
+    return export(folders, out, seed, memes)
+
+
+def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:
+    """Write judged edits side by side, with their scores and failures, on one page."""
+    folder, path = find_folder(run), Path(out)
+    body = render_gallery(make_gallery(folder, read_figures(folder)))
+    replace_file(path, body.encode("utf-8", "replace"), "page")
+    return path
+
+
+def read_figures(run: Path) -> dict[str, dict[str, float | None]]:
+    """Every item's own figures, as its task marks them."""
+    facts = read_facts(run)
+    items = [line.item for line in read_items(run)]
+    if not items or any(len(item.images) != 2 or "editor" not in item.tags for item in items):
+        raise InputError(
+            f"{run} judges no edited memes", hint="give a run of mer_bench/judge or one like it"
+        )
+    _, task = open_task_of_run(facts, None)
+    answers = last_answers(run)
+    outcomes = [
+        Outcome(item, answers[item.id].status, answers[item.id].value)
+        for item in items
+        if item.id in answers
+    ]
+    marks = task.marks(outcomes) if task.marks else {}
+    return {
+        outcome.item.id: {key: values[place] for key, values in marks.items()}
+        for place, outcome in enumerate(outcomes)
+    }

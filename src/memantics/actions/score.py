@@ -1,0 +1,23 @@
+"""``score``: finished answers scored again; no model is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memantics.core.rundir import read_facts
+from memantics.core.waiting import run_sync
+from memantics.registry import open_baselines, open_task_of_run
+from memantics.report.runs import Run, load_run
+from memantics.run.score import score_run
+
+
+def score(run: str | Path | Run, *, invalid: str | None = None) -> Run:
+    """Parse the answers of a run anew, score them, and write ``scores.json``.
+
+    ``invalid`` is the policy for refused and unparsed answers: ``wrong``, ``drop``, ``retry:N``
+    or ``retry:N,drop``; by default that of the run.
+    """
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    ref, task = open_task_of_run(read_facts(folder), invalid)
+    run_sync(score_run(folder, task, open_baselines(ref.card)))
+    return load_run(folder)

@@ -1,0 +1,68 @@
+"""``memantics report``, ``gallery``, ``export-inspect`` and ``humans``: runs shown elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memantics.actions import report as reports
+from memantics.cli import flags
+from memantics.cli.terminal import console, plain, print_data, print_json
+
+Judged = Annotated[
+    Path, typer.Argument(help="A run of MER-Bench's judge, or of one that is like it.")
+]
+Queue = Annotated[Path, typer.Option(help="Folder for the queue and its key.")]
+
+
+def report(
+    folders: flags.Folders,
+    out: flags.Page = None,
+    form: flags.Format = "html",
+    images: flags.Pictures = True,
+) -> None:
+    """Compare runs on one self-contained page, or as a table."""
+    if form != "html" and out is None:
+        print_data(reports.render_report(folders, form))
+        return
+    path = reports.report(folders, out or "report.html", form=form, images=images)
+    if form == "html":
+        console().print(plain(f"report: {path}"))
+
+
+def show_gallery(
+    run: Judged,
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("gallery.html"),
+) -> None:
+    """Show what editors made of memes: source, outputs, scores, failures, on one page."""
+    console().print(plain(f"page: {reports.write_gallery(run, out)}"))
+
+
+def export_inspect(
+    folders: flags.Folders,
+    out: Annotated[Path, typer.Option(help="The folder for the logs.")] = Path("logs"),
+    images: Annotated[bool, typer.Option(help="Put the images into the logs.")] = True,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Write runs as logs of Inspect, one file each (extra: inspect)."""
+    paths = reports.export_inspect(folders, out, images=images)
+    if as_json:
+        print_json(paths)
+        return
+    for path in paths:
+        console().print(plain(str(path)), soft_wrap=True)
+    console().print(plain(f"look at them: inspect view --log-dir {out}"), soft_wrap=True)
+
+
+def export_humans(
+    folders: flags.Folders,
+    out: Queue = Path("humans"),
+    memes: Annotated[int, typer.Option(min=1, help="How many memes to draw.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+) -> None:
+    """Export answers for rating by people: a blind queue, and the key that tells who said what."""
+    done = reports.export_humans(folders, out, memes=memes, seed=seed)
+    written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
+    console().print(plain(f"{written}; keep {done.key} from the raters"))

@@ -1,0 +1,73 @@
+"""Chats that end in a meme, and their entry in PunMemeCN's two chat files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from pydantic import JsonValue
+
+CHATS = "chats.jsonl"
+LEVELS = {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
+_TAGS = {"A": "甲：", "B": "乙："}
+Speaker = Literal["A", "B"]
+Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+Kind = Literal["text_sim", "image_sim", "sentiment_sim"]
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A chat as it was written: messages, and who sends the meme after them."""
+
+    turns: tuple[Turn, ...]
+    sender: Speaker
+
+    @property
+    def text(self) -> str:
+        """All messages, one a line, without the names of who speaks."""
+        return "\n".join(turn.text for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Wrong answers to a chat by meme id: random ones, and near ones with their longer lists."""
+
+    easy: tuple[str, ...]
+    hard: Mapping[Kind, str]
+    candidates: Mapping[Kind, tuple[str, ...]]
+    rejected: Mapping[Kind, tuple[str, ...]] = field(default_factory=dict)
+
+
+def make_entry(
+    meme: str, topic: str, said: Said, wrong: Options, names: Mapping[str, str], level: str
+) -> dict[str, JsonValue]:
+    """One entry of a chat file; ``names`` are the file names of memes by id."""
+    history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]
+    answers: dict[str, JsonValue] = {}
+    if level == "hard":
+        for kind in KINDS:
+            # The official files hold these lists as Python source; so do ours.
+            listed = [names[other] for other in wrong.candidates[kind] if other in names]
+            answers[f"wrong_candidates({kind})"] = repr(listed)
+    answers["correct"] = names[meme]
+    if level == "hard":
+        answers |= {f"wrong({kind})": names[wrong.hard[kind]] for kind in KINDS}
+    else:
+        numbered = enumerate(wrong.easy, 1)
+        answers |= {f"wrong(random{number})": names[other] for number, other in numbered}
+    return {
+        "topic": topic,
+        "chat_history": [*history, _TAGS[said.sender]],
+        "meme_response": answers,
+    }
