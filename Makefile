@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check perf docs system lock clean
+.PHONY: demo test check perf mutate hostile docs system lock clean
 
 demo: $(VENV)/.core
 	@rm -rf demo/runs
@@ -33,6 +33,15 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.annotate
 	$(BIN)/python -m perf.newcomer
 	$(BIN)/python -m perf.reappraisal
+	$(BIN)/python -m perf.start
+
+# Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
+mutate: $(VENV)/.dev
+	$(BIN)/python -m perf.mutate
+
+# The attack suite with fresh seeds, ten minutes; what breaks something is kept in build/hostile.
+hostile: $(VENV)/.dev
+	$(BIN)/python -m perf.hostile
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
@@ -77,4 +86,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) build dist runs demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist runs demo mutants .mypy_cache .ruff_cache .pytest_cache

@@ -118,7 +118,7 @@ def prepare(folder: Path, seconds: int) -> list[Person]:
     from argon2 import PasswordHasher
 
     from memantics.annotate.service import open_service
-    from memantics.annotate.web.tokens import make_form_token
+    from memantics.annotate.web.settings import make_form_token
     from memantics.core.queue import QueueCard, QueueItem, write_queue
 
     flow = folder / "load.toml"

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from memantics.annotate.service import open_service
-from memantics.annotate.web.server import listen, serve
+from memantics.annotate.web.app import listen, serve
 from memantics.annotate.web.settings import WebSettings
 
 PEOPLE = 50

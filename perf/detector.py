@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memantics.detector.examples import Example
-from memantics.detector.fast import train
-from memantics.detector.presets import find_preset
+from memantics.detector.fast import find_preset, train
 from memantics.detector.storage import load, save
 
 Value = TypeVar("Value")

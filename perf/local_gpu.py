@@ -28,9 +28,9 @@ from tests.local import tiny
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
 from memantics.models.chat import move
 from memantics.models.local import LocalModel, LocalSettings
-from memantics.models.local.batching import Batcher
-from memantics.models.local.checkpoint import find_versions
+from memantics.models.local.model import Batcher
 from memantics.models.local.runtime import Runtime
+from memantics.models.local.settings import find_versions
 
 QUESTION = "What is this meme about, and whom does it make fun of? Answer in two sentences. "
 PARTS = ("kinds", "float32", "throughput", "memory", "commands")

@@ -18,11 +18,11 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.detector.lora import Case, Tuning, Wording, tune
-from memantics.detector.lora.conversation import Conversation, open_model
-from memantics.detector.lora.tuning import _Fitting, add_adapter
+from memantics.detector.lora.judging import Conversation, open_model
+from memantics.detector.lora.tuning import Tuning, _Fitting, add_adapter, tune
+from memantics.detector.lora.wording import Case, Wording
 from memantics.detector.neural.feeding import draw_order
-from memantics.detector.neural.packages import find_versions, get_torch
+from memantics.detector.neural.machine import find_versions, get_torch
 from memantics.models.chat import move
 from perf.local_gpu import Plan, make_model
 

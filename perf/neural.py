@@ -25,21 +25,20 @@ import numpy as np
 
 from memantics.detector.examples import TYPE_IDS, Example, Loaded
 from memantics.detector.folds import split_examples
-from memantics.detector.neural import Backbones, Plan, Shape, Training, train_neural
 from memantics.detector.neural.backbone import make_scratch, open_encoders
 from memantics.detector.neural.checkpoint import read_latest, read_progress
 from memantics.detector.neural.encoding import Places, classes_of, encode
-from memantics.detector.neural.evaluation import measure
-from memantics.detector.neural.feeding import draw_order
-from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import (
+from memantics.detector.neural.feeding import Parts, draw_order, hold_out, split_rows
+from memantics.detector.neural.machine import (
+    Ranks,
     find_versions,
     fix_arithmetic,
     get_torch,
     get_transformers,
 )
-from memantics.detector.neural.parts import Parts, hold_out, split_rows
-from memantics.detector.neural.ranks import Ranks
+from memantics.detector.neural.network import build_network, measure
+from memantics.detector.neural.seeds import SeedPlan, train_neural
+from memantics.detector.neural.settings import Backbones, Shape, Training
 from memantics.detector.neural.training import Material, Trainer, resolve_precision
 
 PARTS = ("throughput", "fusion", "resume", "five", "rotation")
@@ -223,7 +222,7 @@ def check_resume(data: Path, device: str, limit: int, precision: str) -> dict[st
 
 def run_worker(data: Loaded, training: Training, out: Path) -> None:
     training = replace(training, seeds=(0,), epochs=3, save_every=10)
-    plan = Plan(Backbones(text="scratch"), Shape(), training)
+    plan = SeedPlan(Backbones(text="scratch"), Shape(), training)
     train_neural(data, plan, out, lambda line: print(line, flush=True))
 
 
@@ -231,7 +230,7 @@ def train_five(data: Loaded, shape: Shape, training: Training, how: Any) -> dict
     """Five seeds over one split, in one command."""
     with tempfile.TemporaryDirectory() as made:
         begin = time.perf_counter()
-        plan = Plan(Backbones(text="scratch"), shape, replace(training, hold_out=how))
+        plan = SeedPlan(Backbones(text="scratch"), shape, replace(training, hold_out=how))
         trained = train_neural(data, plan, Path(made), _tell)
         seconds = time.perf_counter() - begin
     scores = [100 * facts.valid.f1 for facts in trained.seeds]
@@ -257,7 +256,7 @@ def rotate(data: Loaded, shape: Shape, training: Training, how: Any) -> dict[str
         test = np.flatnonzero(folds == seed).tolist()
         parts = _inner(data, test, shape, how)
         with tempfile.TemporaryDirectory() as made:
-            plan = Plan(Backbones(text="scratch"), shape, replace(training, seeds=(seed,)))
+            plan = SeedPlan(Backbones(text="scratch"), shape, replace(training, seeds=(seed,)))
             facts = train_neural(data, plan, Path(made), _tell, parts).seeds[0]
             lines = (Path(made) / f"seed-{seed}" / "predictions.jsonl").read_text().splitlines()
         assert facts.test is not None

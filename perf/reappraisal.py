@@ -19,7 +19,7 @@ from PIL import Image
 
 from memantics.core.images import decode, encode_png
 from memantics.models.embedded.ocr import Ocr, RapidReader, open_reader
-from memantics.reappraise.checking import check_result
+from memantics.reappraise.checking import Made, check_result
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan
@@ -79,7 +79,7 @@ async def measure(ocr: Ocr, path: Path, figures: Figures, pictures: Path | None)
         return
     drawn = await draw_meme(image, page, plan)
     data = encode_png(drawn.image)
-    checks = check_result(image, page, plan, drawn, read_lines(ocr, data, path.name))
+    checks = check_result(image, page, plan, Made(drawn, read_lines(ocr, data, path.name)))
     figures.checks.append((path.stem, checks))
     if not checks.panels_kept:
         figures.moved.append(path.stem)
@@ -183,7 +183,7 @@ async def _whole(ocr: Ocr, data: bytes, path: Path) -> None:
     assert plan is not None
     drawn = await draw_meme(image, page, plan)
     made = encode_png(drawn.image)
-    check_result(image, page, plan, drawn, read_lines(ocr, made, path.name))
+    check_result(image, page, plan, Made(drawn, read_lines(ocr, made, path.name)))
     sheet = io.BytesIO()
     show_both(image, drawn.image, feeling.emotion, plan).save(sheet, "PNG")
 

@@ -42,6 +42,7 @@ Fault = Literal[
     "redirect",
     "echo key",
     "babble",
+    "speaks",
     "hang",
 ]
 _ITEM = re.compile(r"item-\d+")
@@ -183,6 +184,7 @@ _CANNED: Mapping[str, Callable[[], web.Response]] = {
     "404": lambda: _fail(404, "no such model", "model_not_found"),
     "400": lambda: _fail(400, "the prompt is too long", "context_length_exceeded"),
     "413": lambda: _fail(413, "too large"),
+    "speaks": lambda: _fail(401, "\x1b]0;PWNED\x07\x1b[2J no", "\x1b[38;5;201m"),
     "redirect": lambda: web.Response(status=307, headers={"Location": "https://other.example/v1"}),
     "babble": lambda: _json(completion("I would rather not say")),
 }

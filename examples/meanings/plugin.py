@@ -1,14 +1,26 @@
-"""What the benchmark offers."""
+"""Which of four statements says what a meme means?"""
 
 from __future__ import annotations
 
-from memantics.tasks.plugin import BenchmarkPlugin
+from collections.abc import Mapping
 
-from .load import open_release
-from .statistics import statistics
-from .survey import survey
-from .task import make
+from memantics.tasks.table import Choice, Row, Text, choice_benchmark
 
-PLUGIN = BenchmarkPlugin(
-    open_release=open_release, survey=survey, statistics=statistics, make_task=make
-)
+QUESTION = "Which statement says what this meme means?"
+
+
+class Meme(Row):
+    """A line of ``memes.jsonl``, besides id and image."""
+
+    text: str
+    meaning: Text
+    others: list[Text]
+
+
+def ask(meme: Meme, options: Mapping[str, str]) -> Choice:
+    """What is asked about a meme, as the options of the card say."""
+    told = {"text": meme.text} if options.get("text") == "told" else {}
+    return Choice(QUESTION, meme.meaning, tuple(meme.others), told, options.get("seed", "0"))
+
+
+PLUGIN = choice_benchmark(Meme, ask)

@@ -1,3 +1,138 @@
-"""Memantics: a workbench for computational meme understanding."""
+"""Memantics: a workbench for computational meme understanding.
+
+>>> import memantics as mm
+>>> mm.read_aloud("压力山大").caption
+'压力山大'
+
+``docs/python.md`` shows every function. A name is loaded when it is first used, so that importing
+the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memantics.actions import build
+    from memantics.actions.analyze import Analysis, analyze, analyze_async
+    from memantics.actions.audit import Audit, audit
+    from memantics.actions.collect import collect
+    from memantics.actions.compare import compare
+    from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
+    from memantics.actions.detect import Detector
+    from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.phonetics import read_aloud
+    from memantics.actions.publish import publish
+    from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
+    from memantics.actions.report import report
+    from memantics.actions.score import score
+    from memantics.core.errors import (
+        DataError,
+        ImageError,
+        InputError,
+        MemanticsError,
+        MissingExtra,
+        ModelError,
+        UnknownName,
+    )
 
 __version__ = "0.1.0"
+
+# Where each public name is defined. The list is closed: tests/test_exported_names.py holds it.
+_PLACES = {
+    "actions.analyze": ("Analysis", "analyze", "analyze_async"),
+    "actions.audit": ("Audit", "audit"),
+    "actions.collect": ("collect",),
+    "actions.compare": ("compare",),
+    "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
+    "actions.detect": ("Detector",),
+    "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.knowledge": ("KnowledgeStore",),
+    "actions.phonetics": ("read_aloud",),
+    "actions.publish": ("publish",),
+    "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
+    "actions.report": ("report",),
+    "actions.score": ("score",),
+    "core.errors": (
+        "DataError",
+        "ImageError",
+        "InputError",
+        "MemanticsError",
+        "MissingExtra",
+        "ModelError",
+        "UnknownName",
+    ),
+}
+_HOME = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "Analysis",
+    "Audit",
+    "DataError",
+    "Dataset",
+    "Detector",
+    "ImageError",
+    "InputError",
+    "KnowledgeStore",
+    "MemanticsError",
+    "MissingExtra",
+    "ModelError",
+    "Reappraisal",
+    "Run",
+    "Runs",
+    "UnknownName",
+    "__version__",
+    "analyze",
+    "analyze_async",
+    "audit",
+    "build",
+    "collect",
+    "compare",
+    "evaluate",
+    "evaluate_async",
+    "list_benchmarks",
+    "list_models",
+    "load_dataset",
+    "load_run",
+    "publish",
+    "read_aloud",
+    "reappraise",
+    "reappraise_async",
+    "report",
+    "score",
+]
+
+
+if not TYPE_CHECKING:  # else a type checker would take any name for granted
+
+    def __getattr__(name: str) -> object:
+        if name == "build":
+            value = importlib.import_module("memantics.actions.build")
+        elif name in _HOME:
+            value = getattr(importlib.import_module(f"memantics.{_HOME[name]}"), name)
+        else:
+            raise AttributeError(f"module 'memantics' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Face(ModuleType):
+    """Keeps verbs in place where a room has the same name, as ``memantics.report`` does.
+
+    Importing a submodule binds it on its package, which would hide the public function.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face

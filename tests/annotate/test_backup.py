@@ -13,13 +13,12 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from memantics.annotate import leasing
+from memantics.annotate import queries
 from memantics.annotate.backup import backup, restore
 from memantics.annotate.database import Database, newest_schema
 from memantics.annotate.records import Actor
 from memantics.annotate.schema import metadata
 from memantics.annotate.service import Service, open_service
-from memantics.annotate.statement import Statement
 from memantics.core.errors import DataError, InputError, StoreError
 from tests.annotate.team import add_people, open_project, plain_items, quick_hasher, work_through
 
@@ -163,9 +162,10 @@ def test_what_one_holds_is_found_without_going_through_what_one_did(
     sqlite_service: Service,
 ) -> None:
     with sqlite_service.context.db.read() as connection:
-        asked = leasing._MINE.all(connection, {"user": 1, "project": 1})
-        plan = Statement(f"EXPLAIN QUERY PLAN {leasing._MINE._sqlite}")
-        rows = plan.all(connection, {"user": 1, "project": 1})
+        asked = queries.HELD_SEATS.all(connection, {"user": 1, "project": 1})
+        text, _ = queries.HELD_SEATS.text(connection.dialect)
+        plan = sa.text(f"EXPLAIN QUERY PLAN {text}")
+        rows = connection.execute(plan, {"user": 1, "project": 1}).all()
     assert asked == []
     assert any("ix_seats_held" in row.detail for row in rows), rows
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotate import archive
-from memantics.annotate.archive import unpack_tasks
+from memantics.annotate import labelstudio
+from memantics.annotate.labelstudio import unpack_tasks
 from memantics.annotate.records import Actor, Project, Task
 from memantics.annotate.service import Service
 from memantics.core.errors import DataError
@@ -150,7 +150,7 @@ def test_archives_are_unpacked_in_bounds(tmp_path: Path, monkeypatch: pytest.Mon
         packed.seek(0)
         return packed
 
-    monkeypatch.setattr(archive, "MAX_IMAGES", 1000)
+    monkeypatch.setattr(labelstudio, "MAX_IMAGES", 1000)
     parts = {"tasks.json": b"[]", "images__..__..__x": b"no", "images__a.png": b"yes", "b.png": b""}
     folder = tmp_path / "images"
     folder.mkdir()

@@ -15,8 +15,7 @@ from memantics.build.chats.generate import ChatSettings
 from memantics.build.chats.release import write_chat_queue
 from memantics.build.chats.selection import Gauges
 from memantics.build.intents.draft import IntentSettings, draft_intents, write_intent_queue
-from memantics.models.drafter import draft_reply
-from memantics.models.fake import FakeModel
+from memantics.models.fake import FakeModel, draft_reply
 from tests.annotate.team import Clock, make_lead, quick_hasher
 from tests.build.drafting import LetterEncoder, starter_memes, with_desk
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
 
 from memantics.actions.asking import Asking
+from memantics.cli import main
 from memantics.cli.flags import asks_models
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
@@ -80,3 +83,16 @@ def test_shared_options_reach_the_command_as_one_record() -> None:
     assert "asking" not in inspect.signature(command).parameters
     with pytest.raises(InputError, match="--price"):
         typer.main.get_command(app)(["x", "--price", "-1,2"], standalone_mode=False)
+
+
+def test_one_module_speaks_to_the_terminal() -> None:
+    wrong = re.compile(r"typer\.echo|\bprint\(|sys\.std(out|err)\.write|\bConsole\(")
+    folder = Path(main.__file__).parent
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in folder.glob("*.py")
+        if path.name != "terminal.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if wrong.search(re.sub(r"\w+\(?\)?\.print\(", "", line))
+    ]
+    assert found == [], "say(), tell(), print_data() and console() of cli/terminal.py are neutral"

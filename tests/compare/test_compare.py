@@ -18,7 +18,8 @@ from memantics.core.rundir import read_facts
 from memantics.core.task import InvalidPolicy, Task
 from memantics.registry import open_task_of_run
 from memantics.run import resample
-from memantics.run.compare import Comparison, Side, compare, open_side
+from memantics.run.compare import Side, compare, open_side
+from memantics.run.differences import Comparison
 from tests.commands import Shell
 from tests.runs import pick, write_run
 

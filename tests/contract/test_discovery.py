@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memantics.core.data import Source
 from memantics.registry import find_benchmarks
 from tests.commands import Shell
 from tests.places import ROOT
@@ -20,9 +21,8 @@ def copy_example(root: Path, name: str) -> Path:
     """A newcomer's folder: the example under another name, with its own sample."""
     folder = root / name
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("card.toml", "task.py"):
-        path = folder / part
-        path.write_text(path.read_text("utf-8").replace("meanings", name), encoding="utf-8")
+    path = folder / "card.toml"
+    path.write_text(path.read_text("utf-8").replace("meanings", name), encoding="utf-8")
     return folder
 
 
@@ -65,7 +65,24 @@ def test_two_folders_of_one_name_keep_their_code_apart(
     for root in (tmp_path / "one", tmp_path / "two"):
         folder = copy_example(root, "my_memes")
         monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(root))
-        make = find_benchmarks()["my_memes"].plugin.make_task
-        assert folder.samefile(Path(inspect.getfile(make)).parent)
-        found.append(make)
+        plugin = find_benchmarks()["my_memes"].plugin
+        meme = type(plugin.open_release(Source("starter", folder / "sample")).rows[0])
+        assert folder.samefile(Path(inspect.getfile(meme)).parent)
+        found.append(plugin)
     assert found[0] is not found[1]
+
+
+def test_a_plugin_of_the_wrong_type_is_named(shell: Shell, tmp_path: Path) -> None:
+    (copy_example(tmp_path / "mine", "my_memes") / "plugin.py").write_text("PLUGIN = {}\n")
+    line = shell.refused("data", "stats", "my_memes", MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
+    assert "holds no PLUGIN of type BenchmarkPlugin" in line
+
+
+def test_two_equal_options_are_refused(shell: Shell, tmp_path: Path) -> None:
+    path = copy_example(tmp_path / "mine", "my_memes") / "sample" / "memes.jsonl"
+    rows = path.read_text("utf-8").splitlines()
+    row = json.loads(rows[2])
+    rows[2] = json.dumps(row | {"others": [row["meaning"], *row["others"][1:]]})
+    path.write_text("\n".join(rows), encoding="utf-8")
+    line = shell.refused("data", "stats", "my_memes", MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
+    assert "memes.jsonl: row 3: two of the 4 options are equal" in line

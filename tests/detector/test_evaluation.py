@@ -10,14 +10,12 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.detector.comparison import compare
-from memantics.detector.evaluation import evaluate
+from memantics.detector.evaluation import compare, cross_validate, evaluate, make_trainer
 from memantics.detector.examples import TYPES, Example
-from memantics.detector.fast import Prediction
-from memantics.detector.features import Dense, Singles
+from memantics.detector.fast import Prediction, find_preset
+from memantics.detector.features import Dense
 from memantics.detector.folds import split_blocks, split_examples
-from memantics.detector.presets import find_preset
-from memantics.detector.study import cross_validate, make_trainer
+from memantics.detector.kernel import Singles
 from tests.detector.samples import make_examples
 
 

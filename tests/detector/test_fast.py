@@ -4,6 +4,7 @@ import io
 import marshal
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,17 @@ from memantics.core import text as core_text
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
-from memantics.detector.fast import FastDetector, fit, train
-from memantics.detector.features import Block, Dense, Singles, fit_vocabulary, hear
-from memantics.detector.pictures import measure_images
-from memantics.detector.pieces import name_pieces
-from memantics.detector.presets import PRESETS, find_preset
+from memantics.detector.fast import PRESETS, FastDetector, find_preset, fit, make_dense, train
+from memantics.detector.features import (
+    Dense,
+    Extractor,
+    FeatureBlock,
+    fit_vocabulary,
+    hear,
+    measure_images,
+    name_pieces,
+)
+from memantics.detector.kernel import Singles
 from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids
@@ -205,7 +212,7 @@ def test_held_out_predictions_are_not_those_of_the_trained_detector() -> None:
 
 def test_vocabularies_keep_what_two_memes_share() -> None:
     texts = [name_pieces("chars", own) for own in ("ab", "ac", "a")]
-    vocabulary = fit_vocabulary(Block("text", "chars", 1.0), texts)
+    vocabulary = fit_vocabulary(FeatureBlock("text", "chars", 1.0), texts)
     assert vocabulary.pieces == ("a",)
 
 
@@ -231,3 +238,23 @@ def test_a_disguised_word_is_heard() -> None:
 
 def test_every_preset_is_found_by_its_name() -> None:
     assert {find_preset(name).preset for name in PRESETS} == set(PRESETS)
+
+
+class Chatty:
+    """Gives every text the same meaning, the empty one too."""
+
+    version = "chatty-1"
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+
+def test_a_field_that_is_empty_has_no_meaning() -> None:
+    """Whatever an embedder makes of nothing: blank fields must not look alike."""
+    extractor = Extractor((), (), (Dense("text", 1.0), Dense("text_caption", 1.0)), 1.0)
+    examples = [Example("1", "hi"), Example("2", " \n", "what it means"), Example("3", "")]
+    dense = make_dense(extractor, examples, Chatty())
+    assert dense is not None
+    halves = dense.reshape(3, 2, 4).any(axis=2)
+    assert halves.tolist() == [[True, False], [False, True], [False, False]]
+    assert dense[0, :4].tolist() == [0.5] * 4

@@ -8,8 +8,17 @@ from sklearn.metrics import f1_score
 
 from memantics.core.errors import InputError
 from memantics.detector import calibration
-from memantics.detector.kernel import MOST, Kernel, Rows, make_gram, score, solve
-from memantics.detector.scorers import KernelScorer, unfold
+from memantics.detector.folds import split_random
+from memantics.detector.kernel import (
+    MOST,
+    Kernel,
+    KernelScorer,
+    Rows,
+    make_gram,
+    score,
+    solve,
+    unfold,
+)
 
 
 def make_rows(count: int = 60, seed: int = 0) -> Rows:
@@ -144,3 +153,46 @@ def test_evened_out_scores_stay_calibrated_and_keep_their_order() -> None:
     share = abs(even.weights[1, 1] / even.weights[0, 1])
     plain_share = abs(plain.weights[1, 1] / plain.weights[0, 1])
     assert share < plain_share / 2
+
+
+def test_rare_types_keep_their_share() -> None:
+    """They weigh more in the fit; the chances must not: their mean is each type's share."""
+    rng = np.random.default_rng(5)
+    truth = np.repeat([0, 1, 2], [600, 150, 50])
+    scores = rng.normal(size=(800, 3)) + np.eye(3)[truth]
+    fitted = calibration.fit_types(scores, truth, 3)
+    mean = fitted.probabilities(scores).mean(axis=0)
+    assert mean == pytest.approx([0.75, 0.1875, 0.0625], abs=0.012)
+    plain = calibration.fit_softmax(scores, truth, 3).probabilities(scores)
+    assert np.abs(fitted.probabilities(scores) - plain).mean() < 0.02
+
+
+def test_a_type_that_does_not_occur_has_a_finite_chance() -> None:
+    scores = np.random.default_rng(0).normal(size=(40, 2))
+    fitted = calibration.fit_types(scores, np.repeat([0, 1], 20), 3)
+    assert np.isfinite(fitted.intercepts).all()
+    assert fitted.probabilities(scores)[:, 2].max() < 0.5
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (1, 1, 1, 1), (5, 1, 1, 1), (7, 4, 2)])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_folds_are_equally_large_and_each_stratum_is_spread(
+    sizes: tuple[int, ...], count: int
+) -> None:
+    strata = [name for name, size in zip("abcd", sizes, strict=False) for _ in range(size)]
+    for seed in range(3):
+        folds = split_random(strata, count, seed)
+        whole = np.bincount(folds, minlength=count)
+        assert whole.max() - whole.min() <= 1
+        for name in set(strata):
+            part = np.bincount(folds[np.array(strata) == name], minlength=count)
+            assert part.max() - part.min() <= 1
+
+
+@pytest.mark.parametrize(("size", "count", "fine"), [(4, 4, True), (3, 4, False), (9, 1, False)])
+def test_how_many_folds_there_may_be(size: int, count: int, fine: bool) -> None:
+    if fine:
+        assert sorted(split_random(["a"] * size, count)) == [0, 1, 2, 3]
+        return
+    with pytest.raises(InputError, match="cannot be cut into"):
+        split_random(["a"] * size, count)

@@ -9,8 +9,7 @@ from memantics.core.records import Score
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Loaded
 from memantics.detector.explanation import explain
-from memantics.detector.fast import fit
-from memantics.detector.presets import find_preset
+from memantics.detector.fast import find_preset, fit
 from memantics.detector.robustness import Evasion, Leakage, Robustness
 from memantics.report.pages.detector import find_mistakes, write_evaluation, write_explanation
 from memantics.starter import image_path

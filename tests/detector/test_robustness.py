@@ -10,8 +10,7 @@ from memantics.core.errors import InputError
 from memantics.detector.card import SAMPLE_LIMIT, format_card, make_card, write_card
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Example, Loaded
-from memantics.detector.fast import FastDetector, fit, train
-from memantics.detector.presets import find_preset
+from memantics.detector.fast import FastDetector, find_preset, fit, train
 from memantics.detector.robustness import (
     add_emoji,
     augment,
@@ -22,8 +21,6 @@ from memantics.detector.robustness import (
     spell_out,
     swap_homophones,
 )
-from memantics.detector.screening import SAMPLE_NOTE, open_screener, screen
-from memantics.detector.storage import save
 from tests.detector.samples import make_examples
 
 
@@ -111,42 +108,6 @@ def test_near_duplicates_are_counted_between_folds_and_against_training() -> Non
 
 def sample() -> Loaded:
     return Loaded("toy", tuple(make_examples(60)), licence="CC0-1.0", checksum="c", sample=True)
-
-
-def test_screening_without_a_file_trains_once_and_says_so() -> None:
-    calls = []
-
-    def read() -> Loaded:
-        calls.append(1)
-        return sample()
-
-    first = screen(["今天买苦瓜"], None, read)[0]
-    second = screen(["今天买苦瓜"], None, read)[0]
-    assert first == second
-    assert first.sample
-    assert first.note == SAMPLE_NOTE
-    assert first.detector == "starter sample"
-    assert first.reasons
-
-
-def test_other_sample_data_train_another_detector() -> None:
-    """The official code cached its data and took the old copy whatever had changed."""
-    first = screen(["今天买苦瓜"], None, sample)[0]
-    other = replace(sample(), examples=tuple(make_examples(60, seed=4)), checksum="d")
-    assert screen(["今天买苦瓜"], None, lambda: other)[0].probability != first.probability
-
-
-def test_screening_with_a_file_uses_it(trained: FastDetector, tmp_path: Path) -> None:
-    save(trained, tmp_path / "own.zip", {})
-    screener = open_screener(tmp_path / "own.zip", sample)
-    bitter = next(e for e in make_examples(seed=5) if e.label)
-    verdict = screener.screen([bitter])[0]
-    assert verdict.harmful
-    assert not verdict.sample
-    assert verdict.note == ""
-    assert verdict.detector == "own.zip"
-    with pytest.raises(InputError, match="no text to judge by"):
-        screener.screen([Example("e", " ")])
 
 
 def test_the_card_says_data_licence_selection_figures_and_limits(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.fast import train
-from memantics.detector.presets import find_preset
+from memantics.detector.fast import find_preset, train
 from memantics.detector.storage import load, load_with_card, save
 from tests.detector.samples import make_examples
 
@@ -127,6 +126,21 @@ HUGE = dump(np.zeros(3, np.float32)).replace(b"(3,)", b"(9" + b"9" * 17 + b",)")
         ("kinds_weights.npy", dump(np.zeros((7, 2), np.float32))),
         ("known_columns.npy", dump(np.full(5, 1e9, np.float32))),
         ("biases.npy", HUGE),
+        ("duals.npy", dump(np.zeros((0, 6), np.float32))),
+        ("duals.npy", dump(np.full((80, 6), np.nan, np.float32))),
+        ("known_values.npy", dump(np.zeros(0, np.float32))),
+        ("rarity_0.npy", dump(np.zeros(0, np.float32))),
+        ("harm_mean.npy", dump(np.zeros(1, np.float32))),
+        ("harm_mean.npy", dump(np.full(7, np.inf, np.float32))),
+        ("harm_deviation.npy", dump(np.zeros(7, np.float32))),
+        ("harm_deviation.npy", dump(np.ones(1, np.float32))),
+        ("harm_weights.npy", dump(np.zeros((7, 0), np.float32))),
+        ("harm_weights.npy", dump(np.zeros((7, 3), np.float32))),
+        ("harm_intercepts.npy", dump(np.array([0, np.nan], np.float32))),
+        ("kinds_deviation.npy", dump(np.full(7, -1, np.float32))),
+        ("biases.npy", dump(np.zeros(0, np.float32))),
+        ("biases.npy", dump(np.full(5, -np.inf, np.float32))),
+        ("biases.npy", dump(np.array(["a"] * 5))),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_at_once(
@@ -135,6 +149,56 @@ def test_parts_that_do_not_fit_are_refused_at_once(
     """Even where the checksums were made to fit: an error, no traceback, and before any verdict."""
     with pytest.raises(InputError, match=r"forged\.zip: its .*train it again"):
         load(forge(stored, tmp_path, part, body))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"threshold": float("nan")},
+        {"threshold": float("inf")},
+        {"threshold": 1.01},
+        {"threshold": -0.01},
+        {"scale": 0},
+        {"scale": float("nan")},
+        {"ridge": float("-inf")},
+        {"examples": 0},
+        {"examples": 79},
+        {"heads": ["harmful"]},
+    ],
+)
+def test_numbers_that_judge_nothing_are_refused(
+    stored: Path, tmp_path: Path, fields: dict[str, object]
+) -> None:
+    """A detector with a threshold that is no number called every meme harmless."""
+    with pytest.raises(InputError, match=r"t\.zip: .*train it again"):
+        load(change_manifest(stored, tmp_path / "t.zip", **fields))
+
+
+def test_thresholds_at_the_ends_are_numbers(stored: Path, tmp_path: Path) -> None:
+    unseen = make_examples(30, seed=3)
+    for threshold, labels in ((0.0, {1}), (1.0, {0})):
+        found = load(change_manifest(stored, tmp_path / "t.zip", threshold=threshold))
+        assert {said.label for said in found.predict(unseen)} == labels
+
+
+def test_settings_that_are_no_numbers_are_refused(stored: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(stored) as archive:
+        settings = json.loads(archive.read("model.json"))["settings"]
+    settings["kernel"]["offset"] = float("nan")
+    with pytest.raises(InputError, match="hold what is no number"):
+        load(change_manifest(stored, tmp_path / "t.zip", settings=settings))
+
+
+@pytest.mark.parametrize("part", ["linear_sparse", "linear_intercepts"])
+def test_linear_weights_that_are_no_numbers_are_refused(part: str, tmp_path: Path) -> None:
+    save(train(make_examples(80), find_preset("ridge")), tmp_path / "r.zip")
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        array = np.load(io.BytesIO(archive.read(f"{part}.npy")))
+    array.flat[0] = np.nan
+    with pytest.raises(InputError, match=f"{part} holds what is no number"):
+        load(forge(tmp_path / "r.zip", tmp_path, f"{part}.npy", dump(array)))
+    with pytest.raises(InputError, match="do not fit together"):
+        load(forge(tmp_path / "r.zip", tmp_path, f"{part}.npy", dump(array[:1])))
 
 
 def test_nothing_is_ever_unpickled(stored: Path, tmp_path: Path) -> None:

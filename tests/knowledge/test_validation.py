@@ -244,3 +244,20 @@ def test_files_without_shapes_are_refused(tmp_path: Path) -> None:
 def test_provenance_without_a_word_is_none() -> None:
     assert not Provenance()
     assert Provenance(prompt="x")
+
+
+@pytest.mark.parametrize(("participants", "breaches"), [(0, 1), (1, 1), (2, 0), (3, 0)])
+def test_a_least_number_above_one_is_counted(
+    tmp_path: Path, participants: int, breaches: int
+) -> None:
+    shapes = tmp_path / "shapes.ttl"
+    shapes.write_text(
+        f"@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix mm: <{TERM}> .\n"
+        "[] a sh:NodeShape ; sh:targetClass mm:Scene ; sh:property [ "
+        'sh:path mm:hasParticipant ; sh:minCount 2 ; sh:message "two at least" ] .'
+    )
+    people = [Individual("VisualMaterial", f"knight{number}", "a knight") for number in range(3)]
+    links = tuple(Relation("hasParticipant", own.key) for own in people[:participants])
+    scene = Individual("Scene", "duel", "a duel", relations=links)
+    found = assert_agreement(store_of(Knowledge("7", (scene, *people))), shapes)
+    assert [own.message for own in found] == ["two at least"] * breaches

@@ -12,10 +12,8 @@ import pytest
 
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.records import Form, Image, Message, Reply, Request
-from memantics.models.local.batching import Batcher
-from memantics.models.local.decoding import Draw
-from memantics.models.local.dialogue import Prompt
-from memantics.models.local.runtime import OutOfMemory, Turn
+from memantics.models.local.model import Batcher
+from memantics.models.local.runtime import Draw, OutOfMemory, Prompt, Turn
 
 
 def ask(text: str, *, image: bool = False) -> Request:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import InputError, UnknownName
-from memantics.models.local.decoding import Draw, RowLimits, RowSampler, cut_row
+from memantics.models.local.runtime import Draw, RowLimits, RowSampler, cut_row
 from memantics.models.local.settings import LocalSettings, read_settings
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra local)")

@@ -141,3 +141,14 @@ def test_comparing_layouts_of_files(tmp_path: Path) -> None:
     assert asked == ["two.png", "one.png"]
     plain = LayoutCheck().compare(tmp_path / "two.png", tmp_path / "one.png")
     assert dict(plain.tag()) == {"panels": "2 1"}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("first", "panels"), [(136, 2), (135, 1), (238, 2), (340, 2), (341, 1)])
+def test_panels_are_even_or_none(first: int, panels: int, turned: bool) -> None:
+    """The smaller of two is at least two fifths of the larger: 136 of 340, not 135 of 341."""
+    page = Image.new("RGB", (480, 480), "white")
+    page.paste("red", (0, 0, first, 480))
+    page.paste("blue", (first + 4, 0, 480, 480))
+    page = page.transpose(Image.Transpose.ROTATE_90) if turned else page
+    assert count_panels(page) == panels

@@ -21,10 +21,9 @@ from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models import embedded
 from memantics.models.embedded import EmbeddedReader
 from memantics.models.embedded.encoder import GramEncoder
-from memantics.models.embedded.evidence import Senses, compare_pixels
+from memantics.models.embedded.evidence import Senses, compare_pixels, find_topic, split_sides
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import Line, Reading
-from memantics.models.embedded.topics import find_topic, split_sides
 from tests.models.forms import (
     EAR,
     EMOTIONS,

@@ -6,7 +6,7 @@ import pytest
 
 from memantics.core.errors import InputError
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.mandarin import load_lattice
+from memantics.phonetics.speech import load_lattice
 
 
 @pytest.fixture(scope="session")

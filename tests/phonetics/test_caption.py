@@ -4,11 +4,12 @@ import pytest
 
 from memantics.phonetics.caption import (
     clean_text,
+    find_phonemes,
     simplify,
+    speak_phonemes,
     split_tokens,
     write_scripts,
 )
-from memantics.phonetics.loanword import find_phonemes, speak_phonemes
 from memantics.phonetics.sound import KNOWN_SYLLABLES
 
 

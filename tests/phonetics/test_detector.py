@@ -10,8 +10,8 @@ from sklearn.metrics import f1_score, recall_score
 from memantics.core.errors import DataError, InputError
 from memantics.phonetics import (
     FEATURES,
+    Heard,
     PunDetector,
-    Readings,
     Settings,
     disguise,
     extract_features,
@@ -19,22 +19,20 @@ from memantics.phonetics import (
     score_detection,
     stress,
 )
-from memantics.phonetics.tuning import fit_choice, fit_logistic
+from memantics.phonetics.detector import fit_choice, fit_logistic
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")
 
 
 @pytest.fixture(scope="module")
-def read() -> tuple[list[Readings], list[bool]]:
+def read() -> tuple[list[Heard], list[bool]]:
     captions = [c for c, _ in PUNS] + list(PLAIN)
     labels = [True] * len(PUNS) + [False] * len(PLAIN)
     return list(read_many(captions, settings=PLAINEST)), labels
 
 
-def test_it_learns_keeps_and_predicts(
-    read: tuple[list[Readings], list[bool]], tmp_path: Path
-) -> None:
+def test_it_learns_keeps_and_predicts(read: tuple[list[Heard], list[bool]], tmp_path: Path) -> None:
     readings, labels = read
     detector = PunDetector.train(readings[::2], labels[::2])
     scores = detector.evaluate(readings[1::2], labels[1::2])
@@ -46,7 +44,7 @@ def test_it_learns_keeps_and_predicts(
 
 
 def test_wrong_files_and_models_are_refused(
-    read: tuple[list[Readings], list[bool]], tmp_path: Path
+    read: tuple[list[Heard], list[bool]], tmp_path: Path
 ) -> None:
     readings, labels = read
     (tmp_path / "x.json").write_text('{"bias": 1}')

@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.phonetics.lexicon import RARE_READING, Costs, Lexicon
-from memantics.phonetics.pronunciation import list_sounds, read_in_context
-from memantics.phonetics.sound import measure_distance
+from memantics.phonetics.sound import list_sounds, measure_distance, read_in_context
 
 WORDS = [
     "合理",

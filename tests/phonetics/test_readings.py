@@ -1,21 +1,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.core.errors import InputError
-from memantics.phonetics import Readings, Settings, explain, hint, read_aloud, read_many
-from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.mandarin import analyze_caption
+from memantics.phonetics import Heard, Settings, explain, hint, read_aloud, read_many
+from memantics.phonetics.caption import write_scripts
+from memantics.phonetics.evidence import clean_description
+from memantics.phonetics.lattice import Lattice, Path, Piece
+from memantics.phonetics.ranking import describe_path
+from memantics.phonetics.speech import analyze_caption
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")
 
 
-def check(readings: Readings) -> None:
+def check(readings: Heard) -> None:
     """What holds for the readings of any text."""
     assert 0.0 <= readings.confidence <= 1.0
     assert len(readings.readings) <= 5
@@ -27,7 +31,7 @@ def check(readings: Readings) -> None:
         for change in reading.changes:
             assert readings.caption[change.start : change.end] == change.written
             assert change.heard in reading.text
-    json.dumps(readings.to_json())
+    json.dumps(readings.to_dict())
     assert all("\n" not in line for line in explain(readings))
 
 
@@ -112,9 +116,10 @@ def test_any_text_is_answered(text: str) -> None:
     check(read_aloud(text, settings=chinese))
 
 
-def test_the_hint_names_readings_without_a_verdict() -> None:
+def test_the_hint_says_how_sure_the_engine_is_and_what_it_hears() -> None:
     readings = read_aloud("前途无亮", settings=PLAINEST)
-    assert hint(readings, limit=1) == "前途无量 (qián tú wú liàng)"
+    assert hint(readings, limit=1) == "83%: 前途无量 (qián tú wú liàng)"
+    assert hint(replace(readings, threshold=0.9)) == ""
     assert hint(read_aloud("🎉", settings=PLAINEST)) == ""
 
 
@@ -128,3 +133,47 @@ def test_bad_settings_and_captions_are_refused() -> None:
 def test_reading_is_deterministic() -> None:
     first = read_aloud("咳不容缓", settings=PLAINEST)
     assert first == read_aloud("咳不容缓", settings=PLAINEST)
+
+
+@pytest.mark.parametrize(("threshold", "words"), [(0.0, []), (1.0, ["鱼"])])
+def test_a_double_meaning_is_only_told_where_nothing_else_is_meant(
+    threshold: float, words: list[str]
+) -> None:
+    chosen = Settings(model="dictionary", threshold=threshold)
+    heard = read_aloud("年年有鱼", description="一条鱼", settings=chosen)
+    assert (heard.meant is None) == bool(words)
+    assert [double.word for double in heard.double_meanings] == words
+
+
+def test_three_double_meanings_are_enough() -> None:
+    chosen = Settings(model="dictionary", threshold=1.0)
+    shown = "鹅、蟹、猪、鲸和狐"
+    assert len(read_aloud("鹅蟹", description=shown, settings=chosen).double_meanings) == 2
+    assert len(read_aloud("鹅蟹猪", description=shown, settings=chosen).double_meanings) == 3
+    assert (
+        len(read_aloud("鹅，蟹，猪，狐", description=shown, settings=chosen).double_meanings) == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("caption", "left"), [("鱼", "一条鱼和鱼缸"), ("鱼缸", "一条鱼和 "), ("", "一条鱼和鱼缸")]
+)
+def test_a_caption_of_one_character_stays_in_the_description(caption: str, left: str) -> None:
+    """Taking it out would take the thing itself out of the picture."""
+    assert clean_description("一条鱼和鱼缸", caption) == left
+
+
+@pytest.mark.parametrize(("place", "dangling"), [(1, 1.0), (4, 0.0), (6, 1.0)])
+def test_a_word_dangles_at_the_end_of_a_clause_alone(
+    place: int, dangling: float, lattice: Lattice
+) -> None:
+    """Before a comma and at the very end, not before another syllable."""
+    script = next(write_scripts("有鱼，好鱼吃鱼"))
+    plain = lattice.read_plainly(script)
+    text = "".join(slot.simple or "，" for slot in script.slots)
+    pieces = tuple(
+        Piece("于" if n == place else character, n, n + 1, n != place)
+        for n, character in enumerate(text)
+    )
+    path = Path("".join(piece.word for piece in pieces), pieces, -9.0, -9.0)
+    assert describe_path(path, script, plain, lattice)[1]["dangling"] == dangling

@@ -4,20 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.phonetics.pronunciation import (
-    Sound,
-    list_sounds,
-    parse_marked,
-    phrase_sounds,
-    read_in_context,
-    write_marked,
-)
 from memantics.phonetics.sound import (
     KNOWN_SYLLABLES,
     MERGED,
+    Sound,
     describe_difference,
+    list_sounds,
     measure_distance,
+    parse_marked,
     parse_syllable,
+    phrase_sounds,
+    read_in_context,
+    write_marked,
 )
 
 syllables = st.sampled_from(sorted(KNOWN_SYLLABLES))

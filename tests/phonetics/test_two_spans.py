@@ -6,9 +6,8 @@ import pytest
 
 from memantics.phonetics import Settings, read_aloud
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.mandarin import analyze_caption
-from memantics.phonetics.pronunciation import list_sounds
-from memantics.phonetics.sound import MERGED, measure_distance
+from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
+from memantics.phonetics.speech import analyze_caption
 from tests.phonetics.captions import TWO_SPANS_CHECK, TWO_SPANS_TUNE
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from memantics.core.records import Image, Item
+from memantics.core.services import Listener, Services
 from memantics.core.task import Task
 from memantics.registry import find_tasks
+from tests.punmemecn.release import SAMPLE
+from tests.setups import make_setup, make_task
 
 
 def detection(**options: str) -> Task:
     [ref] = find_tasks(["punmemecn/detection"])
     return ref.make(options, "all", ref.benchmark.sample(), None)
+
+
+def complete(task: Task) -> Iterator[Item]:
+    assert task.complete is not None
+    return map(task.complete, task.items())
 
 
 def text_of(task: Task, item: Item) -> str:
@@ -19,7 +30,7 @@ def text_of(task: Task, item: Item) -> str:
 
 def test_a_prompt_tells_the_readings_of_its_caption() -> None:
     task = detection(hint="readings")
-    item = next(item for item in task.items() if item.form.context["caption"] == "我就是雨众不同")
+    item = next(item for item in complete(task) if item.form.context["caption"] == "我就是雨众不同")
     assert "我就是与众不同" in item.form.context["readings"]
     assert item.form.context["readings"] in text_of(task, item)
 
@@ -27,7 +38,7 @@ def test_a_prompt_tells_the_readings_of_its_caption() -> None:
 def test_the_readings_come_from_the_caption_alone() -> None:
     """The same caption gets the same hint whatever its annotations say."""
     by_caption: dict[str, set[str]] = {}
-    for item in detection(hint="readings").items():
+    for item in complete(detection(hint="readings")):
         context = item.form.context
         by_caption.setdefault(context["caption"], set()).add(context.get("readings", ""))
     assert all(len(hints) == 1 for hints in by_caption.values())
@@ -36,3 +47,30 @@ def test_the_readings_come_from_the_caption_alone() -> None:
 def test_the_run_remembers_which_model_read() -> None:
     assert detection(hint="readings").prompts["readings"]
     assert "readings" not in detection().prompts
+
+
+def test_a_hint_says_how_sure_it_is_and_nothing_where_nothing_is_heard() -> None:
+    told = {
+        item.form.context["caption"]: item.form.context.get("readings", "")
+        for item in complete(detection(hint="readings"))
+    }
+    assert re.match(r"\d+%: 我就是与众不同 \(", told["我就是雨众不同"])
+    assert told["早上来碗热粥"] == ""
+    assert sum(map(bool, told.values())) < len(told) / 2
+
+
+def test_nothing_is_read_before_an_item_is_asked() -> None:
+    """Counting, sampling and a dry run walk all items: none of them may wait for readings."""
+    heard: list[str] = []
+
+    def listen(caption: str) -> str:
+        heard.append(caption)
+        return "99%: 别的 (bié de)"
+
+    services = Services(listener=lambda: Listener("toy", listen))
+    setup = make_setup("punmemecn/detection", {"hint": "readings"}, SAMPLE, services=services)
+    task = make_task(setup)
+    items = list(task.items())
+    assert heard == []
+    assert "别的" in text_of(task, items[0])
+    assert set(heard) == {items[0].form.context["caption"]}

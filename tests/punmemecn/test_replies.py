@@ -97,7 +97,7 @@ def test_detection_behind_reasons(text: str, ours: object, theirs: object) -> No
         ("B", "B", "B"),
         ("B: 第二张表情包", "B", "B"),
         ("B：第二张表情包", "B", None),
-        ("选B", None, None),
+        ("选B", "B", None),
         ("答案：B", "B", None),
         ("E", None, None),
     ],

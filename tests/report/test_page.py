@@ -234,12 +234,12 @@ def test_controls_headings_and_tables_have_names(opener: Opener, demo_page: Path
 
 def test_missing_images_are_named(opener: Opener, tmp_path: Path) -> None:
     sheet = (Field("intent", "text"),)
-    item = Item("one", "one", {"a": 1}, Form("Why?", sheet), (Image(tmp_path / "gone.png"),))
+    item = Item("one", "one", {"a": [1]}, Form("Why?", sheet), (Image(tmp_path / "gone.png"),))
     folder = write_run(
         tmp_path / "run",
         make_facts("t/q", "m/1", data={"kind": "release", "checksum": "1"}),
         [item],
-        [answer("one", {"a": 1})],
+        [answer("one", {"a": [1]})],
         (),
         (Score("accuracy", None, 0),),
     )
@@ -249,7 +249,7 @@ def test_missing_images_are_named(opener: Opener, tmp_path: Path) -> None:
         expect(seen.page.locator(".lost")).to_contain_text("gone.png")
         expect(seen.page.locator(".lost")).to_contain_text("missing")
         expect(seen.page.locator(".answer .badge")).to_contain_text("no verdict")
-        expect(seen.page.locator(".item")).to_contain_text('{"a": 1}')
+        expect(seen.page.locator(".item")).to_contain_text('{"a": [1]}')
         expect(seen.page.locator(".banner")).to_have_count(0)
         seen.assert_quiet()
 

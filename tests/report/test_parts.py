@@ -24,8 +24,8 @@ from memantics.report.payload import (
     OPEN,
     RIGHT,
     WRONG,
+    AnswerPool,
     PayloadMaker,
-    Pool,
     embed_json,
     judge_answer,
 )
@@ -42,7 +42,7 @@ def make_item(name: str, gold: JsonValue = "A", keys: str = "AB", **changes: obj
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def read_payload(*folders: Path, images: Pool[Path] | None = None) -> dict[str, list[object]]:
+def read_payload(*folders: Path, images: AnswerPool[Path] | None = None) -> dict[str, list[object]]:
     (board,) = make_boards(load_runs(folders))
     made: dict[str, list[object]] = json.loads(embed_json(PayloadMaker(board, images, 500).make()))
     return made
@@ -65,12 +65,14 @@ def test_embedded_json_comes_back_and_cannot_close_its_element(text: str) -> Non
         (True, 1, WRONG),
         (0, False, WRONG),
         (False, False, RIGHT),
-        ({"a": 1}, {"a": 1}, OPEN),
+        ({"a": 1}, {"a": 1}, RIGHT),
         ("A", None, OPEN),
         ("A", ["A", "B"], OPEN),
     ],
 )
-def test_verdicts_compare_scalars_only(value: JsonValue, gold: JsonValue, verdict: int) -> None:
+def test_verdicts_compare_scalars_and_records(
+    value: JsonValue, gold: JsonValue, verdict: int
+) -> None:
     assert judge_answer("answered", value, gold) == verdict
 
 
@@ -210,7 +212,7 @@ def test_image_paths_on_option_and_item_share_one_number(tmp_path: Path) -> None
     sheet = (Field("answer", "choice", (Option("A", "this", picture), Option("B", "that"))),)
     item = make_item("one", images=(picture,), form=Form("Which?", sheet))
     folder = write_run(tmp_path / "1", make_facts("t/q", "m/1"), [item], [], (), SCORES)
-    pool: Pool[Path] = Pool()
+    pool: AnswerPool[Path] = AnswerPool()
     read_payload(folder, images=pool)
     assert pool.values == (picture.path,)
 

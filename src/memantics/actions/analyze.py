@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
-from memantics.actions.detector_data import open_embedder, read_starter_examples
+from memantics.actions.detect import Detector
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import Tools, ask_all, look
 from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
@@ -22,7 +22,6 @@ from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
-from memantics.detector.screening import open_screener
 from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 
@@ -224,22 +223,22 @@ def listen(text: str, language: str) -> list[Sound]:
 
 
 def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
-    screener = open_screener(path, read_starter_examples, open_embedder)
+    detector = Detector.load(path) if path is not None else Detector.starter()
 
     def screen(meme: Meme) -> Harm | None:
         example = Example(meme.id, meme.text)
         if example.empty:
             return None
-        (said,) = screener.screen([example])
-        moved = tuple(part.text for part in said.reasons if part.contribution > 0)
-        kind = said.type or ""
+        found = detector.explain(example)
+        said, harmful = found.prediction, found.prediction.label == 1
+        moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)
         return Harm(
-            said.harmful,
-            f"detector ({said.detector})",
+            harmful,
+            f"detector ({detector.name})",
             said.probability,
-            "" if kind == "none" or not said.harmful else kind,
-            elements=moved if said.harmful else (),
-            reason=said.note,
+            "" if said.type in (None, "none") or not harmful else str(said.type),
+            elements=moved if harmful else (),
+            reason=detector.note,
         )
 
     return screen

@@ -103,7 +103,7 @@ def serve_annotations(
     ``started`` is called once, before the first request is answered.
     """
     require_extra()
-    from memantics.annotate.web.server import listen, serve
+    from memantics.annotate.web.app import listen, serve
     from memantics.annotate.web.settings import WebSettings, find_secret, is_local, read_proxies
 
     host, public_url, demo = settings.host, settings.public_url, settings.demo

@@ -8,8 +8,9 @@ from pathlib import Path
 from memantics.actions.report import RunLike, find_folder
 from memantics.core.rundir import read_facts
 from memantics.registry import open_task_of_run
-from memantics.run.compare import Comparison, Side, open_side
+from memantics.run.compare import Side, open_side
 from memantics.run.compare import compare as compare_sides
+from memantics.run.differences import Comparison
 
 __all__ = ["Comparison", "compare", "compare_all", "compare_sides", "open_run"]
 

@@ -1,31 +1,35 @@
-"""Where detectors get their examples and embedders from: releases, the starter pack, files."""
+"""Examples for detectors by name: the registered release, the starter pack, or a user's files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
-import numpy as np
-
+from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.data import checksum
-from memantics.core.errors import ImageError, InputError
+from memantics.core.errors import InputError
 from memantics.core.images import read_bytes
+from memantics.core.memes import read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type
-from memantics.detector.features import Embedder, Singles
-from memantics.detector.presets import FastSettings
+from memantics.detector.lora.wording import Case
+from memantics.detector.neural.feeding import fold_text
 from memantics.detector.sources import read_examples
-from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.embedded.ocr import open_reader
-from memantics.models.embedders import LocalTextEncoder
 from memantics.registry import find_benchmark, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter
 
 RELEASE = "toxicn_mm"
 STARTER = "starter"
+Item = str | Path | Example
+Data = str | Path | Loaded | Sequence[Example] | None
+_TABLES = r"csv|tsv|jsonl|json|parquet|tar|zip|txt|md"
+_IMAGES = r"png|jpe?g|webp|gif|bmp|tiff?|avif|heic|svg"
+_FILE = re.compile(rf"[^\n]{{1,1000}}\.(?:{_TABLES}|{_IMAGES})", re.IGNORECASE)
+_PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/|file:\S+")
 
 
 def load_examples(data: str | None, split: str = "train", labels: str = "v1") -> Loaded:
@@ -41,6 +45,19 @@ def load_examples(data: str | None, split: str = "train", labels: str = "v1") ->
             f"no data at {chosen}", hint=f"give {STARTER}, {RELEASE}, a .csv, a .jsonl or a folder"
         )
     return read_examples(path)
+
+
+def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
+    """Examples from Python: a name, a path or the examples themselves.
+
+    Without a registered release its name stands for the starter pack, which says that it is one.
+    """
+    if isinstance(data, Loaded):
+        return data
+    if data is None or isinstance(data, str | Path):
+        missing = data == RELEASE and RELEASE not in read_registry()
+        return load_examples(None if data is None or missing else str(data), split, labels)
+    return Loaded("examples", tuple(data))
 
 
 def read_starter_examples() -> Loaded:
@@ -77,7 +94,6 @@ def read_release(split: str, labels: str) -> Loaded:
     """The registered release of ToxiCN MM."""
     benchmark = find_benchmark(RELEASE)
     release = toxicn.open_release(find_source(benchmark, "release"))
-    memes = release.memes(labels, split)
     card = benchmark.card.release
     examples = tuple(
         Example(
@@ -91,7 +107,7 @@ def read_release(split: str, labels: str) -> Loaded:
             type=None if meme.harmful and meme.type == "none" else cast("Type", meme.type),
             modality=cast("Modality | None", meme.modality),
         )
-        for meme in memes
+        for meme in release.memes(labels, split)
     )
     return Loaded(
         name=f"ToxiCN MM, labels {labels}, split {split}",
@@ -102,36 +118,98 @@ def read_release(split: str, labels: str) -> Loaded:
     )
 
 
-class _OneByOne:
-    """A local encoder asked text by text: in a batch the last digits depend on the neighbours."""
+def make_examples(items: Sequence[Item]) -> tuple[Example, ...]:
+    """Texts, image files and examples as examples; an image file is read by OCR.
 
-    def __init__(self, folder: Path) -> None:
-        self._encoder = LocalTextEncoder(folder)
-        self.version = self._encoder.version
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        """One row of length 1 per text."""
-        known = {text: self._encoder.encode([text])[0] for text in dict.fromkeys(texts)}
-        return np.stack([known[text] for text in texts])
-
-
-def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:
-    """The encoder of a folder, or the one that ships, where the settings ask for meanings."""
-    if not any(block.source != "image" for block in settings.dense):
-        return None
-    return SentenceEncoder() if folder is None else _OneByOne(folder)
+    A path is never taken for a text: a directory, a table, and what looks like a file that is not
+    there are refused.
+    """
+    return tuple(
+        item if isinstance(item, Example) else _make_example(str(number), item)
+        for number, item in enumerate(items, 1)
+    )
 
 
-def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
-    """Examples with what OCR reads in their images, and how many images it could not read."""
-    found, missed = [], 0
-    with open_reader() as reader:
-        for example in examples:
-            text = ""
-            if example.image is not None:
-                try:
-                    text = reader.read(read_bytes(example.image), example.image.name).text
-                except ImageError:
-                    missed += 1
-            found.append(replace(example, ocr=text))
-    return tuple(found), missed
+def _make_example(name: str, item: str | Path) -> Example:
+    text = str(item)
+    if isinstance(item, Path) or looks_like_path(text):
+        path = Path(item).expanduser()
+        if path.is_dir():
+            raise InputError(f"{text} is a directory, not a text", hint="give --data a folder")
+        if not path.is_file():
+            raise InputError(f"no such file: {text}", hint="check the path, or give a text")
+        if re.fullmatch(_TABLES, path.suffix[1:].lower()):
+            raise InputError(f"{text} is a table, not a text", hint=f"use --data {text}")
+        reader = open_reader()
+        try:
+            said = reader.read(read_bytes(path), path.name).text
+        finally:
+            reader.close()
+        return Example(name, said, image=path)
+    return Example(name, text)
+
+
+def looks_like_path(text: str) -> bool:
+    r"""Whether a text is the path of something that exists, or reads like the name of a file.
+
+    >>> [looks_like_path(text) for text in ("meme.PNG", "./a", "memes/", "C:\\a.b", "/tmp")]
+    [True, True, True, True, True]
+    >>> [looks_like_path(text) for text in ("", "and/or", "1/2.", "/s", "png", "…\nmeme.png")]
+    [False, False, False, False, False, False]
+    """
+    if not text.strip() or len(text) > 1000 or not text.isprintable():
+        return False
+    if _FILE.fullmatch(text) or _PLACE.fullmatch(text):
+        return True
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a file name
+        return False
+
+
+Origin = tuple[str, str]
+
+
+def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
+    """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
+    if data not in (None, STARTER, "release", "punmemecn"):
+        raise InputError(f"puns cannot be read from {data}", hint="use starter or release")
+    benchmark = find_benchmark("punmemecn")
+    known = "punmemecn" in read_registry()
+    kind: Literal["starter", "release"] = (
+        "starter" if data == STARTER or (data is None and not known) else "release"
+    )
+    memes = punmemecn.open_release(find_source(benchmark, kind)).memes
+    card = benchmark.card.release
+    licence = card.licence if card is not None and kind == "release" else ""
+    cases = tuple(
+        Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
+        for meme in memes
+    )
+    named = ("PunMemeCN", licence or "not said") if kind == "release" else (STARTER, "CC0-1.0")
+    return cases, named
+
+
+def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
+    """Memes with a label, each a group of its own, equal texts together; and whose they are."""
+    loaded = load_examples(data)
+    cases = tuple(
+        Case(
+            example.id,
+            fold_text(example.text) or example.id,
+            bool(example.label),
+            example.text,
+            " ".join((example.image_caption, example.text_caption)).strip(),
+            example.image,
+        )
+        for example in loaded.examples
+        if example.label is not None
+    )
+    return cases, (loaded.name, loaded.licence)
+
+
+def load_external_cases(folder: Path) -> tuple[Case, ...]:
+    """Memes of a folder of which none puns or harms."""
+    return tuple(
+        Case(meme.id, meme.id, False, meme.text, "", meme.image) for meme in read_memes(folder)
+    )

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Literal
 
+import orjson
+
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
-from memantics.core.records import Outcome
+from memantics.core.records import Field, Item, Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
+from memantics.core.task import Task, Unparsed
 from memantics.registry import find_benchmark, find_published, open_task_of_run
 from memantics.report import (
     ReportSettings,
@@ -21,12 +27,14 @@ from memantics.report import (
 )
 from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
+from memantics.report.payload import list_gold_keys
 from memantics.report.runs import Run
 from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
-Form = Literal["html", "md", "csv", "json"]
+ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
+_MOST_READ = 64
 _RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 
 
@@ -39,7 +47,7 @@ def report(
     runs: RunLike | Sequence[RunLike],
     out: str | Path = "report.html",
     *,
-    form: Form | None = None,
+    form: ReportForm | None = None,
     images: bool = True,
 ) -> Path:
     """Compare runs on one self-contained page, or as a table; returns the file.
@@ -54,8 +62,44 @@ def report(
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
-        build_report(folders, path, ReportSettings(images=images, published=published))
+        settings = ReportSettings(images=images, published=published, find_gold=_GoldFinder())
+        build_report(folders, path, settings)
     return path
+
+
+class _GoldFinder:
+    """Finds the options that are right by letting the task read them as answers.
+
+    A task may call its gold otherwise than its sheet does: ``none`` is option E of five.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[Path, Task] = {}
+        self._known: dict[tuple[Path, tuple[Field, ...], str], tuple[str | None, ...]] = {}
+
+    def __call__(self, run: Run, item: Item) -> tuple[str | None, ...]:
+        plain = list_gold_keys(item)
+        choices = [[option.key for option in part.options] for part in item.form.fields]
+        if None not in plain or not all(choices) or prod(map(len, choices)) > _MOST_READ:
+            return plain
+        key = (run.folder, item.form.fields, repr(item.gold))
+        if key not in self._known:
+            if run.folder not in self._tasks:
+                self._tasks[run.folder] = open_task_of_run(run.facts, None)[1]
+            self._known[key] = self._read(self._tasks[run.folder], item, choices) or plain
+        return self._known[key]
+
+    def _read(
+        self, task: Task, item: Item, choices: Sequence[Sequence[str]]
+    ) -> tuple[str | None, ...]:
+        names = [part.name for part in item.form.fields]
+        for keys in product(*choices):
+            said = dict(zip(names, keys, strict=True))
+            reply = orjson.dumps(said).decode() if item.form.reply == "json" else keys[0]
+            with suppress(Unparsed):
+                if task.parse(reply, item.form) == item.gold:
+                    return keys
+        return ()
 
 
 def render_report(folders: Sequence[Path], form: str) -> str:

@@ -22,7 +22,7 @@ from memantics.core.errors import MemanticsError
 from memantics.core.rundir import Baseline, Scores, read_facts, read_scores, write_scores
 from memantics.registry import open_baselines, open_task_of_run
 from memantics.run.evaluate import Job, score_here
-from memantics.run.score import score_run
+from memantics.run.score import name_baselines, score_run
 
 # Up to so many items, a run is scored before another process has started.
 _SMALL = 200
@@ -64,7 +64,7 @@ class ScoringDesk:
                 write_scores(job.folder, scores)
                 return scores
             scores = await self._count(job)
-            if not job.needs and len(scores.baselines) == len(job.baselines):
+            if not job.needs and len(scores.baselines) == len(name_baselines(job.baselines)):
                 self._known[id(job.task)] = scores.baselines
             return scores
 

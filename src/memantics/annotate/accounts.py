@@ -15,7 +15,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import schema
+from memantics.annotate import queries, schema
 from memantics.annotate.attempts import PER_PAIR, LoginAttempts
 from memantics.annotate.context import DAY, ServiceContext, read_roles, write_roles
 from memantics.annotate.errors import AnswerError, Forbidden, LoginFailed, TokenInvalid
@@ -26,8 +26,7 @@ from memantics.annotate.membership import (
     name_key,
     require_admin,
 )
-from memantics.annotate.records import Actor, Invitation, Preferences, Session
-from memantics.annotate.statement import Statement
+from memantics.annotate.records import Actor, Invitation, Preferences, Session, record_of
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import ROLES
 
@@ -36,9 +35,15 @@ LINK_SECONDS = 3600
 _NAME = re.compile(r"[\w.@+-]{1,80}")
 _FEWEST, _MOST = 10, 200
 _users, _sessions, _invitations = schema.users, schema.sessions, schema.invitations
-_WHO = Statement(
-    "SELECT u.id, u.name, u.admin, s.expires_at FROM sessions s JOIN users u ON u.id = s.user_id"
-    " WHERE s.token_hash = :hash AND s.kind = :kind AND s.expires_at > :now AND u.active"
+_OFFERS = (
+    sa.select(
+        _invitations,
+        _invitations.c.expires_at.label("expires"),
+        _invitations.c.project_id.label("project"),
+        schema.projects.c.title.label("project_title"),
+    )
+    .join(schema.projects)
+    .where(_invitations.c.revoked.is_(False))
 )
 
 
@@ -216,8 +221,7 @@ class Accounts:
         if not text:
             raise AnswerError({"roles": f"choose at least one of {', '.join(ROLES)}"})
         now = self._context.clock()
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             entry = {
                 "token_hash": hash_token(token),
                 "project_id": project,
@@ -258,14 +262,10 @@ class Accounts:
 
     def invitations(self, actor: Actor, project: int) -> tuple[Invitation, ...]:
         """All invitations of a project, the newest first."""
-        query = (
-            sa.select(_invitations, schema.projects.c.title)
-            .join(schema.projects)
-            .where(_invitations.c.project_id == project, _invitations.c.revoked.is_(False))
-            .order_by(_invitations.c.id.desc())
+        query = _OFFERS.where(_invitations.c.project_id == project).order_by(
+            _invitations.c.id.desc()
         )
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, _):
             now = self._context.clock()
             return tuple(_view(row, now) for row in connection.execute(query))
 
@@ -297,15 +297,10 @@ class Accounts:
         )
 
     def _find_invitation(self, connection: Connection, token: str, *, lock: bool = False) -> Any:
-        query = (
-            sa.select(_invitations, schema.projects.c.title)
-            .join(schema.projects)
-            .where(
-                _invitations.c.token_hash == hash_token(token),
-                _invitations.c.used_at.is_(None),
-                _invitations.c.revoked.is_(False),
-                _invitations.c.expires_at > self._context.clock(),
-            )
+        query = _OFFERS.where(
+            _invitations.c.token_hash == hash_token(token),
+            _invitations.c.used_at.is_(None),
+            _invitations.c.expires_at > self._context.clock(),
         )
         if lock:
             query = query.with_for_update(of=_invitations)
@@ -316,7 +311,7 @@ class Accounts:
 
     def _find(self, connection: Connection, token: str, kind: str, what: str = "session") -> Any:
         values = {"hash": hash_token(token), "kind": kind, "now": self._context.clock()}
-        row = _WHO.one(connection, values)
+        row = queries.SESSION.one(connection, values)
         if row is None:
             raise TokenInvalid(what)
         return row
@@ -375,6 +370,9 @@ def _drop(connection: Connection, token: str) -> None:
 
 
 def _view(row: Any, now: float) -> Invitation:
-    used = row.used_at is not None or row.expires_at <= now
-    roles = tuple(role for role in ROLES if role in read_roles(row.roles))
-    return Invitation(row.id, row.project_id, row.title, roles, row.note, row.expires_at, used)
+    return record_of(
+        Invitation,
+        row,
+        roles=tuple(role for role in ROLES if role in read_roles(row.roles)),
+        used=row.used_at is not None or row.expires <= now,
+    )

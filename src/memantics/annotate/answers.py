@@ -7,50 +7,24 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
+from memantics.annotate import queries
 from memantics.annotate.context import ServiceContext, dump, load, same
 from memantics.annotate.errors import AnswerError, Conflict, Forbidden, Locked, Values
+from memantics.annotate.leasing import give_feedback
 from memantics.annotate.records import Action, Actor, Saved, SeatState
-from memantics.annotate.seating import (
+from memantics.annotate.tasks import (
+    Place,
     Seat,
     find_later,
+    is_swapped,
     reset_seats,
     rests_on,
     settle,
     with_answer,
 )
-from memantics.annotate.statement import Statement
-from memantics.annotate.tasks import Place, is_swapped
-from memantics.annotate.training import give_feedback
 from memantics.annotate.values import check, turn_pairs
 
 LARGEST = 200_000
-_SAVE = Statement(
-    "UPDATE seats SET state = :state, answer = :answer, version = version + 1,"
-    " submitted_at = :submitted, seconds = :seconds, lease_until = :until, user_id = :user"
-    " WHERE id = :id AND version = :version"
-)
-_REVISE = Statement(
-    "INSERT INTO revisions (project_id, item_id, seat_id, user_id, stage, version, action,"
-    " answer, at, seconds) VALUES (:project, :item, :seat, :user, :stage, :version, :action,"
-    " :answer, :at, :seconds)"
-)
-_DRAFT = Statement(
-    "INSERT INTO drafts (seat_id, user_id, answer, saved_at) VALUES (:seat, :user, :answer, :at)"
-    " ON CONFLICT (seat_id, user_id) DO UPDATE SET answer = :answer, saved_at = :at"
-)
-_SKIP = Statement(
-    "INSERT INTO skips (project_id, user_id, group_key, at)"
-    " VALUES (:project, :user, :group, :at) ON CONFLICT DO NOTHING"
-)
-_CLOSE = Statement("UPDATE seats SET state = 'closed', lease_until = NULL WHERE id = :id")
-_EXPOSED = Statement(
-    "SELECT 1 AS seen FROM exposures WHERE user_id = :user AND project_id = :project"
-    " AND item_id = :item LIMIT 1"
-)
-_STACK = Statement(
-    "SELECT version, action, answer FROM revisions WHERE seat_id = :seat AND user_id = :user"
-    " ORDER BY version"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +99,9 @@ class Answers:
 
     def skip(self, connection: Connection, actor: Actor, place: Place) -> None:
         """This meme is never shown to this person again."""
-        project, group = place.rights.project, place.item.group_key
-        values = {"project": project, "user": actor.id, "group": group, "at": self._context.clock()}
-        _SKIP.run(connection, values)
+        project = place.rights.id
+        skipped = {"project_id": project, "user_id": actor.id, "group_key": place.item.group_key}
+        queries.ADD_SKIP.run(connection, skipped | {"at": self._context.clock()})
         self._context.log(connection, actor, "item.skip", f"item:{place.item.id}", project=project)
         if place.seat.state == "leased":
             self._let_go(connection, place)
@@ -148,12 +122,13 @@ class Answers:
             raise AnswerError({"draft": "cannot be kept"}) from error
         if len(text) > LARGEST:
             raise AnswerError({"draft": "too long to be kept"})
-        key = {"seat": seat, "user": actor.id, "answer": text, "at": self._context.clock()}
-        _DRAFT.run(connection, key)
+        now = self._context.clock()
+        draft = {"seat_id": seat, "user_id": actor.id, "answer": text, "saved_at": now}
+        queries.KEEP_DRAFT.run(connection, draft)
 
     def _let_go(self, connection: Connection, place: Place) -> None:
         if place.training_round:
-            _CLOSE.run(connection, {"id": place.seat.id})
+            queries.CLOSE_SEAT.run(connection, {"seat": place.seat.id})
             return
         reset_seats(connection, [place.seat])
         seats = [_freed(seat) if seat.id == place.seat.id else seat for seat in place.seats]
@@ -168,8 +143,8 @@ class Answers:
 
     def _lost(self, connection: Connection, actor: Actor, place: Place, values: Values) -> Conflict:
         """The lease ran out and somebody else has the seat: what was typed is kept."""
-        key = {"user": actor.id, "project": place.rights.project, "item": place.item.id}
-        if _EXPOSED.one(connection, key) is None:
+        key = {"user": actor.id, "project": place.rights.id, "item": place.item.id}
+        if queries.WAS_SEEN.one(connection, key) is None:
             raise Forbidden
         return self._conflict(connection, actor, place, values)
 
@@ -187,7 +162,7 @@ class Answers:
     ) -> dict[str, JsonValue] | None:
         """The answer under the last one, with undone ones taken off the pile."""
         pile: list[str] = []
-        for row in _STACK.all(connection, {"seat": seat, "user": actor.id}):
+        for row in queries.OWN_REVISIONS.all(connection, {"seat": seat, "user": actor.id}):
             if row.action == "undo":
                 pile = pile[:-1]
             else:
@@ -218,22 +193,22 @@ def write_revision(
     text = dump(change.answer) if change.answer is not None else None
     until = now + 60 * place.rights.settings.lease_minutes if change.state == "leased" else None
     row = {
-        "id": seat.id,
-        "version": seat.version,
-        "state": change.state,
-        "answer": text,
+        "seat": seat.id,
+        "seen": seat.version,
+        "new": change.state,
+        "text": text,
         "submitted": now if text is not None else None,
-        "seconds": change.seconds,
+        "took": change.seconds,
         "until": until,
         "user": actor.id,
     }
-    if _SAVE.run(connection, row) != 1:
+    if queries.SAVE_ANSWER.run(connection, row) != 1:
         raise Conflict(change.answer or {}, {}, seat.version, by_me=False)
     entry = {
-        "project": place.rights.project,
-        "item": place.item.id,
-        "seat": seat.id,
-        "user": actor.id,
+        "project_id": place.rights.id,
+        "item_id": place.item.id,
+        "seat_id": seat.id,
+        "user_id": actor.id,
         "stage": seat.stage,
         "version": seat.version + 1,
         "action": change.action,
@@ -241,14 +216,14 @@ def write_revision(
         "at": now,
         "seconds": change.seconds,
     }
-    _REVISE.run(connection, entry)
+    queries.ADD_REVISION.run(connection, entry)
     subject = f"assignment:{seat.id}"
     context.log(
         connection,
         actor,
         f"answer.{change.action}",
         subject,
-        project=place.rights.project,
+        project=place.rights.id,
         item=place.item.item_key,
         version=seat.version + 1,
     )

@@ -25,9 +25,9 @@ from pydantic import Field as Limit
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.archive import DAMAGE
 from memantics.annotate.database import Database, newest_schema
-from memantics.annotate.media import ID
+from memantics.annotate.intake import ID
+from memantics.annotate.labelstudio import DAMAGE
 from memantics.annotate.records import Preferences, SeatState, TrainingState
 from memantics.annotate.service import Service
 from memantics.annotate.workflow import Settings, parse_workflow

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,48 +15,14 @@ import orjson
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
+from memantics.annotate import queries
 from memantics.annotate.database import Database
 from memantics.annotate.errors import Forbidden, Values
-from memantics.annotate.records import Actor, Preferences
-from memantics.annotate.statement import Statement
-from memantics.annotate.workflow import ROLES, Role, Settings, Workflow, workflow_of
+from memantics.annotate.records import Actor, Preferences, Rights, record_of
+from memantics.annotate.workflow import ROLES, Role, Settings, workflow_of
 
 DAY = 86_400
 Clock = Callable[[], float]
-_AUDIT = Statement(
-    "INSERT INTO audit (at, user_id, project_id, action, subject, detail)"
-    " VALUES (:at, :user, :project, :action, :subject, :detail)"
-)
-_RIGHTS = (
-    "SELECT m.roles, m.pseudonym, m.consent_at, m.training, m.training_round, m.daily_limit,"
-    " m.weekly_limit, p.id AS project_id, p.workflow, p.settings, p.archived, p.title, p.language,"
-    " u.preferences FROM memberships m JOIN projects p ON p.id = m.project_id"
-    " JOIN users u ON u.id = m.user_id"
-    " WHERE m.project_id = :project AND m.user_id = :user AND m.roles <> '' AND u.active"
-)
-_FIND_RIGHTS = Statement(_RIGHTS)
-# The row of a person in a project is what keeps two tabs of theirs apart.
-_LOCK_RIGHTS = Statement(f"{_RIGHTS} FOR UPDATE OF m")
-
-
-@dataclass(frozen=True, slots=True)
-class Rights:
-    """What a person may do in a project, and the project's rules."""
-
-    project: int
-    title: str
-    language: str
-    roles: frozenset[Role]
-    pseudonym: str
-    consented: bool
-    archived: bool
-    training: str
-    training_round: int
-    daily_limit: int | None
-    weekly_limit: int | None
-    workflow: Workflow
-    settings: Settings
-    preferences: Preferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +37,7 @@ class ServiceContext:
         self, connection: Connection, actor: Actor, project: int, *, lock: bool = False
     ) -> Rights:
         """The rights of a member; anybody else is refused."""
-        query = _LOCK_RIGHTS if lock and not self.db.sqlite else _FIND_RIGHTS
+        query = queries.LOCKED_RIGHTS if lock else queries.RIGHTS
         row = query.one(connection, {"project": project, "user": actor.id})
         if row is None:
             raise Forbidden
@@ -83,6 +50,19 @@ class ServiceContext:
             raise Forbidden
         return rights
 
+    @contextmanager
+    def as_lead(
+        self, actor: Actor, project: int, *, write: bool = False
+    ) -> Iterator[tuple[Connection, Rights]]:
+        """A transaction for a lead of a project; anybody else is refused."""
+        with self.db.write() if write else self.db.read() as connection:
+            yield connection, self.require(connection, actor, project, "lead")
+
+    def lead_rights(self, actor: Actor, project: int) -> Rights:
+        """The rights of a lead of a project; anybody else is refused."""
+        with self.as_lead(actor, project) as (_, rights):
+            return rights
+
     def log(
         self,
         connection: Connection,
@@ -94,33 +74,26 @@ class ServiceContext:
         **detail: JsonValue,
     ) -> None:
         """Write one line of the audit log, in the transaction of the change."""
-        _AUDIT.run(
-            connection,
-            {
-                "at": self.clock(),
-                "user": actor.id if actor else None,
-                "project": project,
-                "action": action,
-                "subject": subject,
-                "detail": dump(detail),
-            },
-        )
+        entry: dict[str, object] = {
+            "at": self.clock(),
+            "user_id": actor.id if actor else None,
+            "project_id": project,
+            "action": action,
+            "subject": subject,
+            "detail": dump(detail),
+        }
+        queries.ADD_AUDIT.run(connection, entry)
 
 
 def read_rights(row: Any) -> Rights:
     """Rights from a row that has the columns of memberships and projects."""
-    return Rights(
-        project=row.project_id,
-        title=row.title,
-        language=row.language,
+    return record_of(
+        Rights,
+        row,
+        id=row.project_id,
         roles=read_roles(row.roles),
-        pseudonym=row.pseudonym,
         consented=row.consent_at is not None,
         archived=bool(row.archived),
-        training=row.training,
-        training_round=row.training_round,
-        daily_limit=row.daily_limit,
-        weekly_limit=row.weekly_limit,
         workflow=workflow_of(row.workflow),
         settings=settings_of(row.settings),
         preferences=preferences_of(row.preferences),

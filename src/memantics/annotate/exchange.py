@@ -10,24 +10,25 @@ from typing import IO
 import orjson
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.archive import pack_tasks, read_bounded, unpack_tasks
-from memantics.annotate.context import Rights, ServiceContext
+from memantics.annotate.context import ServiceContext
 from memantics.annotate.errors import NoSuchForm, NotFound
-from memantics.annotate.export import take_snapshot, write_audit, write_export
+from memantics.annotate.export import TYPES, take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
+    Stored,
     add_items,
     check_item,
+    find_image,
     known_keys,
     lock_project,
     read_folder,
+    register_image,
     shuffled,
+    store_image,
 )
-from memantics.annotate.labelstudio import write_tasks
+from memantics.annotate.labelstudio import pack_tasks, read_bounded, unpack_tasks, write_tasks
 from memantics.annotate.labelstudio_import import Returning, read_tasks
-from memantics.annotate.media import Stored, find_image, register_image, store_image
 from memantics.annotate.projects import Projects
-from memantics.annotate.records import Actor, Export, Imported, Media, Project
-from memantics.annotate.table import TYPES
+from memantics.annotate.records import Actor, Export, Imported, Media, Project, Rights
 from memantics.annotate.workflow import Settings, Workflow, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
@@ -70,8 +71,7 @@ class Exchange:
 
     def import_queue(self, actor: Actor, project: int, folder: Path) -> Imported:
         """The items of a queue; those that are there already are passed over and named."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        rights = self._context.lead_rights(actor, project)
         card, items = read_queue(folder)
         _check_queue(card, items, rights.workflow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
@@ -79,16 +79,14 @@ class Exchange:
 
     def import_memes(self, actor: Actor, project: int, folder: Path) -> Imported:
         """Any folder of memes, one item for each."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        rights = self._context.lead_rights(actor, project)
         return self._import(actor, rights, [(item, [path]) for item, path in read_folder(folder)])
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
     ) -> Imported:
         """Items made by a caller, each with the places of its images."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        rights = self._context.lead_rights(actor, project)
         pairs = [(item, list(paths)) for item, paths in items]
         for row, (item, _) in enumerate(pairs, 1):
             check_item(rights.workflow, item, "items", row)
@@ -96,8 +94,7 @@ class Exchange:
 
     def upload(self, actor: Actor, project: int, name: str, data: bytes) -> Imported:
         """One image as one item. Who uploads a meme does not judge it."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        rights = self._context.lead_rights(actor, project)
         stored = store_image(self._context.media, project, name, data)
         with self._context.db.write() as connection:
             known = lock_project(connection, project)
@@ -114,8 +111,7 @@ class Exchange:
         self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
     ) -> Imported:
         """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        rights = self._context.lead_rights(actor, project)
         incoming = read_tasks(text, images, rights.workflow)
         for row, one in enumerate(incoming, 1):
             check_item(rights.workflow, one.item, "tasks", row)
@@ -142,8 +138,7 @@ class Exchange:
         self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
     ) -> Imported:
         """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        self._context.lead_rights(actor, project)  # before anything is read
         packed = file.read(4) == b"PK\x03\x04"
         file.seek(0)
         if not packed:
@@ -157,8 +152,7 @@ class Exchange:
 
         Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
         """
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             snapshot = take_snapshot(connection, rights)
             if what == "audit":
                 return write_audit(connection, rights, form)
@@ -188,9 +182,9 @@ class Exchange:
         skipped: list[str] = []
         if rights.workflow.shuffle:
             # Numbers are seen by annotators: they must not tell one model's outputs from another's.
-            pairs = sorted(pairs, key=lambda pair: shuffled(rights.project, pair[0].id))
+            pairs = sorted(pairs, key=lambda pair: shuffled(rights.id, pair[0].id))
         with self._context.db.read() as connection:
-            known = known_keys(connection, rights.project)
+            known = known_keys(connection, rights.id)
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
             for item, paths in pairs[start : start + _CHUNK]:
@@ -218,13 +212,13 @@ class Exchange:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
         with self._context.db.write() as connection:
-            known = lock_project(connection, rights.project)
+            known = lock_project(connection, rights.id)
             for item, stored in ready:
                 if item.id in known:  # another import was faster
                     _discard(stored)
                     skipped.append(f"{item.id}: {_THERE}")
                     continue
-                keys = [register_image(connection, rights.project, one) for one in stored]
+                keys = [register_image(connection, rights.id, one) for one in stored]
                 entered.append((item, keys))
             now = self._context.clock()
             count = add_items(connection, rights, entered, owner=None, now=now)
@@ -233,18 +227,18 @@ class Exchange:
         return done
 
     def _store(self, rights: Rights, path: Path) -> Stored:
-        return store_image(self._context.media, rights.project, path.name, read_bytes(path))
+        return store_image(self._context.media, rights.id, path.name, read_bytes(path))
 
     def _log(
         self, connection: Connection, actor: Actor, rights: Rights, action: str, done: Imported
     ) -> None:
-        subject = f"project:{rights.project}"
+        subject = f"project:{rights.id}"
         self._context.log(
             connection,
             actor,
             action,
             subject,
-            project=rights.project,
+            project=rights.id,
             items=done.items,
             images=done.images,
             answers=done.answers,

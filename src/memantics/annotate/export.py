@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +15,97 @@ from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, iso, load, load_list, load_optional
+from memantics.annotate.consensus import Gathered, Person, gather, read_people
+from memantics.annotate.context import iso, load, load_list, load_optional
 from memantics.annotate.errors import NoSuchForm
-from memantics.annotate.gathering import Gathered, Person, gather, read_people
-from memantics.annotate.records import Export, Resolved
+from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
-from memantics.annotate.table import TYPES, Row, write_rows
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Verdict, Vote
 
-_REVISIONS = sa.text(
-    "SELECT id, item_id, seat_id, user_id, stage, version, action, answer, at, seconds"
-    " FROM revisions WHERE project_id = :project ORDER BY id"
-)
+Row = Mapping[str, JsonValue]
+TYPES: Mapping[str, str] = {
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "zip": "application/zip",
+}
+FORMS = ("jsonl", "json", "csv", "parquet")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_rows(rows: Sequence[Row], columns: Sequence[str], form: str) -> bytes:
+    r"""All rows in one of the forms; every row has every column.
+
+    >>> write_rows([{"a": "x", "b": [1]}], ["a", "b"], "csv")
+    b'a,b\r\nx,[1]\r\n'
+    """
+    match form:
+        case "jsonl":
+            return b"".join(orjson.dumps(row) + b"\n" for row in rows)
+        case "json":
+            return orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+        case "csv":
+            return _write_csv(rows, columns)
+        case "parquet":
+            return _write_parquet(rows, columns)
+        case _:
+            raise NoSuchForm("a table", form, FORMS)
+
+
+def _write_csv(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+    return text.getvalue().encode()
+
+
+def _cell(value: JsonValue) -> str:
+    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe in front.
+
+    >>> _cell("=1+1"), _cell("ok"), _cell(None), _cell(["a"])
+    ("'=1+1", 'ok', '', '["a"]')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return orjson.dumps(value).decode()
+
+
+def _write_parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    arrays = {name: _column([row.get(name) for row in rows]) for name in columns}
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(arrays), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _column(values: list[JsonValue]) -> Any:
+    """Plain types where a column has one, lists of texts, else JSON."""
+    import pyarrow as arrow
+
+    given = [value for value in values if value is not None]
+    for kind, to in ((bool, arrow.bool_()), (int, arrow.int64()), (str, arrow.string())):
+        if given and all(type(value) is kind for value in given):
+            return arrow.array(values, type=to)
+    if given and all(type(value) in (int, float) for value in given):
+        return arrow.array(values, type=arrow.float64())
+    if given and all(_is_texts(value) for value in given):
+        return arrow.array(values, type=arrow.list_(arrow.string()))
+    texts = [None if value is None else orjson.dumps(value).decode() for value in values]
+    return arrow.array(texts, type=arrow.string())
+
+
+def _is_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
 RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
 
 
@@ -53,9 +133,11 @@ class Snapshot:
 def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
     """Read all of a project."""
     revisions: dict[int, list[Any]] = defaultdict(list)
-    for row in connection.execute(_REVISIONS, {"project": rights.project}):
+    changes = schema.revisions
+    said = sa.select(changes).where(changes.c.project_id == rights.id).order_by(changes.c.id)
+    for row in connection.execute(said):
         revisions[row.item_id].append(row)
-    query = sa.select(schema.media).where(schema.media.c.project_id == rights.project)
+    query = sa.select(schema.media).where(schema.media.c.project_id == rights.id)
     return Snapshot(
         rights,
         gather(connection, rights),
@@ -67,7 +149,7 @@ def take_snapshot(connection: Connection, rights: Rights) -> Snapshot:
 
 def write_export(snapshot: Snapshot, what: str, form: str) -> Export:
     """One file of a project."""
-    name = f"{snapshot.workflow.name}-{snapshot.rights.project}-{what}.{form}"
+    name = f"{snapshot.workflow.name}-{snapshot.rights.id}-{what}.{form}"
     match what:
         case "raw" if form == "jsonl":
             data = b"".join(orjson.dumps(line) + b"\n" for line in _raw_lines(snapshot))
@@ -89,7 +171,7 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
     """Every change in a project, from the first."""
     table = schema.audit
     people = read_people(connection, rights)
-    query = sa.select(table).where(table.c.project_id == rights.project).order_by(table.c.id)
+    query = sa.select(table).where(table.c.project_id == rights.id).order_by(table.c.id)
     rows: list[Row] = [
         {
             "id": row.id,
@@ -102,7 +184,7 @@ def write_audit(connection: Connection, rights: Rights, form: str) -> Export:
         for row in connection.execute(query)
     ]
     data = write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
-    return Export(f"{rights.workflow.name}-{rights.project}-audit.{form}", TYPES[form], data)
+    return Export(f"{rights.workflow.name}-{rights.id}-audit.{form}", TYPES[form], data)
 
 
 def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:

@@ -1,23 +1,102 @@
-"""New items: from queues, from folders of memes, from uploads."""
+"""Images and items of a project: from queues, from folders of memes, from uploads."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, dump
-from memantics.annotate.errors import AnswerError
-from memantics.annotate.seating import first_states
+from memantics.annotate.context import dump
+from memantics.annotate.errors import AnswerError, Forbidden
+from memantics.annotate.records import Media, Rights
+from memantics.annotate.tasks import first_states, labels_of
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
 from memantics.core.errors import DataError
+from memantics.core.images import ImageFacts, decode, probe
 from memantics.core.memes import read_memes
 from memantics.core.queue import QueueItem, Shown
+
+_media = schema.media
+ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An image that is on disk under its new name, and not yet in the database."""
+
+    key: str
+    path: Path
+    name: str
+    digest: str
+    size: int
+    facts: ImageFacts
+
+
+def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
+    """Check an image and write it; no transaction waits for that. Raises ImageError.
+
+    The whole first frame is decoded within bounds: what no browser could show is refused here.
+    """
+    facts = probe(data, name)
+    with decode(data, name) as image:  # upright, as browsers show it
+        facts = replace(facts, width=image.width, height=image.height)
+    key = secrets.token_hex(16)
+    folder = root / str(project)
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f"{key}.partial"
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    path = folder / key
+    partial.replace(path)
+    digest = hashlib.sha256(data).hexdigest()
+    return Stored(
+        key, path, clean_text(Path(name).name, lines=False)[:300], digest, len(data), facts
+    )
+
+
+def register_image(connection: Connection, project: int, stored: Stored) -> str:
+    """Enter an image; the same bytes are kept once a project."""
+    known = sa.select(_media.c.id).where(
+        _media.c.project_id == project, _media.c.sha256 == stored.digest
+    )
+    if found := connection.execute(known).scalar_one_or_none():
+        stored.path.unlink(missing_ok=True)
+        return str(found)
+    entry = {
+        "id": stored.key,
+        "project_id": project,
+        "sha256": stored.digest,
+        "media_type": stored.facts.mime,
+        "width": stored.facts.width,
+        "height": stored.facts.height,
+        "size": stored.size,
+        "name": stored.name,
+    }
+    connection.execute(sa.insert(_media), entry)
+    return stored.key
+
+
+def find_image(connection: Connection, root: Path, key: str) -> tuple[int, Media]:
+    """The project and place of an image; only ids that we gave out reach the disk."""
+    row = None
+    if ID.fullmatch(key):
+        row = connection.execute(sa.select(_media).where(_media.c.id == key)).one_or_none()
+    if row is None:
+        raise Forbidden
+    path = root / str(row.project_id) / str(row.id)
+    return row.project_id, Media(row.id, path, row.media_type, row.width, row.height, row.size)
+
 
 _items, _seats = schema.items, schema.seats
 _CHUNK = 500
@@ -53,11 +132,6 @@ def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> Non
             raise DataError(where, f"gold of item {item.id!r}: {error}", row=row) from error
 
 
-def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
-    """The labels by which conditions ask what an item shows."""
-    return frozenset(entry.label.casefold() for entry in shown)
-
-
 def lock_project(connection: Connection, project: int) -> set[str]:
     """Let one import at a time number its items; returns the keys that are taken by now."""
     lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
@@ -83,7 +157,7 @@ def add_items(
 
     The caller holds :func:`lock_project`.
     """
-    count, gold = _present(connection, rights.project)
+    count, gold = _present(connection, rights.id)
     states = first_states(rights.workflow)
     for start in range(0, len(items), _CHUNK):
         rows: list[dict[str, object]] = []
@@ -93,7 +167,7 @@ def add_items(
             if item.gold is not None:
                 gold += 1
                 training = _training_round(rights, gold)
-            rows.append(_item_row(rights.project, count, item, images, training))
+            rows.append(_item_row(rights.id, count, item, images, training))
             rows[-1] |= {"owner_id": owner, "created_at": now}
         insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
         ids = connection.execute(insert, rows).scalars().all()
@@ -148,12 +222,12 @@ def _seat_row(
 ) -> dict[str, object]:
     key = str(row["item_key"])
     return {
-        "project_id": rights.project,
+        "project_id": rights.id,
         "item_id": item,
         "group_key": row["group_key"],
         "stage": stage,
         "seat": seat,
-        "place": shuffled(rights.project, key) if rights.workflow.shuffle else row["number"],
+        "place": shuffled(rights.id, key) if rights.workflow.shuffle else row["number"],
         "training_round": 0,
         "version": 0,
     }

@@ -1,24 +1,31 @@
-"""Label Studio's JSON, both ways.
+"""Label Studio's JSON and ZIP files, both ways.
 
 A task's ``data`` carries the whole item under ``memantics``, an annotation's results carry the
 answer field by field in Label Studio's own shapes. What Label Studio does not know (stage, seat,
-earlier versions) rides along and is used when it comes back; values are always read from the
+earlier versions) is kept beside it and used when it comes back; values are always read from the
 results, because those are what somebody may have changed there.
 """
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
+import zlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import IO, Annotated, Any, Self
 from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic import Field as Limit
 
+from memantics.annotate.consensus import Gathered
 from memantics.annotate.context import iso, load_optional
 from memantics.annotate.export import Snapshot, describe_item, file_name, images_of
-from memantics.annotate.gathering import Gathered
 from memantics.annotate.workflow import Field, Workflow
+from memantics.core.errors import DataError
+from memantics.core.images import DEFAULT_BOUNDS
 from memantics.core.queue import Shown
 
 _SIDES = {"a": "left", "b": "right", "tie": "tie"}
@@ -39,8 +46,8 @@ class Past(BaseModel):
     person: str = ""
 
 
-class Ridden(BaseModel):
-    """What rides along with an annotation."""
+class KeptFields(BaseModel):
+    """Fields that Label Studio keeps with an annotation and does not interpret."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -89,7 +96,7 @@ class Annotation(BaseModel):
     result: list[dict[str, JsonValue]] = []
     was_cancelled: bool = False
     lead_time: Annotated[float, Limit(ge=0, le=_LATEST)] | None = None
-    memantics: Ridden | None = None
+    memantics: KeptFields | None = None
 
 
 class LabelStudioTask(BaseModel):
@@ -272,3 +279,57 @@ def _write_control(field: Field) -> list[str]:
             return [f'  <Pairwise name="{field.id}" toName="image,text"/>']
         case _:
             return [f'  <TextArea {head} maxSubmissions="{field.max_items}"/>']
+
+
+TASKS = "tasks.json"
+IMAGES = "images"
+MAX_TASKS = 60 * 1024 * 1024
+MAX_IMAGES = 4 * 1024 * 1024 * 1024
+_NAME = re.compile(r"\w[\w.-]{0,199}")
+# The last two: a method or a password that we never use.
+DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+
+
+def pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
+    """Tasks, an interface that asks the same, and all images."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(TASKS, tasks)
+        archive.writestr("interface.xml", write_config(snapshot.workflow))
+        for key, image in snapshot.images.items():
+            archive.write(media / str(key), f"{IMAGES}/{file_name(image)}")
+    return packed.getvalue()
+
+
+def unpack_tasks(file: IO[bytes], folder: Path) -> bytes:
+    """The tasks of an archive; its images are written into a folder under their plain names."""
+    left = MAX_IMAGES
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if TASKS not in archive.namelist():
+                raise DataError("the ZIP file", f"holds no {TASKS}", hint="export it as JSON")
+            for entry in archive.infolist():
+                name = entry.filename.removeprefix(f"{IMAGES}/")
+                if name == entry.filename or not _NAME.fullmatch(name):
+                    continue
+                # What the archive says about sizes is not believed.
+                with archive.open(entry) as image:
+                    data = image.read(min(left, DEFAULT_BOUNDS.max_bytes) + 1)
+                left -= len(data)
+                if left < 0:
+                    raise DataError(
+                        "the ZIP file", "holds too many images", hint="import it in parts"
+                    )
+                (folder / name).write_bytes(data)
+            with archive.open(TASKS) as tasks:
+                return read_bounded(tasks)
+    except DAMAGE as error:
+        raise DataError("the ZIP file", f"cannot be read: {error}", hint="pack it again") from error
+
+
+def read_bounded(file: IO[bytes]) -> bytes:
+    """Tasks from an open file, within bounds."""
+    text = file.read(MAX_TASKS + 1)
+    if len(text) > MAX_TASKS:
+        raise DataError("the tasks", "are larger than 60 MB", hint="import them in parts")
+    return text

@@ -13,14 +13,14 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from sqlalchemy.engine import Connection
 
 from memantics.annotate import schema
-from memantics.annotate.context import Rights, dump
+from memantics.annotate.context import dump
 from memantics.annotate.errors import AnswerError
-from memantics.annotate.intake import labels_of
 from memantics.annotate.labelstudio import Annotation, LabelStudioTask, Origin, Past, read_results
-from memantics.annotate.membership import insert_user, next_pseudonym
+from memantics.annotate.leasing import insert_training_seat
+from memantics.annotate.membership import insert_member, insert_user, name_key
+from memantics.annotate.records import Rights
 from memantics.annotate.resolution import state_before
-from memantics.annotate.seating import Seat, make_case, read_seats, settle
-from memantics.annotate.tasks import read_shown
+from memantics.annotate.tasks import Seat, labels_of, make_case, read_seats, read_shown, settle
 from memantics.annotate.values import check, clean_text
 from memantics.annotate.workflow import Workflow
 from memantics.core.data import conform, inside
@@ -29,7 +29,7 @@ from memantics.core.queue import QueueItem, Shown
 
 _FILE = "tasks"
 _TASKS = TypeAdapter(list[LabelStudioTask])
-_items, _seats, _members = schema.items, schema.seats, schema.memberships
+_items, _seats = schema.items, schema.seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Returning:
     def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
         """Fill the seats of an item; how many, and what could not be kept."""
         query = sa.select(_items).where(
-            _items.c.project_id == self._rights.project, _items.c.item_key == key
+            _items.c.project_id == self._rights.id, _items.c.item_key == key
         )
         item = self._connection.execute(query).one()
         labels = labels_of(read_shown(item.shown))
@@ -157,8 +157,8 @@ class Returning:
         order: Mapping[str, int],
     ) -> str:
         workflow = self._rights.workflow
-        ridden = entry.memantics
-        stage = order.get(ridden.stage, 0) if ridden else 0
+        kept = entry.memantics
+        stage = order.get(kept.stage, 0) if kept else 0
         values, unknown = read_results(workflow, entry.result)
         if unknown:
             return f"results for unknown fields: {', '.join(unknown)}"
@@ -174,7 +174,7 @@ class Returning:
         if item.training_round:
             seat = self._training_seat(item, user)
         else:
-            seat = _free_seat(seats, stage, ridden.seat if ridden else 0, user)
+            seat = _free_seat(seats, stage, kept.seat if kept else 0, user)
         if seat is None:
             return f"no seat is left at stage {workflow.stages[stage].id}"
         past = self._past(entry, answer)
@@ -194,8 +194,8 @@ class Returning:
 
     def _past(self, entry: Annotation, answer: Mapping[str, JsonValue]) -> list[Past]:
         """The versions that led to an answer; what was changed elsewhere is a version more."""
-        ridden = entry.memantics
-        past = sorted(ridden.revisions, key=lambda one: one.version) if ridden else []
+        kept = entry.memantics
+        past = sorted(kept.revisions, key=lambda one: one.version) if kept else []
         if not past or past[-1].values != dict(answer):
             version = past[-1].version + 1 if past else 1
             past.append(
@@ -214,7 +214,7 @@ class Returning:
     ) -> None:
         rows = [
             {
-                "project_id": self._rights.project,
+                "project_id": self._rights.id,
                 "item_id": item.id,
                 "seat_id": seat,
                 "user_id": self._ghost(clean_text(one.person, lines=False)[:40])
@@ -235,54 +235,27 @@ class Returning:
         taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
         if self._connection.execute(taken).first():
             return None
-        row = {
-            "project_id": self._rights.project,
-            "item_id": item.id,
-            "group_key": item.group_key,
-            "stage": 0,
-            "seat": user,
-            "place": item.number,
-            "training_round": item.training_round,
-            "state": "leased",
-            "user_id": user,
-            "version": 0,
-        }
-        key = self._connection.execute(sa.insert(_seats), row).inserted_primary_key
-        return int(key[0]) if key else None
+        return insert_training_seat(self._connection, self._rights, item, user)
 
     def _ghost(self, person: str) -> int:
         """A member without an account that anybody could use, under the same pseudonym if free."""
         if person in self._ghosts:
             return self._ghosts[person]
-        project = self._rights.project
+        project = self._rights.id
         name = f"import.{project}.{person}"[:80]
         users = schema.users
-        found = self._connection.execute(
-            sa.select(users.c.id).where(users.c.name_key == name.casefold())
-        ).scalar_one_or_none()
+        query = sa.select(users.c.id).where(users.c.name_key == name_key(name))
+        found = self._connection.execute(query).scalar_one_or_none()
         if found is None:
             found = insert_user(self._connection, name, None, admin=False, now=self._now).id
-            taken = sa.select(_members.c.user_id).where(
-                _members.c.project_id == project, _members.c.pseudonym == person[:40]
-            )
-            free = not self._connection.execute(taken).first()
-            row = {
-                "project_id": project,
-                "user_id": found,
-                "roles": "",
-                "pseudonym": person[:40] if free else next_pseudonym(self._connection, project),
-                "training": "none",
-                "training_round": 1,
-                "joined_at": self._now,
-            }
-            self._connection.execute(sa.insert(_members), row)
+            insert_member(self._connection, project, found, (), self._now, wanted=person)
         self._ghosts[person] = int(found)
         return int(found)
 
 
 def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:
-    ridden = entry.memantics
-    return (order.get(ridden.stage, 0), ridden.seat) if ridden else (0, 0)
+    kept = entry.memantics
+    return (order.get(kept.stage, 0), kept.seat) if kept else (0, 0)
 
 
 def _person(entry: Annotation) -> str:

@@ -10,12 +10,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import schema
-from memantics.annotate.consensus import find_disagreements, measure_agreement, measure_drift
-from memantics.annotate.context import DAY, Rights, ServiceContext, load, load_list, load_optional
+from memantics.annotate import queries, schema
+from memantics.annotate.consensus import (
+    Gathered,
+    Person,
+    find_disagreements,
+    gather,
+    measure_agreement,
+    measure_drift,
+    read_people,
+)
+from memantics.annotate.context import DAY, ServiceContext, load, load_list, load_optional
 from memantics.annotate.errors import AnswerError, Forbidden, Locked, NotFound
-from memantics.annotate.gathering import Gathered, Person, gather, read_people
-from memantics.annotate.intake import labels_of
 from memantics.annotate.records import (
     Actor,
     Agreement,
@@ -25,45 +31,25 @@ from memantics.annotate.records import (
     ItemView,
     PersonProgress,
     ProjectProgress,
+    Rights,
     SeatView,
     StageProgress,
+    record_of,
 )
-from memantics.annotate.seating import (
+from memantics.annotate.tasks import (
     Seat,
     find_later,
+    labels_of,
     read_seat,
     read_seats,
+    read_shown,
+    read_step,
     reset_seats,
     settle,
 )
-from memantics.annotate.tasks import read_shown, read_step
 from memantics.annotate.work import lock_item
 from memantics.annotate.workflow import Workflow
 
-_COUNTS = sa.text(
-    "SELECT stage, state, COUNT(*) AS seats FROM seats WHERE project_id = :project"
-    " AND training_round = 0 GROUP BY stage, state"
-)
-_ITEM_COUNTS = sa.text(
-    "SELECT SUM(CASE WHEN training_round = 0 THEN 1 ELSE 0 END) AS items,"
-    " SUM(CASE WHEN training_round = 0 AND state = 'done' THEN 1 ELSE 0 END) AS finished,"
-    " SUM(CASE WHEN training_round > 0 THEN 1 ELSE 0 END) AS training"
-    " FROM items WHERE project_id = :project"
-)
-_BY_PERSON = sa.text(
-    "SELECT user_id, seconds, submitted_at FROM seats WHERE project_id = :project"
-    " AND state = 'done' AND training_round = 0 AND user_id IS NOT NULL"
-)
-_SKIPS = sa.text(
-    "SELECT user_id, COUNT(*) AS skipped FROM skips WHERE project_id = :project GROUP BY user_id"
-)
-_ITEM_SEATS = sa.text("SELECT * FROM seats WHERE item_id = :item ORDER BY stage, seat, id")
-_HISTORY = sa.text(
-    "SELECT r.stage, r.action, r.answer, r.at, r.version, m.pseudonym FROM revisions r"
-    " JOIN memberships m ON m.project_id = r.project_id AND m.user_id = r.user_id"
-    " WHERE r.item_id = :item ORDER BY r.id"
-)
-_REOPEN = sa.text("UPDATE seats SET state = 'leased', lease_until = :until WHERE id = :id")
 _REOPEN_DAYS = 7
 
 
@@ -75,17 +61,12 @@ class Lead:
 
     def progress(self, actor: Actor, project: int) -> ProjectProgress:
         """How far a project is, by stage and by person."""
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             key = {"project": project}
-            items = connection.execute(_ITEM_COUNTS, key).one()
-            return ProjectProgress(
-                items=int(items.items or 0),
-                finished=int(items.finished or 0),
-                training_items=int(items.training or 0),
-                stages=_stage_progress(rights.workflow, connection.execute(_COUNTS, key).all()),
-                people=_person_progress(connection, rights),
-            )
+            counts = queries.COUNT_ITEMS.one(connection, key)
+            stages = _stage_progress(rights.workflow, queries.COUNT_SEATS.all(connection, key))
+            people = _person_progress(connection, rights)
+            return record_of(ProjectProgress, counts, stages=stages, people=people)
 
     def agreement(self, actor: Actor, project: int) -> tuple[Agreement, ...]:
         """Agreement as it is now, on each field and on all of them together."""
@@ -116,31 +97,19 @@ class Lead:
         self, actor: Actor, project: int, *, before: int | None = None, limit: int = 100
     ) -> tuple[AuditEntry, ...]:
         """Changes, the newest first; go on with ``before`` = the last id seen."""
-        table, members = schema.audit, schema.memberships
+        table = schema.audit
         query = (
-            sa.select(table, members.c.pseudonym, schema.users.c.name)
+            sa.select(table, sa.func.coalesce(schema.users.c.name, "").label("person"))
             .outerjoin(schema.users, schema.users.c.id == table.c.user_id)
-            .outerjoin(
-                members,
-                sa.and_(
-                    members.c.project_id == table.c.project_id,
-                    members.c.user_id == table.c.user_id,
-                ),
-            )
             .where(table.c.project_id == project)
             .order_by(table.c.id.desc())
             .limit(min(limit, 1000))
         )
         if before is not None:
             query = query.where(table.c.id < before)
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
-            return tuple(
-                AuditEntry(
-                    row.id, row.at, row.name or "", row.action, row.subject, load(row.detail)
-                )
-                for row in connection.execute(query)
-            )
+        with self._context.as_lead(actor, project) as (connection, _):
+            rows = connection.execute(query)
+            return tuple(record_of(AuditEntry, row, detail=load(row.detail)) for row in rows)
 
     def items(
         self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
@@ -154,8 +123,7 @@ class Lead:
             .limit(min(limit, 500))
             .offset(offset)
         )
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             people = read_people(connection, rights)
             rows = connection.execute(query).all()
             return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
@@ -193,7 +161,7 @@ class Lead:
                 actor,
                 "answer.reopen",
                 f"assignment:{assignment}",
-                project=rights.project,
+                project=rights.id,
             )
 
     def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
@@ -202,8 +170,7 @@ class Lead:
             raise AnswerError({"state": "passed or running"})
         members, seats = schema.memberships, schema.seats
         mine = sa.and_(members.c.project_id == project, members.c.user_id == user)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(members).where(mine).values(training=state)
             if connection.execute(change).rowcount != 1:
                 raise NotFound("this person is no member of the project")
@@ -226,7 +193,7 @@ class Lead:
         later = find_later(rights.workflow, read_seats(connection, row.item_id), read_seat(row))
         reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
         until = self._context.clock() + _REOPEN_DAYS * DAY
-        connection.execute(_REOPEN, {"id": row.id, "until": until})
+        queries.REOPEN_SEAT.run(connection, {"seat": row.id, "until": until})
         item = connection.execute(
             sa.select(schema.items).where(schema.items.c.id == row.item_id)
         ).one()
@@ -237,8 +204,7 @@ class Lead:
     def _gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[Gathered], dict[int, Person]]:
-        with self._context.db.read() as connection:
-            rights = self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, rights):
             items = gather(connection, rights, answered=True)
             return rights.workflow, items, read_people(connection, rights)
 
@@ -259,11 +225,11 @@ def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[StageProgr
 
 
 def _person_progress(connection: Connection, rights: Rights) -> tuple[PersonProgress, ...]:
-    key = {"project": rights.project}
-    skips = {row.user_id: int(row.skipped) for row in connection.execute(_SKIPS, key)}
+    key = {"project": rights.id}
+    skips = {row.user_id: int(row.skipped) for row in queries.SKIPS_BY_PERSON.all(connection, key)}
     paces: dict[int, list[float]] = {}
     times: dict[int, list[float]] = {}
-    for row in connection.execute(_BY_PERSON, key):
+    for row in queries.ANSWERS_BY_PERSON.all(connection, key):
         times.setdefault(row.user_id, []).append(row.submitted_at or 0.0)
         if row.seconds is not None:
             paces.setdefault(row.user_id, []).append(row.seconds)
@@ -284,11 +250,11 @@ def _view_item(
     connection: Connection, workflow: Workflow, people: dict[int, Person], row: Any
 ) -> ItemView:
     key = {"item": row.id}
-    seats = [read_seat(seat) for seat in connection.execute(_ITEM_SEATS, key)]
-    steps = connection.execute(_HISTORY, key)
-    return ItemView(
-        id=row.id,
-        number=row.number,
+    seats = [read_seat(seat) for seat in queries.ALL_SEATS.all(connection, key)]
+    steps = queries.HISTORY.all(connection, key)
+    return record_of(
+        ItemView,
+        row,
         key=row.item_key,
         group=row.group_key,
         images=tuple(load_list(row.images)),
@@ -302,14 +268,10 @@ def _view_item(
 
 
 def _view_seat(workflow: Workflow, people: dict[int, Person], seat: Seat) -> SeatView:
-    return SeatView(
-        assignment=seat.id,
-        stage=workflow.stages[seat.stage].id,
-        seat=seat.seat,
-        state=seat.state,
-        person=people[seat.user].pseudonym if seat.user in people else "",
-        version=seat.version,
-        values=seat.answer,
+    person = people[seat.user].pseudonym if seat.user in people else ""
+    stage = workflow.stages[seat.stage].id
+    return record_of(
+        SeatView, seat, assignment=seat.id, stage=stage, person=person, values=seat.answer
     )
 
 

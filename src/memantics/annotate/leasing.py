@@ -1,68 +1,19 @@
-"""Who gets which seat: by role, distinct people, apart rules, skips, limits and leases."""
+"""Which seat a person gets: roles, distinct people, skips, limits, leases, training rounds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import DAY, Rights, ServiceContext, iso
-from memantics.annotate.errors import LimitReached
-from memantics.annotate.records import Actor
-from memantics.annotate.statement import Statement
-
-_MINE = Statement(
-    "SELECT s.id, s.stage FROM seats s WHERE s.user_id = :user AND s.project_id = :project"
-    " AND s.state = 'leased' AND NOT EXISTS (SELECT 1 FROM skips k WHERE"
-    " k.project_id = :project AND k.user_id = :user AND k.group_key = s.group_key)"
-    " ORDER BY s.lease_until DESC"
-)
-# A reopened answer is held for a week: looking at it must not shorten that.
-_RENEW = Statement(
-    "UPDATE seats SET lease_until = CASE WHEN lease_until > :until THEN lease_until ELSE :until END"
-    " WHERE id = :id AND user_id = :user AND state = 'leased'"
-)
-# Whoever had the seat before takes their unfinished answer along: it stays in history.
-_TAKE = Statement(
-    "UPDATE seats SET state = 'leased', user_id = :user, lease_until = :until, answer = NULL,"
-    " submitted_at = NULL, seconds = NULL WHERE id = :id"
-)
-_SEEN = Statement(
-    "SELECT SUM(CASE WHEN day = :today THEN 1 ELSE 0 END) AS today, COUNT(*) AS week,"
-    " SUM(CASE WHEN day = :today AND item_id = :item THEN 1 ELSE 0 END) AS again"
-    " FROM exposures WHERE user_id = :user AND project_id = :project AND day > :today - 7"
-)
-_EVERYWHERE = Statement("SELECT COUNT(*) FROM exposures WHERE user_id = :user AND day = :today")
-_DAYS = Statement(
-    "SELECT day, COUNT(*) AS items FROM exposures WHERE user_id = :user"
-    " AND project_id = :project AND day > :today - 7 GROUP BY day ORDER BY day"
-)
-_EXPOSE = Statement(
-    "INSERT INTO exposures (user_id, project_id, day, item_id, at)"
-    " VALUES (:user, :project, :today, :item, :now) ON CONFLICT DO NOTHING"
-)
-_SEARCH = "SELECT s.id, s.place FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
-_COUNT = "SELECT DISTINCT s.item_id FROM seats s WHERE s.project_id = :project AND s.stage = :stage"
-_FREE = "s.place >= :start AND s.state = 'open'"
-# A training item is its person's own, however long they are away.
-_EXPIRED = (
-    "s.place >= :start AND s.state = 'leased' AND s.lease_until < :now AND s.training_round = 0"
-)
-_NOT_TWICE = (
-    "NOT EXISTS (SELECT 1 FROM seats o WHERE o.item_id = s.item_id AND o.stage = s.stage"
-    " AND o.user_id = :user)"
-)
-_NOT_SKIPPED = (
-    "NOT EXISTS (SELECT 1 FROM skips k WHERE k.project_id = :project AND k.user_id = :user"
-    " AND k.group_key = s.group_key)"
-)
-_APART = (
-    "NOT EXISTS (SELECT 1 FROM seats a WHERE a.user_id = :user AND a.project_id = :project"
-    " AND a.group_key = s.group_key AND a.stage = :apart"
-)
-_NOT_OWN = "NOT EXISTS (SELECT 1 FROM items i WHERE i.id = s.item_id AND i.owner_id = :user)"
+from memantics.annotate import queries, schema
+from memantics.annotate.context import DAY, ServiceContext, iso, load
+from memantics.annotate.errors import LimitReached, TrainingFailed
+from memantics.annotate.records import Actor, Feedback, Rights, TrainingState
+from memantics.annotate.resolution import count_right
+from memantics.annotate.workflow import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +41,8 @@ def find_lease(
     connection: Connection, actor: Actor, rights: Rights, stages: list[int]
 ) -> int | None:
     """The seat that a person holds already."""
-    key = {"user": actor.id, "project": rights.project}
-    rows = _MINE.all(connection, key)
+    key = {"user": actor.id, "project": rights.id}
+    rows = queries.HELD_SEATS.all(connection, key)
     return next((row.id for row in rows if row.stage in stages), None)
 
 
@@ -110,32 +61,28 @@ class Leasing:
             row = self._find(connection, actor, rights, stage)
             if row is not None:
                 self._remember(actor, rights, stage, row.place)
-                key = {"id": row.id, "user": actor.id, "until": self.lease_end(rights)}
-                _TAKE.run(connection, key)
+                key = {"seat": row.id, "user": actor.id, "until": self.lease_end(rights)}
+                queries.TAKE_SEAT.run(connection, key)
                 return int(row.id)
         return None
 
     def renew(self, connection: Connection, actor: Actor, rights: Rights, seat: int) -> None:
         """Hold a seat for another while."""
-        key = {"id": seat, "user": actor.id, "until": self.lease_end(rights)}
-        _RENEW.run(connection, key)
+        key = {"seat": seat, "user": actor.id, "until": self.lease_end(rights)}
+        queries.RENEW_LEASE.run(connection, key)
 
     def lease_end(self, rights: Rights) -> float:
         """When a lease that begins now runs out."""
         return self._context.clock() + 60 * rights.settings.lease_minutes
 
     def _find(self, connection: Connection, actor: Actor, rights: Rights, stage: int) -> Any:
-        hint = self._hints.get((actor.id, rights.project, stage), 0)
+        hint = self._hints.get((actor.id, rights.id, stage), 0)
         rules = rights.workflow.stages[stage]
         values = _bind(actor, rights, stage) | {"now": self._context.clock()}
         searches = [(False, hint), (False, 0), (True, 0)] if hint else [(False, 0), (True, 0)]
         for expired, start in searches:
-            query = _search_once(
-                apart=len(rights.workflow.apart(stage)),
-                not_own=rules.not_own,
-                expired=expired,
-                locking=not self._context.db.sqlite,
-            )
+            apart = len(rights.workflow.apart(stage))
+            query = queries.find_free_seat(apart=apart, not_own=rules.not_own, expired=expired)
             found = query.one(connection, values | {"start": start})
             if found is not None:
                 return found
@@ -144,58 +91,39 @@ class Leasing:
     def _remember(self, actor: Actor, rights: Rights, stage: int, place: int) -> None:
         if len(self._hints) > 100_000:
             self._hints.clear()
-        self._hints[actor.id, rights.project, stage] = place
+        self._hints[actor.id, rights.id, stage] = place
 
 
 def _bind(actor: Actor, rights: Rights, stage: int) -> dict[str, object]:
     apart = enumerate(rights.workflow.apart(stage))
     places = {f"apart{number}": place for number, place in apart}
-    return {"project": rights.project, "stage": stage, "user": actor.id, **places}
+    return {"project": rights.id, "stage": stage, "user": actor.id, **places}
 
 
 def count_open(connection: Connection, actor: Actor, rights: Rights, stage: int) -> int:
     """How many items at a stage a person could still take; counted up to a thousand."""
     rules = rights.workflow.stages[stage]
-    query = _count_once(apart=len(rights.workflow.apart(stage)), not_own=rules.not_own)
-    return int(query.value(connection, _bind(actor, rights, stage) | {"start": 0}))
-
-
-def _conditions(apart: int, not_own: bool) -> list[str]:
-    """Who may take a seat, as fixed parts: nothing from outside is written into the SQL."""
-    parts = [_NOT_TWICE, _NOT_SKIPPED, *(f"{_APART}{number})" for number in range(apart))]
-    return [*parts, _NOT_OWN] if not_own else parts
-
-
-@lru_cache(maxsize=16)
-def _count_once(*, apart: int, not_own: bool) -> Statement:
-    text = " AND ".join([_COUNT, _FREE, *_conditions(apart, not_own)])
-    return Statement("".join(["SELECT COUNT(*) FROM (", text, " LIMIT 1000) AS found"]))
-
-
-@lru_cache(maxsize=16)
-def _search_once(*, apart: int, not_own: bool, expired: bool, locking: bool) -> Statement:
-    state = _EXPIRED if expired else _FREE
-    text = " AND ".join([_SEARCH, state, *_conditions(apart, not_own)])
-    text += " ORDER BY s.place, s.seat LIMIT 1"
-    return Statement(f"{text} FOR UPDATE OF s SKIP LOCKED" if locking else text)
+    apart = len(rights.workflow.apart(stage))
+    query = queries.count_free_seats(apart=apart, not_own=rules.not_own)
+    return int(query.value(connection, _bind(actor, rights, stage)))
 
 
 def count_seen(
     connection: Connection, actor: Actor, rights: Rights, now: float, item: int = 0
 ) -> Seen:
     """Exposure of a person in a project: today, and in the last seven days."""
-    key = {"user": actor.id, "project": rights.project, "today": int(now // DAY), "item": item}
-    row = _SEEN.one(connection, key)
-    today, own = int(row.today or 0), rights.preferences.daily_limit
+    key = {"user": actor.id, "project": rights.id, "today": int(now // DAY), "item": item}
+    row = queries.COUNT_SEEN.one(connection, key)
+    today, own = row.today, rights.preferences.daily_limit
     daily = rights.daily_limit if rights.daily_limit is not None else rights.settings.daily_limit
     weekly = (
         rights.weekly_limit if rights.weekly_limit is not None else rights.settings.weekly_limit
     )
     if own:
-        everywhere = int(_EVERYWHERE.value(connection, key))
+        everywhere = int(queries.COUNT_SEEN_EVERYWHERE.value(connection, key))
         if not daily or own - everywhere < daily - today:
             today, daily = everywhere, own
-    return Seen(today, int(row.week or 0), bool(row.again), daily, weekly)
+    return Seen(today, row.week, bool(row.again), daily, weekly)
 
 
 def expose(connection: Connection, actor: Actor, rights: Rights, item: int, now: float) -> None:
@@ -209,8 +137,8 @@ def expose(connection: Connection, actor: Actor, rights: Rights, item: int, now:
     if seen.weekly_limit and seen.week >= seen.weekly_limit:
         free = _first_free_day(connection, actor, rights, day, seen)
         raise LimitReached("week", seen.weekly_limit, iso(free * DAY))
-    key = {"user": actor.id, "project": rights.project, "today": day, "item": item, "now": now}
-    _EXPOSE.run(connection, key)
+    entry = {"user_id": actor.id, "project_id": rights.id, "day": day, "item_id": item, "at": now}
+    queries.ADD_SEEN.run(connection, entry)
 
 
 def _first_free_day(
@@ -218,8 +146,142 @@ def _first_free_day(
 ) -> int:
     """The day on which enough of the last seven days' items are a week old."""
     left = seen.week
-    for row in _DAYS.all(connection, {"user": actor.id, "project": rights.project, "today": today}):
+    key = {"user": actor.id, "project": rights.id, "today": today}
+    for row in queries.SEEN_BY_DAY.all(connection, key):
         left -= row.items
         if left < seen.weekly_limit:
             return int(row.day) + 7
     return today + 7
+
+
+_members = schema.memberships
+
+
+def rules_for(rights: Rights, stages: list[int]) -> Training | None:
+    """The training that stands between a person and the first stage; None: nothing does."""
+    if rights.training == "passed" or not rights.settings.training or 0 not in stages:
+        return None
+    return rights.workflow.training
+
+
+def next_training_seat(
+    connection: Connection, actor: Actor, rights: Rights, rules: Training, until: float
+) -> int | None:
+    """A seat at the next training item; None: this project has none, go on to real work."""
+    if rights.training == "failed":
+        accuracy = _accuracy(connection, actor, rights, rules)[0]
+        raise TrainingFailed(accuracy, rules.threshold)
+    key = {"project": rights.id, "user": actor.id, "round": rights.training_round}
+    row = queries.NEXT_TRAINING.one(connection, key)
+    if row is None:
+        return _go_on(connection, actor, rights, rules, until)
+    if rights.training != "running":
+        _set(connection, actor.id, rights.id, training="running")
+    return insert_training_seat(connection, rights, row, actor.id, until)
+
+
+def insert_training_seat(
+    connection: Connection, rights: Rights, item: Any, user: int, until: float | None = None
+) -> int:
+    """A seat of a person's own at a training item: it is numbered by the person."""
+    entry = {
+        "project_id": rights.id,
+        "item_id": item.id,
+        "group_key": item.group_key,
+        "stage": 0,
+        "seat": user,
+        "place": item.number,
+        "training_round": item.training_round,
+        "state": "leased",
+        "user_id": user,
+        "lease_until": until,
+        "version": 0,
+    }
+    made = connection.execute(sa.insert(schema.seats), entry).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def _go_on(
+    connection: Connection, actor: Actor, rights: Rights, rules: Training, until: float
+) -> int | None:
+    """No item is left in this round: skipped ones may have ended it."""
+    key = {"project": rights.id, "round": rights.training_round}
+    here = queries.COUNT_TRAINING.value(connection, key)
+    if not here:
+        return None
+    accuracy, state, number = judge_round(connection, actor, rights, rules)
+    if state == "failed":
+        raise TrainingFailed(accuracy, rules.threshold)
+    if state == "passed":
+        return None
+    again = _moved(rights, state, number)
+    return next_training_seat(connection, actor, again, rules, until)
+
+
+def _moved(rights: Rights, state: TrainingState, number: int) -> Rights:
+    return replace(rights, training=state, training_round=number)
+
+
+def judge_round(
+    connection: Connection, actor: Actor, rights: Rights, rules: Training
+) -> tuple[float, TrainingState, int]:
+    """Close a round: passed, on to the next, or failed."""
+    accuracy, answered = _accuracy(connection, actor, rights, rules)
+    number = rights.training_round
+    state: TrainingState = "running"
+    following = queries.COUNT_TRAINING.value(
+        connection, {"project": rights.id, "round": number + 1}
+    )
+    if answered and accuracy >= rules.threshold:
+        state = "passed"
+    elif number < rules.rounds and following:
+        number += 1
+    else:
+        state = "failed"
+    _set(connection, actor.id, rights.id, training=state, training_round=number)
+    return accuracy, state, number
+
+
+def give_feedback(
+    connection: Connection, actor: Actor, rights: Rights, item: Any, answer: dict[str, Any]
+) -> Feedback:
+    """What a training answer was worth; the last one of a round closes it."""
+    rules = rights.workflow.training
+    assert rules is not None
+    gold = load(item.gold)
+    right = count_right(gold, answer, rules.fields)
+    key = {"project": rights.id, "user": actor.id, "round": rights.training_round}
+    state: TrainingState = "running"
+    if not (
+        queries.NEXT_TRAINING.one(connection, key) or queries.TRAINING_HELD.one(connection, key)
+    ):
+        accuracy, state, _ = judge_round(connection, actor, rights, rules)
+    else:
+        accuracy = _accuracy(connection, actor, rights, rules)[0]
+    shown = rules.feedback
+    return Feedback(gold if shown else {}, right if shown else {}, accuracy, state)
+
+
+def _accuracy(
+    connection: Connection, actor: Actor, rights: Rights, rules: Training
+) -> tuple[float, int]:
+    """The share of items of this round with every training field right."""
+    key = {"project": rights.id, "user": actor.id, "round": rights.training_round}
+    hits = [
+        all(count_right(load(row.gold), load(row.answer), rules.fields).values())
+        for row in queries.TRAINING_ANSWERS.all(connection, key)
+    ]
+    return (sum(hits) / len(hits) if hits else 0.0), len(hits)
+
+
+def training_counts(connection: Connection, actor: Actor, rights: Rights) -> tuple[int, int]:
+    """How many items of the round are answered, and how many it has."""
+    key = {"project": rights.id, "user": actor.id, "round": rights.training_round}
+    done = len(queries.TRAINING_ANSWERS.all(connection, key))
+    return done, int(queries.COUNT_TRAINING.value(connection, key))
+
+
+def _set(connection: Connection, user: int, project: int, **values: object) -> None:
+    mine = sa.and_(_members.c.project_id == project, _members.c.user_id == user)
+    connection.execute(sa.update(_members).where(mine).values(**values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, count
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -28,7 +29,22 @@ def join_project(
     # The project's row is the turnstile: two who join at once get two numbers.
     lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
     connection.execute(lock.with_for_update())
-    pseudonym = next_pseudonym(connection, project)
+    return insert_member(connection, project, user, roles, now)
+
+
+def insert_member(
+    connection: Connection,
+    project: int,
+    user: int,
+    roles: Iterable[str],
+    now: float,
+    wanted: str = "",
+) -> str:
+    """A new member under the wanted pseudonym, or the next free number; returns which."""
+    query = sa.select(_members.c.pseudonym).where(_members.c.project_id == project)
+    taken = {"", *connection.execute(query).scalars()}
+    numbers = (f"P{number:02d}" for number in count(1))
+    pseudonym = next(name for name in chain([wanted[:40]], numbers) if name not in taken)
     entry = {
         "project_id": project,
         "user_id": user,
@@ -40,13 +56,6 @@ def join_project(
     }
     connection.execute(sa.insert(_members), entry)
     return pseudonym
-
-
-def next_pseudonym(connection: Connection, project: int) -> str:
-    """The next free number of a project."""
-    query = sa.select(_members.c.pseudonym).where(_members.c.project_id == project)
-    taken = {str(name) for (name,) in connection.execute(query)}
-    return next(name for number in range(1, 10**9) if (name := f"P{number:02d}") not in taken)
 
 
 def require_admin(connection: Connection, actor: Actor) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from memantics.annotate import schema
-from memantics.annotate.context import Rights, ServiceContext, read_rights, read_roles, write_roles
+from memantics.annotate import queries, schema
+from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
 from memantics.annotate.errors import AnswerError, NotFound
 from memantics.annotate.membership import join_project, name_key, require_admin
-from memantics.annotate.records import Actor, Member, Project
+from memantics.annotate.records import Actor, Member, Project, record_of
 from memantics.annotate.values import clean_text
 from memantics.annotate.workflow import (
     ROLES,
@@ -72,37 +72,29 @@ class Projects:
                 title=title,
                 workflow=rules.name,
             )
-            return _view(self._context.rights(connection, actor, project))
+            return self._context.rights(connection, actor, project)
 
     def mine(self, actor: Actor) -> tuple[Project, ...]:
         """The projects a person belongs to, the newest first."""
-        query = (
-            sa.select(_members, _projects, _users.c.preferences)
-            .join(_projects, _projects.c.id == _members.c.project_id)
-            .join(_users, _users.c.id == _members.c.user_id)
-            .where(_members.c.user_id == actor.id, _members.c.roles != "")
-            .order_by(_projects.c.archived, _projects.c.id.desc())
-        )
         with self._context.db.read() as connection:
-            return tuple(_view(read_rights(row)) for row in connection.execute(query))
+            rows = queries.OWN_RIGHTS.all(connection, {"user": actor.id})
+            return tuple(read_rights(row) for row in rows)
 
     def get(self, actor: Actor, project: int) -> Project:
         """One of the projects a person belongs to."""
         with self._context.db.read() as connection:
-            return _view(self._context.rights(connection, actor, project))
+            return self._context.rights(connection, actor, project)
 
     def set_settings(self, actor: Actor, project: int, settings: Settings) -> None:
         """Change what the lead decides."""
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(settings=settings.model_dump_json()))
             self._log(connection, actor, "project.settings", project, settings.model_dump())
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
         """Close a project for work, or open it again; nothing is deleted."""
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             change = sa.update(_projects).where(_projects.c.id == project)
             connection.execute(change.values(archived=archived))
             self._log(connection, actor, "project.archive", project, {"archived": archived})
@@ -110,20 +102,18 @@ class Projects:
     def members(self, actor: Actor, project: int) -> tuple[Member, ...]:
         """Everybody in a project, former members too."""
         query = (
-            sa.select(_members, _users.c.name, _users.c.active)
+            sa.select(_members, _members.c.user_id.label("user"), _users.c.name, _users.c.active)
             .join(_users, _users.c.id == _members.c.user_id)
             .where(_members.c.project_id == project)
             .order_by(_members.c.joined_at, _members.c.user_id)
         )
-        with self._context.db.read() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project) as (connection, _):
             return tuple(_view_member(row) for row in connection.execute(query))
 
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
         """Let somebody in who has an account."""
         wanted = list(roles)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
             user = connection.execute(query).scalar_one_or_none()
             if user is None:
@@ -135,8 +125,7 @@ class Projects:
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
         """Set what a member may do; no role at all: they are out. The last lead stays."""
         text = write_roles(roles)
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             if "lead" not in text.split(",") and _only_lead(connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             self._change(connection, project, user, roles=text)
@@ -149,8 +138,7 @@ class Projects:
         for limit in (daily, weekly):
             if limit is not None and not 0 <= limit <= 1_000_000:
                 raise AnswerError({"limit": "a number from 0"})
-        with self._context.db.write() as connection:
-            self._context.require(connection, actor, project, "lead")
+        with self._context.as_lead(actor, project, write=True) as (connection, _):
             self._change(connection, project, user, daily_limit=daily, weekly_limit=weekly)
             detail = {"user": user, "daily": daily, "weekly": weekly}
             self._log(connection, actor, "member.limits", project, detail)
@@ -188,30 +176,8 @@ def _only_lead(connection: Connection, project: int, user: int) -> bool:
     return leads == {user}
 
 
-def _view(rights: Rights) -> Project:
-    return Project(
-        id=rights.project,
-        title=rights.title,
-        workflow=rights.workflow,
-        settings=rights.settings,
-        language=rights.language,
-        roles=rights.roles,
-        consented=rights.consented,
-        archived=rights.archived,
-        pseudonym=rights.pseudonym,
-    )
-
-
 def _view_member(row: Any) -> Member:
     roles: tuple[Role, ...] = tuple(role for role in ROLES if role in read_roles(row.roles))
-    return Member(
-        user=row.user_id,
-        name=row.name,
-        pseudonym=row.pseudonym,
-        roles=roles,
-        daily_limit=row.daily_limit,
-        weekly_limit=row.weekly_limit,
-        training=row.training,
-        consented=row.consent_at is not None,
-        active=bool(row.active) and bool(roles),
-    )
+    active = bool(row.active) and bool(roles)
+    consented = row.consent_at is not None
+    return record_of(Member, row, roles=roles, consented=consented, active=active)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic import Field as Limit
@@ -17,6 +17,14 @@ from memantics.core.queue import Shown
 SeatState = Literal["waiting", "open", "leased", "done", "closed"]
 TrainingState = Literal["none", "running", "passed", "failed"]
 Action = Literal["submit", "edit", "undo", "import"]
+Record = TypeVar("Record")
+
+
+def record_of(kind: type[Record], row: Any, **given: object) -> Record:
+    """A record from a row whose columns bear the names of its fields; others are given."""
+    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    found = {name: getattr(row, name) for name in names if name not in given}
+    return kind(**found, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,17 @@ class Project:
     consented: bool
     archived: bool
     pseudonym: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rights(Project):
+    """What a person may do in a project, and the project's rules."""
+
+    training: TrainingState
+    training_round: int
+    daily_limit: int | None
+    weekly_limit: int | None
+    preferences: Preferences
 
 
 @dataclass(frozen=True, slots=True)

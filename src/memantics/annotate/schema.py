@@ -218,5 +218,3 @@ login_attempts = Table(
     Index("ix_login_attempts_key", "key", "at"),
     Index("ix_login_attempts_at", "at"),
 )
-
-APPEND_ONLY = ("revisions", "audit")

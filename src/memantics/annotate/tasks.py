@@ -1,32 +1,167 @@
-"""What a person sees of an item: nothing hidden, nothing of others that could sway them."""
+"""Seats of an item, and the task that a person sees: nothing of others that could sway them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.context import Rights, load, load_list
+from memantics.annotate import queries
+from memantics.annotate.context import load, load_list, load_optional
 from memantics.annotate.errors import Values
-from memantics.annotate.intake import labels_of
-from memantics.annotate.records import Actor, Step, Task
-from memantics.annotate.resolution import Case, state_before
-from memantics.annotate.seating import Seat, make_case, read_seats
-from memantics.annotate.statement import Statement
+from memantics.annotate.records import Actor, Rights, SeatState, Step, Task, record_of
+from memantics.annotate.resolution import Ballot, Case, find_end, needs_adjudication, state_before
 from memantics.annotate.values import turn_pairs
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Shown
 
-_HISTORY = Statement(
-    "SELECT r.stage, r.action, r.answer, r.at, r.version, m.pseudonym FROM revisions r"
-    " JOIN memberships m ON m.project_id = r.project_id AND m.user_id = r.user_id"
-    " WHERE r.item_id = :item ORDER BY r.id"
-)
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One place for one answer."""
+
+    id: int
+    stage: int
+    seat: int
+    state: SeatState
+    user: int | None
+    lease_until: float | None
+    version: int
+    answer: dict[str, JsonValue] | None
+
+    @property
+    def done(self) -> bool:
+        """Whether its answer counts."""
+        return self.state == "done"
+
+
+def read_seats(connection: Connection, item: int) -> list[Seat]:
+    """All seats of an item, in order."""
+    return [read_seat(row) for row in queries.SEATS.all(connection, {"item": item})]
+
+
+def read_seat(row: Any, **given: object) -> Seat:
+    """A seat from its row."""
+    answer = load_optional(row.answer)
+    return record_of(Seat, row, user=row.user_id, answer=answer, **given)
+
+
+def make_case(item: Any, seats: Sequence[Seat], labels: frozenset[str] = frozenset()) -> Case:
+    """What resolution needs to know of an item."""
+    ballots = [
+        Ballot(seat.stage, seat.seat, seat.answer)
+        for seat in seats
+        if seat.done and seat.answer is not None
+    ]
+    return Case(
+        item=item.item_key,
+        group=item.group_key,
+        prelabels=load(item.prelabels),
+        ballots=ballots,
+        complete=item.state == "done",
+        labels=labels,
+    )
+
+
+def plan_states(workflow: Workflow, seats: Sequence[Seat], case: Case) -> dict[int, SeatState]:
+    """The state that every seat should have; seats that are leased or done keep theirs."""
+    wanted: dict[int, SeatState] = {}
+    ended = bool(find_end(workflow, case.ballots))
+    reached = True
+    for place, stage in enumerate(workflow.stages):
+        mine = [seat for seat in seats if seat.stage == place]
+        free = [seat for seat in mine if seat.state not in ("done", "leased")]
+        state: SeatState = "open" if reached else "waiting"
+        if ended or (
+            stage.kind == "adjudicate" and reached and not needs_adjudication(workflow, case)
+        ):
+            state = "closed"
+        wanted |= {seat.id: state for seat in free}
+        if stage.kind == "sequential" and state == "open":
+            busy = any(seat.state == "leased" for seat in mine)
+            for number, seat in enumerate(free):
+                wanted[seat.id] = "open" if number == 0 and not busy else "waiting"
+        reached = reached and all(
+            seat.done or wanted.get(seat.id, seat.state) == "closed" for seat in mine
+        )
+    return wanted
+
+
+def settle(
+    connection: Connection,
+    workflow: Workflow,
+    item: Any,
+    seats: Sequence[Seat],
+    labels: frozenset[str],
+) -> str:
+    """Bring the states of an item's seats in line with its answers; returns the item's state."""
+    wanted = plan_states(workflow, seats, make_case(item, seats, labels))
+    moves = [
+        {"seat": seat.id, "new": wanted[seat.id], "old": seat.state, "seen": seat.version}
+        for seat in seats
+        if seat.id in wanted and wanted[seat.id] != seat.state
+    ]
+    queries.MOVE_SEAT.run_each(connection, moves)
+    finished = all(wanted.get(seat.id, seat.state) in ("done", "closed") for seat in seats)
+    state = "done" if finished else "open"
+    if state != item.state:
+        queries.SET_ITEM_STATE.run(connection, {"item": item.id, "new": state})
+    return state
+
+
+def first_states(workflow: Workflow) -> list[tuple[int, int, SeatState]]:
+    """Stage, seat and state of every seat of a fresh item."""
+    seats = [
+        Seat(number, place, seat, "waiting", None, None, 0, None)
+        for number, (place, seat) in enumerate(
+            (place, seat)
+            for place, stage in enumerate(workflow.stages)
+            for seat in range(stage.people)
+        )
+    ]
+    wanted = plan_states(workflow, seats, Case("", "", {}, ()))
+    return [(seat.stage, seat.seat, wanted[seat.id]) for seat in seats]
+
+
+def find_later(workflow: Workflow, seats: Sequence[Seat], mine: Seat) -> list[Seat]:
+    """The seats whose people start from the answer of this one."""
+    chained = workflow.stages[mine.stage].kind == "sequential"
+    return [
+        seat
+        for seat in seats
+        if seat.stage > mine.stage
+        or (chained and seat.stage == mine.stage and seat.seat > mine.seat)
+    ]
+
+
+def rests_on(workflow: Workflow, seats: Sequence[Seat], mine: Seat, now: float) -> bool:
+    """Whether somebody else's work builds on an answer, so that it must not change any more."""
+    return any(
+        seat.done or (seat.state == "leased" and (seat.lease_until or 0) > now)
+        for seat in find_later(workflow, seats, mine)
+    )
+
+
+def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
+    """Let answers and leases go; what was said stays in history."""
+    queries.RESET_SEAT.run_each(connection, [{"seat": seat.id} for seat in seats])
+
+
+def with_answer(
+    seats: Sequence[Seat], mine: int, answer: dict[str, JsonValue] | None, state: SeatState
+) -> list[Seat]:
+    """The seats as they are after one of them changed."""
+    return [
+        replace(seat, answer=answer, state=state, version=seat.version + 1)
+        if seat.id == mine
+        else seat
+        for seat in seats
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +205,11 @@ def read_shown(text: str) -> tuple[Shown, ...]:
     return tuple(Shown.model_validate(entry) for entry in load_list(text))
 
 
+def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
+    """The labels by which conditions ask what an item shows."""
+    return frozenset(entry.label.casefold() for entry in shown)
+
+
 def make_place(connection: Connection, rights: Rights, row: Any, seat: Seat) -> Place:
     """Read what surrounds a seat. A training seat stands alone."""
     seats = [seat] if row.seat_round else read_seats(connection, row.id)
@@ -93,7 +233,7 @@ def make_task(connection: Connection, actor: Actor, place: Place) -> Task:
 
     return Task(
         assignment=seat.id,
-        project=rights.project,
+        project=rights.id,
         number=item.number,
         stage=stage.id,
         kind=stage.kind,
@@ -155,7 +295,7 @@ def _read_history(connection: Connection, place: Place, kind: str) -> tuple[Step
     stages = place.rights.workflow.stages
     if stages[place.seat.stage].kind != kind or place.training_round:
         return ()
-    rows = _HISTORY.all(connection, {"item": place.item.id})
+    rows = queries.HISTORY.all(connection, {"item": place.item.id})
     return tuple(
         read_step(place.rights.workflow, row) for row in rows if stages[row.stage].kind == kind
     )
@@ -176,4 +316,4 @@ def _read_votes(place: Place) -> tuple[Step, ...]:
 def read_step(workflow: Workflow, row: Any) -> Step:
     """One entry of a history from its row."""
     stage = workflow.stages[row.stage].id
-    return Step(row.pseudonym, stage, row.action, load(row.answer), row.at, row.version)
+    return record_of(Step, row, person=row.pseudonym, stage=stage, values=load(row.answer))

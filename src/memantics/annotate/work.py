@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from memantics.annotate import queries
 from memantics.annotate.answers import Answers
-from memantics.annotate.context import DAY, Rights, ServiceContext, load_optional, read_rights
+from memantics.annotate.context import DAY, ServiceContext, read_rights
 from memantics.annotate.errors import ConsentMissing, Forbidden, Values
 from memantics.annotate.leasing import (
     Leasing,
@@ -16,60 +17,16 @@ from memantics.annotate.leasing import (
     count_seen,
     expose,
     find_lease,
+    next_training_seat,
+    rules_for,
     stages_for,
+    training_counts,
 )
-from memantics.annotate.records import Actor, Done, Saved, Standing, Task
-from memantics.annotate.seating import Seat, read_seat, read_seats, rests_on
-from memantics.annotate.statement import Statement
-from memantics.annotate.tasks import Place, make_place, make_task
-from memantics.annotate.training import next_training_seat, rules_for, training_counts
+from memantics.annotate.records import Actor, Done, Rights, Saved, Standing, Task, record_of
+from memantics.annotate.tasks import Place, make_place, make_task, read_seat, read_seats, rests_on
 from memantics.annotate.workflow import Words
 
 _PAUSE = 600
-_PLACE = Statement(
-    "SELECT s.id AS seat_id, s.stage, s.seat, s.state AS seat_state, s.user_id, s.lease_until,"
-    " s.version, s.answer, s.submitted_at, s.training_round AS seat_round,"
-    " i.id, i.number, i.item_key, i.group_key, i.images, i.shown, i.prelabels, i.gold, i.state,"
-    " m.roles, m.pseudonym, m.consent_at, m.training, m.training_round,"
-    " m.daily_limit, m.weekly_limit, p.id AS project_id, p.workflow, p.settings, p.archived,"
-    " p.title, p.language, u.preferences, d.answer AS draft, d.saved_at"
-    " FROM seats s JOIN items i ON i.id = s.item_id JOIN projects p ON p.id = s.project_id"
-    " JOIN memberships m ON m.project_id = s.project_id AND m.user_id = :user"
-    " JOIN users u ON u.id = m.user_id"
-    " LEFT JOIN drafts d ON d.seat_id = s.id AND d.user_id = :user"
-    " WHERE s.id = :seat AND m.roles <> '' AND u.active"
-)
-# Answers to one item take turns: each sees what the other one opened or closed. The member
-# comes first, as everywhere: who locks in one order never waits in a circle.
-_LOCK_MEMBER = Statement(
-    "SELECT m.user_id FROM memberships m JOIN seats s ON s.project_id = m.project_id"
-    " WHERE s.id = :seat AND m.user_id = :user FOR UPDATE OF m"
-)
-_LOCK = Statement(
-    "SELECT o.id FROM seats s JOIN seats o ON o.item_id = s.item_id WHERE s.id = :seat"
-    " ORDER BY o.id FOR UPDATE OF o"
-)
-_LAST = Statement(
-    "SELECT s.id, s.item_id, s.stage, s.seat, s.state, s.user_id, s.lease_until, s.version,"
-    " s.answer, s.submitted_at, s.training_round, i.number"
-    " FROM seats s JOIN items i ON i.id = s.item_id"
-    " WHERE s.user_id = :user AND s.project_id = :project AND s.submitted_at IS NOT NULL"
-    " AND s.state = 'done' ORDER BY s.submitted_at DESC, s.id DESC LIMIT :limit"
-)
-_DONE = Statement(
-    "SELECT COUNT(*) FROM seats WHERE user_id = :user AND project_id = :project"
-    " AND state = 'done' AND training_round = 0"
-)
-_PACE = Statement(
-    "SELECT seconds FROM seats WHERE user_id = :user AND project_id = :project"
-    " AND seconds IS NOT NULL ORDER BY submitted_at DESC LIMIT 50"
-)
-_TIMES = Statement(
-    "SELECT submitted_at FROM seats WHERE user_id = :user AND project_id = :project"
-    " AND submitted_at > :since ORDER BY submitted_at DESC"
-)
-
-_ITEM = Statement("SELECT item_id FROM seats WHERE id = :seat")
 
 
 class Work:
@@ -104,7 +61,7 @@ class Work:
         else:
             self._leasing.renew(connection, actor, rights, seat)
         if seat is not None:
-            item = int(_ITEM.value(connection, {"seat": seat}))
+            item = int(queries.SEAT_ITEM.value(connection, {"seat": seat}))
             expose(connection, actor, rights, item, self._context.clock())
         return seat
 
@@ -164,7 +121,7 @@ class Work:
         with self._context.db.read() as connection:
             rights = self._context.rights(connection, actor, project)
             key = {"user": actor.id, "project": project, "limit": min(limit, 500)}
-            rows = _LAST.all(connection, key)
+            rows = queries.LAST_ANSWERS.all(connection, key)
             return tuple(self._view_done(connection, rights, row) for row in rows)
 
     def standing(self, actor: Actor, project: int) -> Standing:
@@ -173,12 +130,12 @@ class Work:
             rights = self._context.rights(connection, actor, project)
             key = {"user": actor.id, "project": project}
             seen = count_seen(connection, actor, rights, self._context.clock())
-            paces = [float(row.seconds) for row in _PACE.all(connection, key)]
+            paces = [float(row.seconds) for row in queries.LAST_SECONDS.all(connection, key)]
             stages = stages_for(rights)
             trained = training_counts(connection, actor, rights)
             pause = rights.preferences.break_minutes
             return Standing(
-                done=int(_DONE.value(connection, key)),
+                done=int(queries.COUNT_ANSWERS.value(connection, key)),
                 today=seen.today,
                 week=seen.week,
                 daily_limit=seen.daily_limit,
@@ -211,7 +168,7 @@ class Work:
         now = self._context.clock()
         key = {"user": actor.id, "project": project, "since": now - DAY}
         begun = now
-        for row in _TIMES.all(connection, key):
+        for row in queries.ANSWER_TIMES.all(connection, key):
             if begun - row.submitted_at > _PAUSE:
                 break
             begun = row.submitted_at
@@ -244,12 +201,12 @@ class Work:
             seats = read_seats(connection, row.item_id)
             mine = read_seat(row)
             changeable = not rests_on(rights.workflow, seats, mine, self._context.clock())
-        return Done(
+        return record_of(
+            Done,
+            row,
             assignment=row.id,
-            number=row.number,
             stage=rights.workflow.stages[row.stage].id,
             at=row.submitted_at,
-            version=row.version,
             training=bool(row.training_round),
             changeable=changeable,
         )
@@ -264,27 +221,18 @@ def _training_state(rights: Rights, stages: list[int], size: int) -> Any:
 def find_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:
     """A seat with its surroundings, for a member of its project; anybody else is refused."""
     if lock and connection.dialect.name != "sqlite":
-        _LOCK_MEMBER.all(connection, {"seat": seat, "user": actor.id})
+        queries.LOCK_MEMBER.all(connection, {"seat": seat, "user": actor.id})
         lock_item(connection, seat)
-    row = _PLACE.one(connection, {"seat": seat, "user": actor.id})
+    row = queries.PLACE.one(connection, {"seat": seat, "user": actor.id})
     if row is None:
         raise Forbidden
-    mine = Seat(
-        row.seat_id,
-        row.stage,
-        row.seat,
-        row.seat_state,
-        row.user_id,
-        row.lease_until,
-        row.version,
-        load_optional(row.answer),
-    )
+    mine = read_seat(row, id=row.seat_id, state=row.seat_state)
     return make_place(connection, read_rights(row), row, mine)
 
 
 def lock_item(connection: Connection, seat: int) -> None:
     """Make everybody else wait who changes a seat of the same item (PostgreSQL)."""
-    _LOCK.all(connection, {"seat": seat})
+    queries.LOCK_ITEM.all(connection, {"seat": seat})
 
 
 def own_place(connection: Connection, actor: Actor, seat: int, *, lock: bool = False) -> Place:

@@ -16,8 +16,8 @@ from memantics.actions.analyze import JOURNAL, Analysis
 from memantics.actions.asking import Asking
 from memantics.build.analysis.records import Harm
 from memantics.cli import flags
-from memantics.cli.desk import watching
-from memantics.cli.terminal import console, plain, print_json
+from memantics.cli.progress import watching
+from memantics.cli.terminal import console, plain, print_json, tell
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
 from memantics.knowledge.records import Individual
 
@@ -76,7 +76,7 @@ def analyze(
         if out is not None and made:
             console().print(plain(f"page: {out}"))
     for error in made.refused:
-        typer.echo(f"error: {error}", err=True)
+        tell(f"error: {error}")
     if made.refused:
         raise typer.Exit(1 if made else 2)
     if any(one.statuses.get("failed") for one in made):

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
-from memantics.cli.terminal import console, plain
+from memantics.cli.terminal import console, plain, say
 
 FIRST = "open"
 _LISTED = 10
@@ -85,11 +85,11 @@ def open_app(
 def _show_start(start: actions.AppStart) -> None:
     for done in start.imported:
         _show_import(done)
-    say = console().print
-    say(plain("Open this link in a browser; it logs you in, once, within the hour:"))
-    typer.echo(f"  {start.link}")
+    out = console()
+    out.print(plain("Open this link in a browser; it logs you in, once, within the hour:"))
+    say(f"  {start.link}")  # never wrapped: people copy it
     after = "then the demonstration is gone" if start.demo else "every saved answer is kept"
-    say(plain(f"Stop with Ctrl+C; {after}."))
+    out.print(plain(f"Stop with Ctrl+C; {after}."))
 
 
 @app.command("import")

@@ -17,8 +17,8 @@ from memantics.build.questions.records import Critic, QuestionSettings
 from memantics.build.questions.report import QuestionReport
 from memantics.build.questions.review import QUESTIONS, QUEUE
 from memantics.cli import flags
-from memantics.cli.desk import stop_at_failures, watching
-from memantics.cli.terminal import console, plain, print_json, table
+from memantics.cli.progress import stop_at_failures, watching
+from memantics.cli.terminal import console, plain, print_json, say, table
 from memantics.core.errors import InputError, UnknownName
 from memantics.knowledge.lines import KNOWLEDGE
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
@@ -117,7 +117,7 @@ def build_knowledge(
         print_json(built.report)
     else:
         _show_knowledge(built.report)
-        typer.echo(str(built.folder / KNOWLEDGE))
+        say(str(built.folder / KNOWLEDGE))
     stop_at_failures(built.counts)
 
 
@@ -230,8 +230,8 @@ def make_questions(
         print_json(built.report)
     else:
         _show_questions(built.report)
-        typer.echo(str(folder / QUESTIONS))
-        typer.echo(f"for people to check: {folder / QUEUE}")
+        say(str(folder / QUESTIONS))
+        say(f"for people to check: {folder / QUEUE}")
     stop_at_failures(built.counts)
 
 

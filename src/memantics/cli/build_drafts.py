@@ -23,8 +23,8 @@ from memantics.build.intents.draft import INTENTS, IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
-from memantics.cli.desk import stop_at_failures, watching
-from memantics.cli.terminal import Justify, console, plain, print_json, show_value, table
+from memantics.cli.progress import stop_at_failures, watching
+from memantics.cli.terminal import Justify, console, plain, print_json, say, show_value, table
 from memantics.core.errors import UnknownName
 from memantics.core.memes import CAPTIONS
 from memantics.tasks.chats import TOPICS, Topic
@@ -121,7 +121,7 @@ def build_captions(
             rows.add_row(name, *(str(counts[kind]) for kind in kinds))
         console().print(rows)
         _show_end(built, report.tally.misses)
-        typer.echo(str(path))
+        say(str(path))
     stop_at_failures(built.counts)
 
 
@@ -176,7 +176,7 @@ def build_intents(
             )
         )
         _show_end(built, report.tally.misses)
-        typer.echo(f"{path}\n{queue}")
+        say(f"{path}\n{queue}")
     stop_at_failures(built.counts)
 
 
@@ -236,7 +236,7 @@ def make_chats(
     else:
         _show_chats(built.report)
         _show_end(built, built.report.misses)
-        typer.echo(str(built.folder / "chats.jsonl"))
+        say(str(built.folder / "chats.jsonl"))
     stop_at_failures(built.counts)
 
 

@@ -12,9 +12,11 @@ from pydantic import JsonValue
 
 from memantics.actions.compare import compare_sides, open_run
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.rundir import RunFacts
-from memantics.run.compare import Comparison, Difference, Side
+from memantics.cli.terminal import console, plain, print_json, show_table, table
+from memantics.core.result import Table
+from memantics.report.runs import differing_options
+from memantics.run.compare import Side
+from memantics.run.differences import Comparison, Difference, show_p
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -68,45 +70,15 @@ def _show_runs(sides: Sequence[Side]) -> None:
     out.print(plain(sides[0].facts.title, "bold"))
     everything = [side.facts for side in sides]
     for place, side in enumerate(sides):
-        words = " · ".join([side.facts.model, *_special(side.facts, everything)])
+        words = " · ".join([side.facts.model, *differing_options(side.facts, everything)])
         out.print(plain(f"  {_name(place)}  {words}"))
         out.print(plain(f"     {side.folder}", "dim"))
 
 
-def _special(facts: RunFacts, others: Sequence[RunFacts]) -> list[str]:
-    """The options by which a run differs from any other here."""
-    return [
-        f"{name}={value}"
-        for name, value in facts.options.items()
-        if len({other.options.get(name) for other in others}) > 1
-    ]
-
-
 def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    rows = table(
-        [
-            ("runs", "left"),
-            ("figure", "left"),
-            ("first", "right"),
-            ("second", "right"),
-            ("difference (95 %)", "left"),
-            ("p", "right"),
-            ("Holm", "right"),
-        ]
-    )
-    for one in found:
-        pair = f"{names[one.first]} → {names[one.second]}"
-        for row in one.differences:
-            rows.add_row(
-                pair,
-                plain(row.key),
-                f"{row.first:.3f}",
-                f"{row.second:.3f}",
-                _show_span(row),
-                show_p(row.p),
-                show_p(row.corrected),
-            )
-    console().print(rows)
+    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
+    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
+    show_table(Table(("runs", *next(iter(tables.values())).columns), rows))
     _show_remarks(found, names)
 
 
@@ -129,12 +101,6 @@ def _show_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> None
         console().print(plain(f"{lead}{text}", style))
 
 
-def _show_span(row: Difference) -> str:
-    if row.low is None or row.high is None:
-        return f"{row.difference:+.3f}"
-    return f"{row.difference:+.3f} ({row.low:+.3f} to {row.high:+.3f})"
-
-
 def _describe(row: Difference, *, brief: bool) -> str:
     """How a difference was tested, in a line; briefly where there are many."""
     words = [f"{row.items} items of {row.memes} memes", row.test]
@@ -145,17 +111,6 @@ def _describe(row: Difference, *, brief: bool) -> str:
     if row.size is not None:
         words.append(f"{row.effect} {row.size:.2f}")
     return ", ".join(words)
-
-
-def show_p(value: float | None) -> str:
-    """A p-value as people read it.
-
-    >>> show_p(0.0312), show_p(0.00002), show_p(None)
-    ('0.031', '<0.001', '–')
-    """
-    if value is None:
-        return "–"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:

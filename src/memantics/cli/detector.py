@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
 import typer
+from rich.text import Text
 
-from memantics.actions.detector_data import (
-    RELEASE,
-    STARTER,
-    load_examples,
-    open_embedder,
-    read_images,
-)
-from memantics.cli import detector_neural, detector_show
-from memantics.cli.detector_judges import FastJudge, Judge, open_fast, open_judge
+from memantics.actions import detect
+from memantics.actions.detector_data import load_examples
+from memantics.cli import detector_neural
+from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
-from memantics.detector.card import make_card, write_card
-from memantics.detector.comparison import compare as compare_predictions
-from memantics.detector.evaluation import Evaluation, evaluate
-from memantics.detector.examples import Example, Loaded, need_labels
-from memantics.detector.explanation import explain as explain_example
-from memantics.detector.fast import Prediction, fit
-from memantics.detector.features import Block, Dense, Embedder
-from memantics.detector.neural import PRESETS
-from memantics.detector.presets import FastSettings, find_preset
-from memantics.detector.robustness import (
-    Evasion,
-    Robustness,
-    augment,
-    measure_evasion,
-    measure_leakage,
-)
-from memantics.detector.storage import load, save
-from memantics.detector.study import cross_validate, make_trainer
+from memantics.detector.card import SAMPLE_LIMIT, place_card
+from memantics.detector.evaluation import Evaluation
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.explanation import Explanation
+from memantics.detector.robustness import Robustness
 from memantics.report.pages import detector as pages
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
 app.command("tune")(detector_neural.tune)
 
-Data = Annotated[
-    str | None,
-    typer.Option(
-        help=f"{STARTER}, {RELEASE} (the registered release), a .csv, a .jsonl, or a folder of"
-        " images with metadata. Default: the release if registered, else the starter pack."
-    ),
-]
 Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
 Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
 Preset = Annotated[
@@ -95,57 +69,23 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a detector, and write it with its model card."""
-    if preset in PRESETS:
-        raise InputError(
-            f"the preset {preset} is a network",
-            hint=f"use memantics detector train-neural --preset {preset}",
-        )
-    settings = replace(find_preset(preset), inner=inner, type_head=types)
-    settings = _add_blocks(settings, ocr, image_statistics)
-    encoder = _open_encoder(settings, embedder)
-    loaded = load_examples(data, split, labels)
-    need_labels(loaded.examples, loaded.name)
-    if ocr:
-        examples, missed = read_images(loaded.examples)
-        notes = (*loaded.notes, f"{missed} images could not be read") if missed else loaded.notes
-        loaded = replace(loaded, examples=examples, notes=notes)
-    grown = augment(loaded.examples, disguised)
-    trained = fit(grown.examples, settings, encoder, grown.origins)
-    # Disguised copies of a meme are no further memes: figures are on those that are real.
-    real = len(loaded.examples)
-    found = evaluate(loaded.examples, trained.held_out[:real])
-    note = (
-        "On memes that were held out inside training; the threshold was chosen on the same"
-        " predictions, so an outer test is a little lower (see detector eval --folds)."
+    chosen = detect.TrainOptions(
+        split, labels, inner, types, ocr, image_statistics, disguised, embedder
     )
-    card = make_card(trained.detector, loaded, found, note, sample=loaded.sample)
-    save(trained.detector, out, {"sample": loaded.sample, **card.dump()})
-    pages = write_card(card, out)
+    made = detect.Detector.train(load_examples(data, split, labels), preset, chosen)
+    made.save(out)
+    cards = place_card(out)
     if as_json:
-        print_json({"model": str(out), "card": str(pages[0]), "figures": asdict(found)})
+        print_json({"model": str(out), "card": str(cards[0]), "figures": made.held_out})
         return
-    detector_show.show_loaded(loaded)
-    detector_show.show_evaluation(found, "Held out inside training")
+    assert made.trained_on is not None
+    assert made.held_out is not None
+    _show_loaded(made.trained_on)
+    _show_evaluation(made.held_out, "Held out inside training")
     size = out.stat().st_size / 1e6
-    console().print(plain(f"{out} ({size:.1f} MB), card: {pages[0].name}, {pages[1].name}"))
-    if loaded.sample:
-        console().print(plain(card.limits[0], "dim"))
-
-
-def _open_encoder(settings: FastSettings, folder: Path | None) -> Embedder | None:
-    found = open_embedder(settings, folder)
-    if folder is not None and found is None:
-        raise InputError(
-            f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
-            hint="use --preset full",
-        )
-    return found
-
-
-def _add_blocks(settings: FastSettings, ocr: bool, pixels: bool) -> FastSettings:
-    blocks = (*settings.blocks, Block("ocr", "chars", 0.7)) if ocr else settings.blocks
-    dense = (*settings.dense, Dense("image", 0.3)) if pixels else settings.dense
-    return replace(settings, blocks=blocks, dense=dense)
+    console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
+    if made.sample:
+        console().print(plain(SAMPLE_LIMIT, "dim"))
 
 
 @app.command("eval")
@@ -180,94 +120,40 @@ def evaluate_detector(
 ) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     if model is None:
-        settings = replace(find_preset(preset), inner=folds)
-        encoder = _open_encoder(settings, embedder)
-        loaded = load_examples(data, split or "train", labels)
-        done = _measure_preset(loaded, settings, encoder, count, robustness)
+        done = detect.validate_preset(
+            load_examples(data, split or "train", labels),
+            detect.Validation(preset, folds, count, embedder, robustness),
+            lambda fold, total: tell(f"fold {fold} of {total}"),
+        )
     else:
-        judge = open_judge(model, embedder)
+        judge = detect.Detector.load(model, embedder)
         loaded = load_examples(data, split or "test", labels)
-        done = _measure_file(judge, model.name, loaded)
-        if robustness:
-            known = load_examples(trained_on, "train", labels) if trained_on else None
-            done = replace(done, report=_test_file(judge, loaded, done.said, known))
+        known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
+        done = judge.measure(loaded, robustness, known)
     if page is not None:
-        pages.write_evaluation(page, done.title, loaded, done.said, done.found, done.report)
+        pages.write_evaluation(
+            page, done.title, done.data, done.predictions, done.figures, done.robustness
+        )
     if as_json:
-        figures = {"figures": done.found, "robustness": done.report}
+        figures = {"figures": done.figures, "robustness": done.robustness}
         print_json({"title": done.title, "notes": done.notes, **figures})
         return
-    detector_show.show_loaded(loaded)
+    _show_loaded(done.data)
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
-    detector_show.show_evaluation(done.found, done.title)
-    if done.report is not None:
-        detector_show.show_robustness(done.report)
+    _show_evaluation(done.figures, done.title)
+    if done.robustness is not None:
+        _show_robustness(done.robustness)
     if page is not None:
         console().print(plain(f"page: {page}"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    title: str
-    said: Sequence[Prediction]
-    found: Evaluation
-    report: Robustness | None = None
-    notes: tuple[str, ...] = ()
-
-
-def _measure_preset(
-    loaded: Loaded,
-    settings: FastSettings,
-    encoder: Embedder | None,
-    count: int | None,
-    robustness: bool,
-) -> _Measured:
-    """Cross-validation; near-duplicates are counted between its folds."""
-    trainer = make_trainer(settings, encoder)
-    study = cross_validate(loaded.examples, trainer, settings.inner, count, detector_show.show_fold)
-    report = None
-    if robustness:
-        leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
-        report = Robustness((), leakage, ("disguises are tried on a detector file",))
-    title = f"Preset {settings.preset}, {study.count} {study.split} folds of {loaded.name}"
-    found = evaluate(study.examples, study.predictions)
-    return _Measured(title, study.predictions, found, report)
-
-
-def _measure_file(judge: Judge, name: str, loaded: Loaded) -> _Measured:
-    need_labels(loaded.examples, loaded.name)
-    said = judge.predict(loaded.examples)
-    seen = bool(loaded.checksum) and judge.checksum == loaded.checksum
-    notes = (detector_show.SEEN,) if seen else ()
-    title = f"{name} on {loaded.name}"
-    return _Measured(title, said, evaluate(loaded.examples, said), notes=notes)
-
-
-def _test_file(
-    judge: Judge, loaded: Loaded, said: Sequence[Prediction], seen: Loaded | None
-) -> Robustness:
-    """Disguises, which need a fast detector, and near-duplicates in the training data."""
-    evasions: tuple[Evasion, ...] = ()
-    notes: list[str] = []
-    if isinstance(judge, FastJudge):
-        examples = judge.look(loaded.examples)
-        evasions = measure_evasion(judge.detector, examples, judge.embedder)
-    else:
-        notes.append("disguises are tried on fast detectors only")
-    leakage = None
-    if seen is None:
-        notes.append("near-duplicates are counted with --trained-on DATA, or without a file")
-    else:
-        texts = [example.text for example in seen.examples]
-        leakage = measure_leakage(loaded.examples, said, seen=texts)
-    return Robustness(evasions, leakage, tuple(notes))
 
 
 @app.command("predict")
 def predict(
     model: ModelFile,
-    texts: Annotated[list[str] | None, typer.Argument(help="Texts to judge.")] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Texts to judge, or image files to read and judge.")
+    ] = None,
     data: Data = None,
     split: Part = "test",
     labels: Labels = "v1",
@@ -275,32 +161,30 @@ def predict(
     embedder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge texts, or memes from a file, with a trained detector."""
-    judge = open_judge(model, embedder)
+    """Judge texts, images, or memes from a file, with a trained detector."""
+    judge = detect.Detector.load(model, embedder)
     if texts and data:
         raise InputError("texts and --data do not go together", hint="give one of them")
-    loaded = (
-        Loaded("texts", tuple(Example(str(n), text) for n, text in enumerate(texts, 1)))
-        if texts
-        else load_examples(data, split, labels)
-    )
-    said = judge.predict(loaded.examples)
+    loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
+    said = judge.predict(loaded)
     if out is not None:
-        lines = b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said)
+        lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
         replace_file(out, lines, "predictions")
     if as_json:
         print_json(said)
         return
-    detector_show.show_skips(loaded)
-    blank = sum(example.empty for example in loaded.examples)
-    if blank and isinstance(judge, FastJudge) and not judge.reads_images:
+    _show_skips(loaded)
+    blank = judge.count_blank(loaded.examples)
+    if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
     if out is not None:
         console().print(plain(f"{len(said):,} predictions: {out}"))
     else:
-        detector_show.show_predictions(loaded.examples, said)
-    if isinstance(judge, FastJudge) and judge.sample:
-        console().print(plain(detector_show.SAMPLE, "dim"))
+        show_table(detect.tabulate(loaded.examples, said))
+        if len(said) > 40:
+            console().print(plain(f"{len(said):,} in all; --json or --out gives every one"))
+    if judge.sample:
+        console().print(plain(judge.note, "dim"))
 
 
 @app.command("compare")
@@ -314,18 +198,17 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two detectors on the same labelled memes, pair by pair."""
-    judges = [open_judge(path, embedder) for path in (first, second)]
+    one, two = (detect.Detector.load(path, embedder) for path in (first, second))
     loaded = load_examples(data, split, labels)
-    need_labels(loaded.examples, loaded.name)
-    one, two = (judge.predict(loaded.examples) for judge in judges)
-    found = compare_predictions(loaded.examples, one, two)
+    found = one.compare(two, loaded)
     if as_json:
         print_json(found)
         return
-    detector_show.show_loaded(loaded)
-    if loaded.checksum and any(judge.checksum == loaded.checksum for judge in judges):
-        console().print(plain(f"note: {detector_show.SEEN}", "yellow"))
-    detector_show.show_comparison(found, first.name, second.name)
+    _show_loaded(loaded)
+    if one.has_seen(loaded) or two.has_seen(loaded):
+        console().print(plain(f"note: {detect.SEEN}", "yellow"))
+    show_table(found.table(first.name, second.name))
+    console().print(plain(found.summary))
 
 
 @app.command("export")
@@ -335,21 +218,11 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the single file that the other commands load without PyTorch."""
-    from memantics.detector import neural
-
-    if neural.is_neural(model) and model.is_dir():
-        neural.export_onnx(model, out)
-    else:
-        judge = open_fast(model)
-        save(judge.detector, out, judge.card)
-        load(out)
-    body = out.read_bytes()
-    digest = hashlib.sha256(body).hexdigest()
+    done = detect.export(model, out)
     if as_json:
-        print_json({"file": str(out), "bytes": len(body), "sha256": digest})
+        print_json(done)
         return
-    console().print(plain(f"{out}: {len(body) / 1e6:.1f} MB"))
-    console().print(plain(f"sha256 {digest}"))
+    console().print(plain(f"{out}: {done.bytes / 1e6:.1f} MB\nsha256 {done.sha256}"))
 
 
 @app.command("explain")
@@ -367,7 +240,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show which characters, words and captions moved a decision."""
-    judge = open_fast(model, embedder)
+    judge = detect.Detector.load(model, embedder)
     if (text is None) == (name is None):
         raise InputError("give a text, or --id of a meme of the data", hint="one of them")
     if text is not None:
@@ -376,15 +249,69 @@ def explain(
         known = {own.id: own for own in load_examples(data, split, labels).examples}
         if name not in known:
             raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
-        (example,) = judge.look([known[name]])
-    found = explain_example(judge.detector, example, judge.embedder)
+        example = known[name]
+    found = judge.explain(example)
     if page is not None:
         pages.write_explanation(page, example, found, sample=judge.sample)
     if as_json:
         print_json(found)
         return
-    detector_show.show_explanation(found)
+    _show_explanation(found)
     if judge.sample:
-        console().print(plain(detector_show.SAMPLE, "dim"))
+        console().print(plain(judge.note, "dim"))
     if page is not None:
         console().print(plain(f"page: {page}"))
+
+
+def _show_loaded(loaded: Loaded) -> None:
+    out = console()
+    harmful = sum(e.label == 1 for e in loaded.examples)
+    out.print(plain(f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"))
+    for note in loaded.notes:
+        out.print(plain(f"note: {note}", "dim"))
+    _show_skips(loaded)
+
+
+def _show_skips(loaded: Loaded) -> None:
+    out = console()
+    for skip in loaded.skips[:5]:
+        out.print(plain(f"left out: {skip.file}: row {skip.row}: {skip.reason}", "yellow"))
+    if len(loaded.skips) > 5:
+        out.print(plain(f"left out: {len(loaded.skips):,} in all", "yellow"))
+
+
+def _show_evaluation(found: Evaluation, title: str) -> None:
+    show_table(found.table(title))
+    error = f"calibration error {100 * found.calibration_error:.1f} points"
+    console().print(plain(f"{found.count:,} memes; {error}"))
+
+
+def _show_robustness(found: Robustness) -> None:
+    if found.evasions:
+        show_table(found.table())
+    for line in found.lines:
+        console().print(plain(line))
+    for note in found.notes:
+        console().print(plain(f"note: {note}", "dim"))
+
+
+def _show_explanation(found: Explanation) -> None:
+    out = console()
+    verdict, score = found.lines
+    out.print(Text(verdict, "bold"))
+    out.print(plain(score))
+    for share in found.fields:
+        line = Text(f"{share.field.replace('_', ' ')} {share.total:+.2f}  ", "dim")
+        top = max(map(abs, share.characters), default=0.0) or 1.0
+        for letter, value in zip(plain(share.text).plain, share.characters, strict=False):
+            line.append(letter, _colour(value / top))
+        out.print(line)
+    show_table(found.table())
+    out.print(plain("+ speaks for harm, - against; all pieces add up to the score", "dim"))
+
+
+def _colour(share: float) -> str:
+    if abs(share) < 0.2:
+        return ""
+    strong = "bold " if abs(share) > 0.6 else ""
+    return f"{strong}{'red' if share > 0 else 'green'}"

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from memantics.actions.detector_data import RELEASE, STARTER, load_examples
-from memantics.benchmarks.punmemecn import load as punmemecn
+from memantics.actions.train_networks import TuneOptions, train_network, tune_model
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_json, table
-from memantics.core.data import Skip
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.errors import InputError
-from memantics.core.memes import read_memes
-from memantics.core.registry import read_registry
-from memantics.detector import lora, neural
-from memantics.detector.examples import Loaded, keep_typed
-from memantics.detector.lora.card import write_card as write_tuned_card
-from memantics.detector.neural.card import write_card
-from memantics.detector.neural.parts import fold_text
-from memantics.detector.neural.seeds import summarise
+from memantics.detector.examples import Loaded
+from memantics.detector.lora import wording as lora
+from memantics.detector.lora.tuning import Tuning
+from memantics.detector.neural import settings as neural
+from memantics.detector.neural.card import CARD
+from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate
 from memantics.detector.neural.settings import HoldOut, Precision, Target, Weighting
-from memantics.registry import find_benchmark, find_source
 
 Data = Annotated[
     str | None,
@@ -100,24 +95,24 @@ def train(
         share=share,
         save_every=save_every,
     )
-    loaded = _load(data, split, labels, target)
-    plan = neural.Plan(backbones, shape, training)
-    trained = neural.train_neural(loaded, plan, out, _listen(as_json))
+    plan = SeedPlan(backbones, shape, training)
+    read = load_examples(data, split, labels)
+    _show_trained(*train_network(read, plan, out, _listen(as_json)), as_json)
+
+
+def _show_trained(trained: Trained, loaded: Loaded, as_json: bool) -> None:
     if not trained.first:
         return
-    card = write_card(trained, loaded)
     if as_json:
-        found = summarise(trained.seeds)
-        print_json({"detector": str(out), "chosen": trained.chosen, "figures": found})
+        found = {"chosen": trained.chosen, "figures": summarise(trained.seeds)}
+        print_json({"detector": str(trained.folder), **found})
         return
-    _show_figures(summarise(trained.seeds))
-    _show_skips((*loaded.skips, *trained.skips))
-    console().print(plain(f"detector: {out} (seed {trained.chosen}), card: {card.name}"))
-
-
-def _load(data: str | None, split: str, labels: str, target: Target) -> Loaded:
-    loaded = load_examples(data, split, labels)
-    return keep_typed(loaded) if target == "type" else loaded
+    show_table(tabulate(trained.seeds))
+    left = (*loaded.skips, *trained.skips)
+    if left:
+        first = f"first {left[0].row}: {left[0].reason}"
+        console().print(plain(f"left out: {len(left)} memes, {first}"))
+    console().print(plain(f"detector: {trained.folder} (seed {trained.chosen}), card: {CARD}"))
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:
@@ -127,25 +122,8 @@ def _read_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
 
 
-def _listen(as_json: bool) -> Any:
+def _listen(as_json: bool) -> Callable[[str], None]:
     return (lambda _: None) if as_json else (lambda line: console().print(plain(line)))
-
-
-def _show_figures(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    made = table([("part", "left"), ("figure", "left"), ("mean", "right"), ("sd", "right")])
-    for part, figures in found.items():
-        for name, spread in figures.items():
-            shown = f"{100 * spread['mean']:.2f}", f"{100 * spread['sd']:.2f}"
-            made.add_row(part, name, *shown)
-    console().print(made)
-
-
-def _show_skips(skips: Iterable[Skip]) -> None:
-    left = list(skips)
-    if left:
-        console().print(
-            plain(f"left out: {len(left)} memes, first {left[0].row}: {left[0].reason}")
-        )
 
 
 Model = Annotated[Path, typer.Argument(help="Folder of a local model that sees.")]
@@ -184,11 +162,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Tune a local model by LoRA to tell puns or harm; held-out groups judge it."""
-    cases, origin = _pun_cases(data) if question == "pun" else _harm_cases(data)
-    usable = tuple(case for case in cases if case.image is not None)
-    if not usable:
-        raise InputError("no meme of the data has an image", hint="add the images to the data")
-    tuning = lora.Tuning(
+    tuning = Tuning(
         seed=seed,
         epochs=epochs,
         batch=batch,
@@ -201,86 +175,14 @@ def tune(
         train_groups=train_groups,
         merge=merge,
     )
-    outside = () if external is None else _external_cases(external)
     wording = lora.Wording(question, style, language)
-    tuned = lora.tune(model, usable, wording, tuning, out, lora.Tools(outside, _listen(as_json)))
-    write_tuned_card(tuned, model, (wording, tuning), origin)
+    done = tune_model(TuneOptions(model, wording, tuning, out, data, external), _listen(as_json))
+    tuned = done.tuned
     if as_json:
-        print_json(asdict(tuned))
+        print_json(tuned)
         return
-    _show_rates(tuned, len(cases) - len(usable))
-
-
-def _show_rates(tuned: lora.Tuned, left: int) -> None:
-    made = table([("memes", "left"), ("n", "right"), *_RATES, ("unparsed", "right")])
-    parts = {"held out, before": tuned.before, "held out, after": tuned.after}
-    if tuned.external is not None:
-        parts["external, after"] = tuned.external
-    for name, rates in parts.items():
-        shown = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
-        cells = ("–" if value is None else f"{value:.3f}" for value in shown)
-        made.add_row(name, f"{rates.memes:,}", *cells, str(rates.unparsed))
-    console().print(made)
-    if left:
-        console().print(plain(f"left out: {left} memes without an image"))
-    console().print(
-        plain(
-            f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes;"
-            " card: CARD.md"
-        )
-    )
-
-
-_RATES: tuple[tuple[str, Literal["left", "right"]], ...] = (
-    ("TPR", "right"),
-    ("TNR", "right"),
-    ("F1", "right"),
-    ("macro-F1", "right"),
-)
-
-
-Origin = tuple[str, str]
-
-
-def _pun_cases(data: str | None) -> tuple[tuple[lora.Case, ...], Origin]:
-    """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
-    if data not in (None, STARTER, "release", "punmemecn"):
-        raise InputError(f"puns cannot be read from {data}", hint="use starter or release")
-    benchmark = find_benchmark("punmemecn")
-    known = "punmemecn" in read_registry()
-    kind: Literal["starter", "release"] = (
-        "starter" if data == STARTER or (data is None and not known) else "release"
-    )
-    memes = punmemecn.open_release(find_source(benchmark, kind)).memes
-    card = benchmark.card.release
-    licence = card.licence if card is not None and kind == "release" else ""
-    cases = tuple(
-        lora.Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
-        for meme in memes
-    )
-    named = ("PunMemeCN", licence or "not said") if kind == "release" else (STARTER, "CC0-1.0")
-    return cases, named
-
-
-def _harm_cases(data: str | None) -> tuple[tuple[lora.Case, ...], Origin]:
-    """Memes with a label, each a group of its own, equal texts together; and whose they are."""
-    loaded = load_examples(data)
-    cases = tuple(
-        lora.Case(
-            example.id,
-            fold_text(example.text) or example.id,
-            bool(example.label),
-            example.text,
-            " ".join((example.image_caption, example.text_caption)).strip(),
-            example.image,
-        )
-        for example in loaded.examples
-        if example.label is not None
-    )
-    return cases, (loaded.name, loaded.licence)
-
-
-def _external_cases(folder: Path) -> tuple[lora.Case, ...]:
-    return tuple(
-        lora.Case(meme.id, meme.id, False, meme.text, "", meme.image) for meme in read_memes(folder)
-    )
+    show_table(tuned.table())
+    if done.left_out:
+        console().print(plain(f"left out: {done.left_out} memes without an image"))
+    adapter = f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes"
+    console().print(plain(f"{adapter}; card: CARD.md"))

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
-from rich.table import Table
 
 from memantics.actions.asking import Asking, read_pairs, read_price
 from memantics.actions.evaluate import Evaluation, conduct, estimate_plan, plan_evaluation
 from memantics.actions.score import score as score_run
 from memantics.cli import flags
-from memantics.cli.progress import SuiteView, wait_for
-from memantics.cli.terminal import Justify, console, plain, print_json, table, tell
+from memantics.cli.progress import Prices, SuiteView, wait_for
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError, Unavailable
+from memantics.core.result import Table
 from memantics.report import load_runs
-from memantics.report import table as show_table
+from memantics.report import table as tabulate
+from memantics.report.runs import differing_options
 from memantics.run.estimate import Estimate
 from memantics.run.grid import read_settings
 from memantics.run.plan import SuitePlan
@@ -26,7 +27,6 @@ __all__ = ["read_pairs", "read_price", "run", "score"]
 
 # More folders than this are named by the one they are in.
 _FEW = 8
-Prices = tuple[float, float] | None
 
 
 @flags.asks_models()
@@ -74,7 +74,7 @@ def score(
     if as_json:
         print_json([{"folder": own.folder, "scores": own.figures} for own in runs])
     else:
-        console().print(show_table(load_runs(folders)))
+        console().print(tabulate(load_runs(folders)))
 
 
 def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> None:
@@ -87,7 +87,7 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
     scored = [own for own in ends if own.ended is not None and own.ended.scores is not None]
     shown = [own.job.folder for own in scored if own.job.folder in plan.asked]
     if shown:
-        out.print(show_table(load_runs(shown)))
+        out.print(tabulate(load_runs(shown)))
     if len(scored) > _FEW:
         out.print(plain(f"{len(scored)} runs in {scored[0].job.folder.parent}"), soft_wrap=True)
     for own in scored if len(scored) <= _FEW else ():
@@ -141,11 +141,11 @@ def _tell_failed(ends: Sequence[RunEnd]) -> int:
 
 def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
     if as_json:
-        print_json([_dump_estimate(own, prices) for own in found])
+        print_json([own.dump(prices) for own in found])
         return
     out = console()
     for model in dict.fromkeys(own.job.facts.model for own in found):
-        out.print(_list_estimates(model, found, prices))
+        show_table(_list_estimates(model, found, prices))
     if len({own.job.facts.model for own in found}) > 1:
         items, calls, images, first, second, *cost = _figures(found, prices)
         words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
@@ -155,51 +155,24 @@ def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool)
         out.print(plain(note, "dim"))
 
 
-def _dump_estimate(own: Estimate, prices: Prices) -> dict[str, object]:
-    facts = own.job.facts
-    names = ("items", "done", "cached", "calls", "most_calls", "images", "tokens_in", "tokens_out")
-    counts = {name: getattr(own, name) for name in names}
-    return {
-        "folder": own.job.folder,
-        "task": facts.task,
-        "model": facts.model,
-        "options": facts.options,
-        **counts,
-        "guessed": own.guessed,
-        "cost": own.cost(prices) if prices else None,
-    }
-
-
 def _list_estimates(model: str, found: Sequence[Estimate], prices: Prices) -> Table:
-    columns: list[tuple[str, Justify]] = [("task", "left")]
-    columns += [(name, "right") for name in ("items", "calls", "images", "tokens in", "out")]
-    columns += [("cost", "right")] if prices else []
-    rows = table(columns)
-    rows.title = plain(model, "bold")
+    columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
     listed = [one for one in found if one.job.facts.model == model]
-    for one in listed:
-        name = plain(f"{one.job.facts.task}{_tell_apart(one, found)}")
-        rows.add_row(name, *_figures([one], prices))
-    rows.add_section()
-    rows.add_row("total", *_figures(listed, prices), style="bold")
-    return rows
+    rows = [(_name_run(one, found), *_figures([one], prices)) for one in listed]
+    total = ("total", *_figures(listed, prices))
+    return Table((*columns, ">cost") if prices else columns, (*rows, total), model, total=True)
+
+
+def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
+    facts = one.job.facts
+    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
+    return " ".join([facts.task, *differing_options(facts, others)])
 
 
 def _figures(found: Sequence[Estimate], prices: Prices) -> list[str]:
     names = ("items", "calls", "images", "tokens_in", "tokens_out")
     cells = [f"{sum(getattr(own, name) for own in found):,}" for name in names]
     return [*cells, f"{sum(own.cost(prices) for own in found):.2f}"] if prices else cells
-
-
-def _tell_apart(own: Estimate, found: Sequence[Estimate]) -> str:
-    """The options by which a run differs from others of its task."""
-    facts = own.job.facts
-    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
-    return "".join(
-        f" {name}={value}"
-        for name, value in facts.options.items()
-        if len({other.options.get(name) for other in others}) > 1
-    )
 
 
 def _note(found: Sequence[Estimate]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rich.tree import Tree
 
 from memantics.actions.knowledge import Account, Breach, KnowledgeStore
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_json, table
+from memantics.cli.terminal import console, plain, print_data, print_json, table
 from memantics.knowledge.formats import Format
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
 from memantics.knowledge.querying import shorten
@@ -233,7 +233,7 @@ def show_meme(
     """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
     opened = KnowledgeStore.open(store)
     if as_json:
-        sys.stdout.write(opened.serialize([meme], "jsonld").decode())
+        print_data(opened.serialize([meme], "jsonld").decode())
         return
     known = opened.get(meme)
     console().print(draw_tree(known))
@@ -284,7 +284,7 @@ def export_knowledge(
     """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
     opened = KnowledgeStore.open(store)
     if out is None:
-        sys.stdout.write(opened.serialize(memes, form or "nquads").decode())
+        print_data(opened.serialize(memes, form or "nquads").decode())
         return
     opened.export(out, memes, form)
     chosen = dict.fromkeys(memes or opened.ids())

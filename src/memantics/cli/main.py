@@ -6,7 +6,9 @@ import errno
 import importlib
 import os
 import sys
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -17,82 +19,10 @@ from memantics import __version__
 from memantics.cli.terminal import guard_streams, say, tell
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 
-# Where each command is, and its line in the help. A module is imported when its command runs: all
-# of them together take two seconds, and nobody uses more than one at a time.
-COMMANDS = {
-    "run": ("evaluation:run", "Ask models the questions of benchmarks, and score the answers."),
-    "analyze": (
-        "analyze:analyze",
-        "Say what memes say, show, mean, intend and pun on, and whom they may hurt.",
-    ),
-    "score": ("evaluation:score", "Score finished answers again; no model is asked."),
-    "report": ("showing:report", "Compare runs on one self-contained page, or as a table."),
-    "collect": (
-        "collect:collect_memes",
-        "Read a folder of images: text, language, copies, templates, filters. Deletes nothing.",
-    ),
-    "gallery": (
-        "showing:show_gallery",
-        "Show what editors made of memes: source, outputs, scores, failures, on one page.",
-    ),
-    "compare": (
-        "comparison:compare",
-        "Say which run is better, by how much and how surely, and list the items that changed.",
-    ),
-    "audit": (
-        "audit:audit_benchmark",
-        "Audit a benchmark: shortcuts, dead options, leaks, infeasible tables.",
-    ),
-    "export-inspect": (
-        "showing:export_inspect",
-        "Write runs as logs of Inspect, one file each (extra: inspect).",
-    ),
-    "humans": (
-        "showing:export_humans",
-        "Export answers for rating by people: a blind queue, and the key that tells who said what.",
-    ),
-    "pun": ("pun:read_puns", "Say what captions may mean when they are read aloud."),
-    "reappraise": (
-        "reappraise:reappraise",
-        "Turn negative memes around: captions rewritten in place, panels and layout kept.",
-    ),
-    "publish": (
-        "publish:publish",
-        "Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.",
-    ),
-    "data": ("data:app", "Register, check and describe official releases."),
-    "annotate": (
-        "annotate:app",
-        "Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
-    ),
-    "detector": ("detector:app", "Detectors of harmful memes."),
-    "kb": ("kb:app", "Knowledge about memes: import, ask, check, draw, export."),
-    "models": ("data:models", "List the kinds of models."),
-    "build knowledge": (
-        "build:build_knowledge",
-        "Extract what memes show, say and mean, one structured call for each dimension.",
-    ),
-    "build questions": (
-        "build:make_questions",
-        "Write questions about what is known, try them, and level the set.",
-    ),
-    "build captions": (
-        "build_drafts:build_captions",
-        "Mine what words mean and pictures show, in each meme's language, for detectors and chats.",
-    ),
-    "build intents": (
-        "build_drafts:build_intents",
-        "Draft background knowledge and ranked intents; people edit and review them in a queue.",
-    ),
-    "build chats": (
-        "build_drafts:make_chats",
-        "Write chats that end in a meme, keep the best, and add near and random wrong answers.",
-    ),
-    "build reappraisal": (
-        "reappraise:build_reappraisal",
-        "Turn every meme of a folder around with one or more editors; people check the drafts.",
-    ),
-}
+# Names of commands, where each is, and its line in the help.
+COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
+    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 import typer
@@ -20,21 +21,42 @@ from memantics.run.suite import RunEnd
 
 _EVERY = 10.0
 T = TypeVar("T")
+Prices = tuple[float, float] | None
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for what asks models; an interruption says how to go on."""
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Say how to go on after an interruption."""
     try:
-        return asyncio.run(work)
+        yield
     except (KeyboardInterrupt, typer.Abort):
         tell("interrupted: what was answered is kept; run the same command to go on")
         raise typer.Exit(130) from None
 
 
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for what asks models."""
+    with resumable():
+        return asyncio.run(work)
+
+
+@contextmanager
+def watching(title: str, prices: Prices) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of an action that asks a model."""
+    with resumable(), Watcher(title, None, prices) as view:
+        yield view.show
+
+
+def stop_at_failures(counts: Mapping[str, int]) -> None:
+    """Exit code 1 where calls failed."""
+    if counts.get("failed"):
+        raise typer.Exit(1)
+
+
 class Watcher:
     """Shows the progress of one run on standard error, so that output stays clean."""
 
-    def __init__(self, title: str, total: int | None, prices: tuple[float, float] | None) -> None:
+    def __init__(self, title: str, total: int | None, prices: Prices) -> None:
         self._title = title
         self._prices = prices
         self._console = console(error=True)
@@ -74,7 +96,7 @@ class SuiteView:
     On a pipe the same lines come every ten seconds.
     """
 
-    def __init__(self, jobs: Sequence[Job], prices: tuple[float, float] | None) -> None:
+    def __init__(self, jobs: Sequence[Job], prices: Prices) -> None:
         self._jobs = jobs
         self._prices = prices
         self._console = console(error=True)

@@ -15,9 +15,9 @@ from memantics.actions.asking import Asking, read_pairs
 from memantics.actions.reappraise import EMBEDDED, Reappraisal, ReappraisalDrafts
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
-from memantics.cli.desk import watching
+from memantics.cli.progress import watching
 from memantics.cli.reviewing import review_in_terminal
-from memantics.cli.terminal import console, plain, print_json, table
+from memantics.cli.terminal import console, plain, print_json, table, tell
 from memantics.core.errors import InputError
 
 Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of memes.")]
@@ -147,6 +147,8 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
+        for note in dict.fromkeys(note for one in done if one.checks for note in one.checks.notes):
+            out.print(plain(note, "dim"))
         note = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
         out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{note}"))
 
@@ -170,7 +172,7 @@ def _end(results: Sequence[Reappraisal]) -> None:
     failed = [result for result in results if result.status == "failed"]
     if failed and _none_read(results):
         for result in failed:
-            typer.echo(f"error: {result.reason}", err=True)
+            tell(f"error: {result.reason}")
         raise typer.Exit(2)
     if failed:
         raise typer.Exit(1)

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from memantics.core.result import Table as Shown
 from memantics.core.text import mend_surrogates
 
 Justify = Literal["left", "right"]
@@ -117,6 +118,18 @@ def table(columns: Sequence[tuple[str, Justify]], title: str = "") -> Table:
     for name, justify in columns:
         made.add_column(name, justify=justify, overflow="fold")
     return made
+
+
+def show_table(shown: Shown) -> None:
+    """Print the table of a result."""
+    made = table(shown.sides)
+    made.title = plain(shown.title, "bold") if shown.title else None
+    for place, row in enumerate(shown.rows, 1):
+        last = shown.total and place == len(shown.rows)
+        if last:
+            made.add_section()
+        made.add_row(*map(plain, row), style="bold" if last else "")
+    console().print(made)
 
 
 def neutralise(text: str) -> str:

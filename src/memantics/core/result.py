@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import JsonValue
+if TYPE_CHECKING:  # the command line loads this before it knows its command
+    from pydantic import JsonValue
+
+Justify = Literal["left", "right"]
 
 
 def to_plain(value: object) -> JsonValue:
     """A record, and all that it holds, as JSON values.
 
+    >>> from pathlib import Path
     >>> to_plain({"folder": Path("runs"), "counts": (1, 2)})
     {'folder': 'runs', 'counts': [1, 2]}
     """
@@ -40,6 +45,37 @@ class Result:
 
     def _repr_html_(self) -> str:
         return html_table(self.to_dict())
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells as people read them, in a terminal and in a notebook; ``>name`` is aligned right."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    total: bool = False  # whether the last row adds up the others
+
+    @property
+    def sides(self) -> tuple[tuple[str, Justify], ...]:
+        """Each column's name, and where its cells are aligned."""
+        return tuple(
+            (c.removeprefix(">"), "right" if c[:1] == ">" else "left") for c in self.columns
+        )
+
+    def _repr_html_(self) -> str:
+        names, sides = zip(*self.sides, strict=True)
+        lines = [("th", names), *(("td", row) for row in self.rows)]
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{side}">{html.escape(cell)}</{tag}>'
+                for cell, side in zip(cells, sides, strict=True)
+            )
+            + "</tr>"
+            for tag, cells in lines
+        )
+        return f"<table><caption>{html.escape(self.title)}</caption>{body}</table>"
 
 
 def html_table(values: Mapping[str, JsonValue]) -> str:

@@ -78,7 +78,8 @@ class Task:
     ``score`` is pure; it gets what the policy for invalid answers left. A task with ``needs`` is
     asked only after ``feed`` has given it those answers, by need and by meme. ``marks``, where a
     task has it, gives each outcome's own value of every figure that is a plain mean of such
-    values (None: not scored), so that two runs can be compared item by item.
+    values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
+    what takes long to find, to items that are really asked and on a thread.
     """
 
     name: str
@@ -93,3 +94,4 @@ class Task:
     needs: tuple[Need, ...] = ()
     feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
+    complete: Callable[[Item], Item] | None = None

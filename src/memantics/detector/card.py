@@ -25,6 +25,10 @@ SAMPLE_LIMIT = (
     "Trained on the starter pack of a few dozen memes: it shows how things work, and its"
     " verdicts mean nothing beyond that."
 )
+SAMPLE_NOTE = (
+    "judged by a detector trained on the starter pack's few dozen memes: an example of how it"
+    " works, not a verdict to act on; train your own with 'memantics detector train'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +110,17 @@ def format_card(card: ModelCard) -> str:
 
 def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:
     """Write the card beside a model, as Markdown and as JSON; return both places."""
-    # Only .zip goes: the cards of model.v1 and model.v2 must not take each other's place.
-    stem = model.name.removesuffix(".zip")
-    pages = model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
+    pages = place_card(model)
     for page, text in zip(pages, (format_card(card), dump_json(card.dump())), strict=True):
         replace_file(page, text.encode("utf-8", "replace"), "model card")
     return pages
+
+
+def place_card(model: Path) -> tuple[Path, Path]:
+    """Where the cards of a model lie."""
+    # Only .zip goes: the cards of model.v1 and model.v2 must not take each other's place.
+    stem = model.name.removesuffix(".zip")
+    return model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
 
 
 def clean_markdown(text: str) -> str:

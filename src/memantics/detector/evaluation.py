@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import InputError
 from memantics.core.records import Score
-from memantics.detector.calibration import calibration_error, reliability
-from memantics.detector.examples import LABELS, MODALITIES, TYPES, Example, need_labels
-from memantics.detector.fast import Prediction
+from memantics.core.result import Result, Table
+from memantics.detector.calibration import calibration_error, macro_f1, reliability
+from memantics.detector.examples import (
+    LABELS,
+    MODALITIES,
+    TYPES,
+    Example,
+    need_labels,
+    need_two_classes,
+)
+from memantics.detector.fast import FastSettings, Prediction, train
+from memantics.detector.features import Embedder
+from memantics.detector.folds import Folds, Split, split_examples
+from memantics.detector.kernel import Singles
 from memantics.metrics import classification
-from memantics.metrics.interval import wilson
+from memantics.metrics.comparison import mcnemar
+from memantics.metrics.interval import Floats, bootstrap, wilson
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Result):
     """All figures, and what draws and browses them.
 
     ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
@@ -34,6 +51,39 @@ class Evaluation:
         """One figure by its key (``macro_f1``) from ``harmful`` or ``types``."""
         scores = self.harmful if section == "harmful" else self.types
         return next((score.value for score in scores if score.key == key), None)
+
+    def table(self, title: str = "") -> Table:
+        """Every figure in per cent with its interval."""
+        rows = [
+            (task, score.key.replace("_", "-"), percent(score.value), _span(score))
+            for task, scores in (("harmful", self.harmful), ("types", self.types))
+            for score in scores
+        ]
+        rows += [
+            (f"by {score.by}", f"recall/{score.label}", percent(score.value), _span(score))
+            for score in self.recalls
+        ]
+        for name, (first, second) in self.baselines.items():
+            beside = "" if second is None else f"types {percent(second)}"
+            rows.append(("baseline", f"macro-f1 {name}", percent(first), beside))
+        return Table(("task", "figure", ">value", ">95 %"), tuple(rows), title)
+
+    def _repr_html_(self) -> str:
+        off = f"{self.count:,} memes, calibration error {100 * self.calibration_error:.1f} points"
+        return self.table(off)._repr_html_()
+
+
+def percent(value: float | None) -> str:
+    """A share as people read it.
+
+    >>> percent(0.7512), percent(None)
+    ('75.1', '–')
+    """
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _span(score: Score) -> str:
+    return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
 
 
 def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Evaluation:
@@ -133,3 +183,179 @@ def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, floa
         name: (first, second / len(shares) if whole and second is not None else None)
         for name, (first, second) in values.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorComparison(Result):
+    """Macro-F1 of both, second minus first with its interval, and McNemar's test."""
+
+    count: int
+    first: float
+    second: float
+    difference: float
+    low: float | None
+    high: float | None
+    only_first: int
+    only_second: int
+    both: int
+    neither: int
+    p: float
+
+    def table(self, first: str = "first", second: str = "second") -> Table:
+        """Macro-F1 of both, and on how many memes only one of them is right."""
+        rows = (
+            (first, percent(self.first), f"{self.only_first:,}"),
+            (second, percent(self.second), f"{self.only_second:,}"),
+        )
+        return Table(("", ">macro-F1", ">only it is right"), rows)
+
+    @property
+    def summary(self) -> str:
+        """The difference with its interval, and McNemar's test."""
+        span = ""
+        if self.low is not None and self.high is not None:
+            span = f" (95 %: {100 * self.low:+.1f} to {100 * self.high:+.1f})"
+        return (
+            f"difference {100 * self.difference:+.1f} points{span}, {self.count:,} memes\n"
+            f"McNemar's exact test: p = {self.p:.3g}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"{self.table()._repr_html_()}<p>{self.summary}</p>"
+
+
+def compare(
+    examples: Sequence[Example], first: Sequence[Prediction], second: Sequence[Prediction]
+) -> DetectorComparison:
+    """Compare harmful/harmless decisions, pair by pair; memes are resampled with both answers."""
+    need_labels(examples, "the data")
+    if not len(examples) == len(first) == len(second):
+        raise InputError("both detectors must answer the same memes", hint="give the same --data")
+    truth = np.array([int(e.label or 0) for e in examples], np.int64)
+    one = np.array([p.label for p in first], np.int64)
+    two = np.array([p.label for p in second], np.int64)
+    cells = np.hstack([_cells(truth, one), _cells(truth, two)])
+
+    def difference(sums: Floats) -> Floats:
+        return _macro(sums[:, 4:]) - _macro(sums[:, :4])
+
+    span = bootstrap(cells, difference)
+    right_one, right_two = one == truth, two == truth
+    only_first = int((right_one & ~right_two).sum())
+    only_second = int((right_two & ~right_one).sum())
+    before, after = macro_f1(truth, one, 2), macro_f1(truth, two, 2)
+    return DetectorComparison(
+        count=len(examples),
+        first=before,
+        second=after,
+        difference=after - before,
+        low=span[0] if span else None,
+        high=span[1] if span else None,
+        only_first=only_first,
+        only_second=only_second,
+        both=int((right_one & right_two).sum()),
+        neither=int((~right_one & ~right_two).sum()),
+        p=mcnemar(only_first, only_second).p,
+    )
+
+
+def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
+    """One row a meme: harmful and found, missed, harmless and left alone, false alarm."""
+    kinds = np.where(truth == 1, np.where(said == 1, 0, 1), np.where(said == 0, 2, 3))
+    return np.eye(4)[kinds]
+
+
+def _macro(sums: Floats) -> Floats:
+    found, missed, left, alarms = sums.T
+    harmful = 2 * found / (2 * found + missed + alarms)
+    harmless = 2 * left / (2 * left + missed + alarms)
+    value: Floats = (harmful + harmless) / 2
+    return value
+
+
+Trainer = Callable[[Sequence[Example]], Callable[[Sequence[Example]], list[Prediction]]]
+DEFAULT_FOLDS = {"blocks": 10, "random": 5}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Predictions for every example by a detector that has not seen its fold."""
+
+    split: Split
+    folds: tuple[int, ...]
+    examples: tuple[Example, ...]
+    predictions: tuple[Prediction, ...]
+    seconds: float
+
+    @property
+    def count(self) -> int:
+        """The number of folds."""
+        return max(self.folds) + 1
+
+
+class _Remembering:
+    """An embedder that keeps every vector: each fold asks for the same texts again."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.version = embedder.version
+        self._embedder = embedder
+        self._known: dict[str, Singles] = {}
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """One row per text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> Trainer:
+    """Training and prediction with fixed settings; meanings are computed once for all folds."""
+    kept = _Remembering(embedder) if embedder is not None else None
+
+    def fit(examples: Sequence[Example]) -> Callable[[Sequence[Example]], list[Prediction]]:
+        detector = train(examples, settings, kept)
+        return lambda others: detector.predict(others, kept)
+
+    return fit
+
+
+def cross_validate(
+    examples: Sequence[Example],
+    trainer: Trainer,
+    split: Split,
+    count: int | None = None,
+    on_fold: Callable[[int, int], None] = lambda _done, _all: None,
+    seed: int = 0,
+) -> Study:
+    """Hold out each fold in turn. Test labels are never seen by what predicts them."""
+    need_labels(examples, "the data")
+    folds = split_examples(examples, split, count or DEFAULT_FOLDS[split], seed)
+    _check(examples, folds)
+    start = time.perf_counter()
+    found: dict[int, Prediction] = {}
+    total = int(folds.max()) + 1
+    for fold in range(total):
+        inside = [examples[place] for place in np.flatnonzero(folds != fold).tolist()]
+        places: list[int] = np.flatnonzero(folds == fold).tolist()
+        # What is predicted has lost its labels: not even a mistake could use them.
+        outside = [_blind(examples[place]) for place in places]
+        found.update(zip(places, trainer(inside)(outside), strict=True))
+        on_fold(fold + 1, total)
+    return Study(
+        split=split,
+        folds=tuple(folds.tolist()),
+        examples=tuple(examples),
+        predictions=tuple(found[place] for place in range(len(examples))),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _blind(example: Example) -> Example:
+    return replace(example, label=None, type=None, modality=None)
+
+
+def _check(examples: Sequence[Example], folds: Folds) -> None:
+    for fold in range(int(folds.max()) + 1):
+        kept = [int(examples[place].label or 0) for place in np.flatnonzero(folds != fold).tolist()]
+        need_two_classes(kept, f"all but fold {fold + 1}")

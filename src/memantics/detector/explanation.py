@@ -13,12 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memantics.core.result import Result, Table
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, Prediction, make_rows
-from memantics.detector.features import FIELDS, Block, Embedder, Field, hear, read_field
-from memantics.detector.heads import add_margin, margin_places
-from memantics.detector.kernel import Singles
-from memantics.detector.pieces import Kind, cut
+from memantics.detector.features import (
+    FIELDS,
+    Embedder,
+    FeatureBlock,
+    Field,
+    Kind,
+    cut,
+    hear,
+    read_field,
+)
+from memantics.detector.kernel import Singles, add_margin, margin_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ class FieldShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Result):
     """A prediction with its reasons. ``base`` is the score of an empty meme.
 
     ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
@@ -72,6 +80,28 @@ class Explanation:
             if not any(_covers(own, part) for own in kept):
                 kept.append(part)
         return tuple(kept)
+
+    def table(self, count: int = 12) -> Table:
+        """The strongest pieces, and how far each moved the score."""
+        rows = tuple(
+            (part.text, part.field.replace("_", " "), part.kind, f"{part.contribution:+.3f}")
+            for part in self.strongest(count)
+        )
+        return Table(("piece", "of", "as", ">moves"), rows)
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+        said = self.prediction
+        kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
+        moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
+        return (
+            f"{said.name}, chance of harm {said.probability:.2f}{kind}",
+            f"score {self.score:+.2f} = {moved}; harmful from {self.needed:+.2f}",
+        )
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
 
 
 def _covers(own: Part, other: Part) -> bool:
@@ -161,12 +191,12 @@ def _list_parts(
         yield Part(own.source, own.name.split("/")[1], "(as a whole)", value)
 
 
-def _read(block: Block, example: Example) -> str:
+def _read(block: FeatureBlock, example: Example) -> str:
     text = read_field(example, block.field)
     return hear(text) if block.kind == "readings" else text
 
 
-def _place(block: Block, name: str, value: float, start: int, end: int) -> Part:
+def _place(block: FeatureBlock, name: str, value: float, start: int, end: int) -> Part:
     kind: Kind = block.kind
     if kind == "readings":
         # Places are those of the reading, not of the text that people see.

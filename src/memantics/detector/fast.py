@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.result import Result
 from memantics.detector.calibration import (
     Floats,
     Softmax,
@@ -21,19 +24,91 @@ from memantics.detector.calibration import (
 from memantics.detector.examples import LABELS, Example, need_labels, need_two_classes
 from memantics.detector.features import (
     GRID,
+    Dense,
     Embedder,
     Extractor,
+    FeatureBlock,
     Field,
     cut_all,
     fit_extractor,
+    measure_images,
     read_field,
 )
-from memantics.detector.folds import split_examples
-from memantics.detector.heads import Targets, add_margin, list_types, make_targets
-from memantics.detector.kernel import Rows, Singles, make_gram, solve
-from memantics.detector.pictures import measure_images
-from memantics.detector.presets import FastSettings
-from memantics.detector.scorers import KernelScorer, Scorer, fit_svm, to_rows, unfold
+from memantics.detector.folds import Split, split_examples
+from memantics.detector.kernel import (
+    Kernel,
+    KernelScorer,
+    Rows,
+    Scorer,
+    Singles,
+    Targets,
+    add_margin,
+    fit_svm,
+    list_types,
+    make_gram,
+    make_targets,
+    solve,
+    to_rows,
+    unfold,
+)
+
+TypeHead = Literal["flat", "hierarchical"]
+Solver = Literal["kernel", "svm"]
+_SQUARE = Kernel(2)
+
+
+@dataclass(frozen=True, slots=True)
+class FastSettings:
+    """How a fast detector is trained.
+
+    ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
+    the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
+    held out for that, for calibration and for thresholds.
+    """
+
+    preset: str
+    blocks: tuple[FeatureBlock, ...]
+    dense: tuple[Dense, ...] = ()
+    kernel: Kernel = _SQUARE
+    ridges: tuple[float, ...] = (0.25,)
+    solver: Solver = "kernel"
+    inner: Split = "random"
+    inner_folds: int = 10
+    type_head: TypeHead = "flat"
+    seed: int = 0
+
+
+_CHARS = (
+    FeatureBlock("text", "chars", 1.0),
+    FeatureBlock("text_caption", "chars", 0.7),
+    FeatureBlock("image_caption", "chars", 0.5),
+)
+_SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
+_MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
+PRESETS: Mapping[str, FastSettings] = MappingProxyType(
+    {
+        settings.preset: settings
+        for settings in (
+            FastSettings("fast", _CHARS + _SOUNDS),
+            FastSettings("linear", _CHARS, solver="svm", ridges=(0.1,), inner_folds=5),
+            FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
+            FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
+            FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
+        )
+    }
+)
+
+
+def find_preset(name: str) -> FastSettings:
+    """Settings by name.
+
+    >>> find_preset("fast").kernel.degree
+    2
+    """
+    if name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return PRESETS[name]
+
 
 Ints = NDArray[np.int64]
 _FEWEST = 10
@@ -41,7 +116,7 @@ _CONSTANT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Result):
     """What a detector says about one meme; ``types`` are chances, empty without type labels."""
 
     id: str

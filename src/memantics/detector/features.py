@@ -4,26 +4,142 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError
+from memantics.core.errors import ImageError, InputError
+from memantics.core.images import load
+from memantics.core.text import cut_chinese, fold_line
 from memantics.detector.examples import Example
-from memantics.detector.pieces import Kind, clean, name_pieces
+from memantics.detector.kernel import Singles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+Kind = Literal["chars", "sounds", "fuzzy", "words", "readings"]
+_LONGEST = 4000
+# Sounds that many speakers do not tell apart, written as one.
+_MERGED = (
+    ("zh", "z"), ("ch", "c"), ("sh", "s"), ("ang", "an"), ("eng", "en"), ("ing", "in"),
+)  # fmt: skip
+_FIRST = {"l": "n", "r": "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece and the characters of the text that it stands for."""
+
+    name: str
+    start: int
+    end: int
+
+
+Cutter = Callable[[str], Iterator[Piece]]
+
+
+def clean(text: str) -> str:
+    r"""Lower case, white space folded, length bounded, lone surrogates replaced.
+
+    >>> clean("  Hello\n World ")
+    'hello world'
+    """
+    return fold_line(text.lower(), _LONGEST)
+
+
+def name_pieces(kind: Kind, text: str) -> list[str]:
+    """The names of all pieces of a cleaned text, repetitions kept; fast, without places.
+
+    >>> name_pieces("chars", "ab")
+    ['a', 'b', 'ab']
+    >>> name_pieces("sounds", "蒸鱼")
+    ['zheng', 'yu', 'zheng yu']
+    """
+    if kind in {"chars", "readings"}:
+        size = len(text)
+        return [text[i : i + n] for n in (1, 2, 3) for i in range(size - n + 1)]
+    if kind == "words":
+        return [word for word, _ in _place_words(text)]
+    said = [_SOUNDERS[kind](c) for c in text if not c.isspace()]
+    return [" ".join(said[i : i + n]) for n in (1, 2, 3) for i in range(len(said) - n + 1)]
+
+
+def cut(kind: Kind, text: str) -> Iterator[Piece]:
+    """The same pieces with their places.
+
+    >>> [(p.name, p.start, p.end) for p in cut("sounds", "a 鱼")]
+    [('a', 0, 1), ('yu', 2, 3), ('a yu', 0, 3)]
+    """
+    if kind in {"chars", "readings"}:
+        for n in (1, 2, 3):
+            for i in range(len(text) - n + 1):
+                yield Piece(text[i : i + n], i, i + n)
+    elif kind == "words":
+        for word, start in _place_words(text):
+            yield Piece(word, start, start + len(word))
+    else:
+        places = [i for i, c in enumerate(text) if not c.isspace()]
+        said = [_SOUNDERS[kind](text[i]) for i in places]
+        for n in (1, 2, 3):
+            for i in range(len(said) - n + 1):
+                yield Piece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
+
+
+def _place_words(text: str) -> Sequence[tuple[str, int]]:
+    found, place = [], 0
+    for word in cut_chinese(text):
+        if not word.isspace():
+            found.append((word, place))
+        place += len(word)
+    return found
+
+
+@lru_cache(maxsize=65536)
+def sound_of(character: str) -> str:
+    """The first reading of a character without its tone; others stay as they are.
+
+    >>> sound_of("鱼"), sound_of("x")
+    ('yu', 'x')
+    """
+    if character < "\u3400":
+        return character
+    from pypinyin import Style, pinyin
+
+    return str(pinyin(character, style=Style.NORMAL, errors="default")[0][0])
+
+
+@lru_cache(maxsize=65536)
+def fuzzy_sound_of(character: str) -> str:
+    """The sound with what many speakers merge written alike.
+
+    >>> fuzzy_sound_of("狼") == fuzzy_sound_of("南"), fuzzy_sound_of("是")
+    (True, 'si')
+    """
+    said = sound_of(character)
+    if said == character:
+        return said
+    for own, merged in _MERGED:
+        said = said.replace(own, merged)
+    return _FIRST.get(said[0], said[0]) + said[1:]
+
+
+_SOUNDERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"sounds": sound_of, "fuzzy": fuzzy_sound_of}
+)
+
 
 Field = Literal["text", "text_caption", "image_caption", "ocr"]
 IMAGE_WIDTH = 24
 # Meanings are rounded to this part of one: a byte each in a file, and no digit is lost there.
 GRID = 256
 FIELDS: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
-Singles = NDArray[np.float32]
 
 
 class Embedder(Protocol):
@@ -37,7 +153,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FeatureBlock:
     """One view of one field: its pieces, and how much it weighs. ``fewest``: memes with a piece."""
 
     field: Field
@@ -68,7 +184,7 @@ class Dense:
 class Vocabulary:
     """The pieces of a block that count, with their inverse document frequencies."""
 
-    block: Block
+    block: FeatureBlock
     pieces: tuple[str, ...]
     rarity: Singles
 
@@ -92,7 +208,7 @@ def read_field(example: Example, field: Field) -> str:
     return clean(texts[field])
 
 
-def fit_vocabulary(block: Block, texts: Sequence[Sequence[str]]) -> Vocabulary:
+def fit_vocabulary(block: FeatureBlock, texts: Sequence[Sequence[str]]) -> Vocabulary:
     """Keep pieces that at least ``fewest`` memes have; the rarer, the heavier."""
     counts: Counter[str] = Counter()
     for pieces in texts:
@@ -171,12 +287,12 @@ def _weigh(
     return columns, (values / np.sqrt(np.dot(values, values))).astype(np.float32)
 
 
-def cut_all(blocks: Sequence[Block], examples: Sequence[Example]) -> list[list[list[str]]]:
+def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list[list[list[str]]]:
     """The pieces of every block and example; readings are heard once for each text."""
     return [list(_cut_block(block, examples)) for block in blocks]
 
 
-def _cut_block(block: Block, examples: Sequence[Example]) -> Iterator[list[str]]:
+def _cut_block(block: FeatureBlock, examples: Sequence[Example]) -> Iterator[list[str]]:
     for example in examples:
         text = read_field(example, block.field)
         yield name_pieces(block.kind, hear(text) if block.kind == "readings" else text)
@@ -196,7 +312,7 @@ def hear(text: str) -> str:
 
 
 def fit_extractor(
-    blocks: Sequence[Block], dense: Sequence[Dense], texts: Sequence[Sequence[Sequence[str]]]
+    blocks: Sequence[FeatureBlock], dense: Sequence[Dense], texts: Sequence[Sequence[Sequence[str]]]
 ) -> Extractor:
     """Learn vocabularies from the pieces of training examples."""
     vocabularies = tuple(
@@ -209,3 +325,46 @@ def fit_extractor(
     scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
     return Extractor(vocabularies, indices, tuple(dense), scale)
+
+
+_SIDE = 64
+
+
+def measure_images(images: Sequence[Path | None]) -> Singles:
+    """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
+    rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
+    for row, image in zip(rows, images, strict=True):
+        if image is not None:
+            try:
+                row[:] = measure_image(image)
+            except ImageError:
+                continue
+    return rows
+
+
+def measure_image(path: Path) -> Singles:
+    """Shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
+    picture = load(path).convert("RGB")
+    width, height = picture.size
+    pixels = np.asarray(picture.resize((_SIDE, _SIDE)), np.float32) / 255
+    grey = pixels.mean(axis=2)
+    spread = pixels.max(axis=2) - pixels.min(axis=2)
+    across, down = np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0))
+    light, _ = np.histogram(grey, bins=8, range=(0, 1))
+    values = [
+        width / (width + height),
+        min(1.0, np.log10(width * height) / 8),
+        *pixels.mean(axis=(0, 1)),
+        *pixels.std(axis=(0, 1)),
+        float(spread.mean()),
+        float(spread.std()),
+        float(across.mean()),
+        float(down.mean()),
+        float((across > 0.2).mean()),
+        float((down > 0.2).mean()),
+        float(grey[: _SIDE // 4].mean()),
+        float(grey[-_SIDE // 4 :].mean()),
+        *(light / grey.size),
+    ]
+    row = np.array(values, np.float32)
+    return row / np.float32(np.linalg.norm(row))

@@ -6,17 +6,20 @@ groups without fitting again: for a group g they are y_g minus (A⁻¹)_gg⁻¹ 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
+from memantics.detector.examples import TYPES, Example
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
 
 Singles = NDArray[np.float32]
 MOST = 20_000
@@ -153,3 +156,189 @@ def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
             if known.dense.shape[1]:
                 products[place] += known.dense @ own
             yield kernel.shape(products[place])
+
+
+Ints = NDArray[np.int64]
+
+
+class Scorer(Protocol):
+    """Turns rows into one score per head."""
+
+    def score(self, rows: Rows) -> Singles:
+        """One row of scores per row."""
+        ...
+
+    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
+        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScorer:
+    """One weight per column and head."""
+
+    sparse: Singles
+    dense: Singles
+    intercepts: Singles
+
+    def score(self, rows: Rows) -> Singles:
+        """One row of scores per row."""
+        found = np.asarray(rows.sparse @ self.sparse, np.float32)
+        if self.dense.shape[0]:
+            found += np.stack([own @ self.dense for own in rows.dense])
+        found += self.intercepts
+        return found
+
+    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
+        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        sparse = row.sparse.multiply((self.sparse @ mix)[None]).toarray()[0]
+        dense = row.dense[0] * (self.dense @ mix)
+        return sparse.astype(np.float32), dense.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelScorer:
+    """All training rows with one dual weight per row and head."""
+
+    known: Rows
+    kernel: Kernel
+    duals: Singles
+
+    def score(self, rows: Rows) -> Singles:
+        """One row of scores per row."""
+        return score(rows, self.known, self.kernel, self.duals)
+
+    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
+        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        products = np.asarray((self.known.sparse @ row.sparse.T).todense(), np.float32)[:, 0]
+        if self.known.dense.shape[1]:
+            products += self.known.dense @ row.dense[0]
+        pull = self.kernel.slope(products) * (self.duals @ mix)
+        sparse = row.sparse.multiply((self.known.sparse.T @ pull)[None]).toarray()[0]
+        dense = row.dense[0] * (self.known.dense.T @ pull)
+        return sparse.astype(np.float32), dense.astype(np.float32)
+
+
+def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
+    """The weights behind a kernel of degree 1."""
+    return LinearScorer(
+        np.asarray(known.sparse.T @ duals, np.float32),
+        np.asarray(known.dense.T @ duals, np.float32),
+        (constant * duals.sum(axis=0)).astype(np.float32),
+    )
+
+
+def fit_svm(
+    rows: Rows, targets: Singles, weights: Singles, cost: float, groups: Ints
+) -> tuple[LinearScorer, Singles]:
+    """Linear support vector machines, one per target, with scores for held-out groups.
+
+    For more examples than a kernel can hold; held-out groups are fitted again.
+    """
+    held_out = np.zeros_like(targets)
+    for group in np.unique(groups):
+        out = groups == group
+        kept, own = np.flatnonzero(~out), np.flatnonzero(out)
+        fitted = _fit_once(rows.take(kept), targets[kept], weights[kept], cost)
+        held_out[own] = fitted.score(rows.take(own))
+    return _fit_once(rows, targets, weights, cost), held_out
+
+
+def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> LinearScorer:
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.svm import LinearSVC
+
+    matrix = rows.sparse
+    if rows.dense.shape[1]:
+        matrix = hstack([matrix, csr_matrix(rows.dense)]).tocsr()
+    columns, intercepts = [], []
+    for signs in targets.T:
+        if len(set(signs.tolist())) < 2:
+            # A head whose class is absent from these groups says so for every meme.
+            columns.append(np.zeros(matrix.shape[1]))
+            intercepts.append(float(signs[0]))
+            continue
+        positive = (weights * (signs > 0)).sum()
+        balance = np.where(signs > 0, 1 / positive, 1 / (weights.sum() - positive))
+        machine = LinearSVC(C=cost, random_state=0)
+        machine.fit(matrix, signs, sample_weight=weights * balance * len(weights) / 2)
+        columns.append(machine.coef_[0])
+        intercepts.append(float(machine.intercept_[0]))
+    table = np.stack(columns, axis=1).astype(np.float32)
+    width = rows.sparse.shape[1]
+    return LinearScorer(
+        np.ascontiguousarray(table[:width]),
+        np.ascontiguousarray(table[width:]),
+        np.array(intercepts, np.float32),
+    )
+
+
+def to_rows(matrix: csr_matrix, dense: Singles | None) -> Rows:
+    """Rows with a dense part of no columns where there is none."""
+    return Rows(matrix, np.zeros((matrix.shape[0], 0), np.float32) if dense is None else dense)
+
+
+HARMFUL = "harmful"
+_FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """One column of signs per head, and a weight per example."""
+
+    heads: tuple[str, ...]
+    signs: Singles
+    weights: Singles
+
+
+def make_targets(examples: Sequence[Example]) -> Targets:
+    """Heads for which there are examples; rarer types weigh more."""
+    columns: dict[str, list[bool]] = {HARMFUL: [e.label == 1 for e in examples]}
+    for kind in TYPES:
+        columns[f"type/{kind}"] = [e.type == kind for e in examples]
+    kept = {
+        name: own
+        for name, own in columns.items()
+        if name == HARMFUL or _FEWEST <= sum(own) <= len(own) - _FEWEST
+    }
+    signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
+    return Targets(tuple(kept), np.ascontiguousarray(signs), _weigh(examples))
+
+
+def _weigh(examples: Sequence[Example]) -> Singles:
+    strata = [f"{e.label}/{e.type}" for e in examples]
+    counts = Counter(strata)
+    weights = np.array([counts[own] ** -0.5 for own in strata])
+    return np.asarray(weights / weights.mean(), np.float32)
+
+
+def list_types(heads: Sequence[str]) -> tuple[str, ...]:
+    """The types that have a head, in the order of the paper; empty where the data has no types.
+
+    >>> list_types(["harmful", "type/none", "type/sexual", "type/offence"])
+    ('none', 'offence', 'sexual')
+    """
+    found = tuple(kind for kind in TYPES if f"type/{kind}" in heads)
+    return found if "none" in found and len(found) > 2 else ()
+
+
+def add_margin(
+    heads: Sequence[str], scores: Singles
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """All scores and, where there are types, how far the best harmful one is above none."""
+    table = np.asarray(scores, np.float64)
+    places = margin_places(heads)
+    if places is None:
+        return table
+    none, others = places
+    margin = table[:, others].max(axis=1) - table[:, none]
+    return np.column_stack([table, margin])
+
+
+def margin_places(heads: Sequence[str]) -> tuple[int, list[int]] | None:
+    """The columns of the type none and of the harmful types."""
+    types = list_types(heads)
+    if not types:
+        return None
+    columns = [list(heads).index(f"type/{kind}") for kind in types]
+    return columns[0], columns[1:]

@@ -11,12 +11,13 @@ from importlib import import_module
 import numpy as np
 
 from memantics.core.errors import InputError
+from memantics.core.result import Result, Table
 from memantics.detector.calibration import macro_f1
+from memantics.detector.evaluation import percent
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
 from memantics.detector.fast import FastDetector, Prediction
-from memantics.detector.features import Embedder
-from memantics.detector.pieces import clean, sound_of
+from memantics.detector.features import Embedder, clean, sound_of
 from memantics.metrics.duplicates import find_near_duplicates, find_twins
 from memantics.metrics.interval import wilson
 
@@ -117,12 +118,39 @@ class Leakage:
 
 
 @dataclass(frozen=True, slots=True)
-class Robustness:
+class Robustness(Result):
     """The report; ``notes`` say what could not be tried."""
 
     evasions: tuple[Evasion, ...]
     leakage: Leakage | None
     notes: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Recall of harmful memes under each disguise."""
+        rows = tuple(
+            (
+                evasion.attack,
+                percent(evasion.recall),
+                f"{percent(evasion.low)}–{percent(evasion.high)}",
+                percent(evasion.alone),
+            )
+            for evasion in self.evasions
+        )
+        columns = ("disguise", ">recall", ">95 %", ">text alone")
+        return Table(columns, rows, "Harmful memes found when their text is disguised")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is said beside the table."""
+        counted = f"{self.evasions[0].count} harmful memes" if self.evasions else ""
+        leak, shared = self.leakage, ""
+        if leak is not None:
+            shared = (
+                f"{leak.duplicates:,} of {leak.count:,} memes have a near-duplicate in"
+                f" {leak.where}; macro-F1 {percent(leak.everything)} with them,"
+                f" {percent(leak.clean)} without"
+            )
+        return tuple(line for line in (counted, shared) if line)
 
 
 def measure_evasion(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,19 +19,16 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memantics import __version__
 from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.detector.calibration import Softmax
 from memantics.detector.examples import Example
-from memantics.detector.fast import Decision, FastDetector
+from memantics.detector.fast import Decision, FastDetector, FastSettings
 from memantics.detector.features import GRID, Extractor, Vocabulary
-from memantics.detector.heads import add_margin
-from memantics.detector.kernel import Rows
-from memantics.detector.presets import FastSettings
-from memantics.detector.scorers import KernelScorer, LinearScorer, Scorer
+from memantics.detector.kernel import KernelScorer, LinearScorer, Rows, Scorer, add_margin
 
 FORMAT = "memantics-fast-detector"
 VERSION = 1
@@ -47,18 +45,18 @@ _SETTINGS = TypeAdapter(FastSettings)
 
 
 class _Manifest(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     format: str
     version: int
     made_by: str
     settings: dict[str, Any]
     heads: tuple[str, ...]
-    threshold: float
+    threshold: float = Field(ge=0, le=1)
     hierarchical: bool
-    scale: float
-    ridge: float
-    examples: int
+    scale: float = Field(gt=0)
+    ridge: float = Field(ge=0)
+    examples: int = Field(ge=1)
     embedder: str
     parts: dict[str, str]
 
@@ -101,6 +99,7 @@ def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     manifest, parts = _read(path)
     try:
         detector = _rebuild(manifest, parts)
+        _check_numbers(detector)
         _try_out(detector)
         card: dict[str, Any] = orjson.loads(parts[_CARD])
     except _MISFITS as error:
@@ -108,6 +107,46 @@ def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     if not isinstance(card, dict):
         raise _refuse(path, "its card is no card")
     return detector, card
+
+
+def _check_numbers(detector: FastDetector) -> None:
+    """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
+    scorer, types = detector.scorer, len(detector.types)
+    for name, array in _list_arrays(detector).items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds what is no number")
+    if not _all_finite(asdict(detector.settings)):
+        raise ValueError("the settings hold what is no number")
+    if isinstance(scorer, KernelScorer) and scorer.duals.shape != (
+        detector.examples,
+        len(detector.heads),
+    ):
+        raise ValueError("duals has another shape than the training data")
+    if isinstance(scorer, LinearScorer) and scorer.intercepts.shape != (len(detector.heads),):
+        raise ValueError("intercepts has another shape than the heads")
+    for vocabulary in detector.extractor.vocabularies:
+        if vocabulary.rarity.shape != (len(vocabulary.pieces),) or (vocabulary.rarity <= 0).any():
+            raise ValueError(f"the rarities of {vocabulary.block.name} do not fit its pieces")
+    columns = len(detector.heads) + bool(types)
+    decision = detector.decision
+    for name, softmax, classes in (("harm", decision.harm, 2), ("kinds", decision.kinds, types)):
+        if softmax is None:
+            continue
+        shapes = [array.shape for array in asdict(softmax).values()]
+        if shapes != [(columns,), (columns,), (columns, classes), (classes,)]:
+            raise ValueError(f"{name} has other shapes than the heads")
+        if (softmax.deviation <= 0).any():
+            raise ValueError(f"{name} divides by zero")
+    if (decision.kinds is None) != (not types) or decision.biases.shape != (types,):
+        raise ValueError("types and biases differ in number")
+
+
+def _all_finite(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_all_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_all_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _try_out(detector: FastDetector) -> None:
@@ -126,7 +165,9 @@ def _try_out(detector: FastDetector) -> None:
     scores = add_margin(detector.heads, scorer.score(blank))
     if scores.shape[1] != len(detector.decision.harm.mean):
         raise ValueError("scores and decision differ in number")
-    detector.name_predictions([Example("", "")], scores)
+    (said,) = detector.name_predictions([Example("", "")], scores)
+    if not math.isfinite(said.probability):
+        raise ValueError("the chance of an empty meme is no number")
 
 
 def _write(archive: zipfile.ZipFile, name: str, body: bytes) -> None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from memantics.core.errors import DataError
+from memantics.core.mquest import Said
 from memantics.knowledge.graph import order_of
 from memantics.knowledge.official import (
     Base,
     Heads,
     OfficialFiles,
-    Said,
     read_raw,
     read_refined,
 )

@@ -9,16 +9,24 @@ and set aside.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
-
-from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError
+from memantics.core.mquest import (
+    FOLDERS,
+    OWL,
+    RAW,
+    RDFS,
+    REFINED,
+    TYPE,
+    Said,
+    parse_turtle,
+    read_file,
+    read_raw_base,
+    split_iri,
+)
 from memantics.knowledge.graph import shorten_time
 from memantics.knowledge.ontology.vocabulary import Dimension, find_dimension
 from memantics.knowledge.records import (
@@ -26,24 +34,7 @@ from memantics.knowledge.records import (
     Provenance,
 )
 
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
-
-RAW = "_dimensions_reversed_raw.json"
-REFINED = "_refined_ontology.ttl"
-FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".")
-_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-_OWL = "http://www.w3.org/2002/07/owl#"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _WORTH = 4_096
-
-
-class Said(NamedTuple):
-    """A statement in the words of its file, by local names."""
-
-    source: str
-    relation: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,49 +78,9 @@ def find_official(root: Path) -> tuple[OfficialFiles, ...]:
     return ()
 
 
-def _as_text(value: object) -> object:
-    # A language model wrote these values; what is not text is kept as its JSON.
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-_Written = Annotated[str, BeforeValidator(_as_text)]
-
-
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _RawIndividual(_Closed):
-    class_name: str
-    class_uri: str
-    instance_name: _Written
-    label: _Written
-    description: _Written
-    extraction_method: _Written = ""
-    dimension_index: JsonValue = None
-    directRelations: JsonValue = None  # noqa: N815 - the release's spelling
-    relatedTo: JsonValue = None  # noqa: N815
-
-
-class _RawMetadata(_Closed):
-    image_path: JsonValue = None
-    image_name: str = ""
-    extraction_timestamp: _Written = ""
-    llm_provider: JsonValue = None
-    dimensions_processed: JsonValue = None
-    total_dimensions_found: JsonValue = None
-    pipeline_type: JsonValue = None
-
-
-class _RawBase(_Closed):
-    dimensions: list[_RawIndividual]
-    metadata: _RawMetadata
-    success: bool
-
-
 def read_raw(path: Path) -> Base:
     """One raw file. Every individual is read, in its order, same names included."""
-    raw = conform(_RawBase, read_json(path), path.name)
+    raw = read_raw_base(path)
     base = Base(image=raw.metadata.image_name)
     for place, own in enumerate(raw.dimensions):
         dimension = find_dimension(own.class_name)
@@ -149,25 +100,9 @@ def read_raw(path: Path) -> Base:
                 provenance=origin,
             )
         )
-        base.own[place] = list(_own_statements(own))
-        base.said += _free_statements(own)
+        base.own[place] = list(own.related())
+        base.said += own.direct()
     return base
-
-
-def _own_statements(own: _RawIndividual) -> Iterator[Said]:
-    for entry in own.relatedTo if isinstance(own.relatedTo, list) else ():
-        if isinstance(entry, dict) and "entity" in entry and "relation" in entry:
-            yield _say(own.instance_name, entry["relation"], entry["entity"])
-
-
-def _free_statements(own: _RawIndividual) -> Iterator[Said]:
-    for entry in own.directRelations if isinstance(own.directRelations, list) else ():
-        if isinstance(entry, dict) and {"from", "relation", "to"} <= entry.keys():
-            yield _say(entry["from"], entry["relation"], entry["to"])
-
-
-def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> Said:
-    return Said(*(str(_as_text(text)) for text in (source, relation, target)))
 
 
 def read_refined(path: Path, heads: Heads | None = None) -> Base:
@@ -237,14 +172,14 @@ def _read_head(text: bytes) -> Head | None:
         for quad in parser:
             copied += 1
             name = str(getattr(quad.object, "value", ""))
-            if quad.predicate.value == _TYPE and isinstance(quad.subject, pyoxigraph.NamedNode):
-                if find_dimension(_local(name)) and not name.startswith(_OWL):
+            if quad.predicate.value == TYPE and isinstance(quad.subject, pyoxigraph.NamedNode):
+                if find_dimension(_local(name)) and not name.startswith(OWL):
                     return None
                 terms.add(quad.subject.value)
             elif (
                 isinstance(quad.object, pyoxigraph.NamedNode)
                 and isinstance(quad.subject, pyoxigraph.NamedNode)
-                and not quad.predicate.value.startswith((_RDFS, _OWL))
+                and not quad.predicate.value.startswith((RDFS, OWL))
             ):
                 return None
     except SyntaxError:
@@ -263,8 +198,8 @@ class _Block:
 
 
 _TEXTS: Mapping[str, str] = {
-    f"{_RDFS}label": "label",
-    f"{_RDFS}comment": "description",
+    f"{RDFS}label": "label",
+    f"{RDFS}comment": "description",
 }
 _NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
 
@@ -282,17 +217,17 @@ class _RefinedReader:
         import pyoxigraph
 
         named = pyoxigraph.NamedNode
-        text = _read(self.path)
+        text = read_file(self.path)
         head = self.heads.find(text)
         if head is not None:
             text = head.prefixes + text[len(head.text) :]
             self.terms |= head.terms
             self.base.copied += head.copied
-        for quad in _triples(text, self.path.name):
+        for quad in parse_turtle(text, self.path.name):
             subject, predicate = quad.subject, quad.predicate.value
             if not isinstance(subject, named):
                 self.base.copied += 1
-            elif predicate == _TYPE:
+            elif predicate == TYPE:
                 self.take_type(subject.value, str(getattr(quad.object, "value", "")))
             elif isinstance(quad.object, named):
                 self.take_link(subject.value, predicate, quad.object.value)
@@ -304,7 +239,7 @@ class _RefinedReader:
 
     def take_type(self, subject: str, name: str) -> None:
         dimension = find_dimension(_local(name))
-        if dimension is None or name.startswith(_OWL):
+        if dimension is None or name.startswith(OWL):
             self.terms.add(subject)
             self.base.copied += 1
             return
@@ -313,7 +248,7 @@ class _RefinedReader:
         self.latest[subject] = block
 
     def take_link(self, subject: str, predicate: str, target: str) -> None:
-        if subject in self.terms and predicate.startswith((_RDFS, _OWL)):
+        if subject in self.terms and predicate.startswith((RDFS, OWL)):
             self.base.copied += 1
         else:
             self.base.said.append(Said(_local(subject), _local(predicate), _local(target)))
@@ -344,23 +279,5 @@ class _RefinedReader:
         )
 
 
-def _triples(text: bytes, name: str) -> Iterator[Quad]:
-    import pyoxigraph
-
-    try:
-        yield from pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
-    except SyntaxError as error:
-        raise DataError(
-            name, f"not valid Turtle: {error.msg}"[:300], hint="download the file again"
-        ) from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror}") from error
-
-
 def _local(iri: str) -> str:
-    return iri[max(iri.rfind("#"), iri.rfind("/")) + 1 :]
+    return split_iri(iri)[1]

@@ -7,11 +7,12 @@ from itertools import islice
 from pathlib import Path
 
 from memantics.core.errors import DataError
+from memantics.core.mquest import RAW, REFINED
 from memantics.knowledge.adoption import Account, adopt
 from memantics.knowledge.confirmation import read_confirmed
 from memantics.knowledge.formats import SUFFIXES, guess_format, parse
 from memantics.knowledge.lines import KNOWLEDGE
-from memantics.knowledge.official import RAW, REFINED, OfficialFiles, find_official
+from memantics.knowledge.official import OfficialFiles, find_official
 from memantics.knowledge.records import Knowledge
 from memantics.knowledge.store import GraphStore
 

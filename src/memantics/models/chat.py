@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from PIL import Image as Pillow
+if TYPE_CHECKING:
+    from PIL import Image as Pillow
 
 
 class ChatTemplate:
@@ -88,6 +90,21 @@ def move(inputs: dict[str, Any], model: Any) -> dict[str, Any]:
         else value.to(model.device)
         for name, value in inputs.items()
     }
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without the log and the progress bars of transformers while something is loaded."""
+    from transformers.utils import logging
+
+    loud = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(loud)
+        logging.enable_progress_bar()
 
 
 def open_processor(folder: Path, config: Any, trust: bool = False) -> Any:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.images import load
-from memantics.models.local.checkpoint import digest
+from memantics.models.chat import quiet_transformers
+from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.local.settings import digest
 
 Vectors = NDArray[np.float32]
 _BATCH = 16
@@ -63,6 +65,24 @@ class LocalTextEncoder:
                 pooled = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
             rows.append(pooled.float().numpy())
         return _unit(rows)
+
+
+class OneByOneEncoder:
+    """A local encoder asked text by text: in a batch the last digits depend on the neighbours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._encoder = LocalTextEncoder(folder)
+        self.version = self._encoder.version
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 per text."""
+        known = {text: self._encoder.encode([text])[0] for text in dict.fromkeys(texts)}
+        return np.stack([known[text] for text in texts])
+
+
+def open_text_encoder(folder: Path | None = None) -> SentenceEncoder | OneByOneEncoder:
+    """The sentence encoder of a folder, or without one that which ships."""
+    return SentenceEncoder() if folder is None else OneByOneEncoder(folder)
 
 
 class LocalImageEncoder:
@@ -121,19 +141,12 @@ def _name(folder: Path) -> str:
 
 
 def _open(folder: Path, maker: Callable[..., Any]) -> Any:
-    from transformers.utils import logging
-
-    loud = logging.get_verbosity()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        return maker(folder, **_LOCAL)
+        with quiet_transformers():
+            return maker(folder, **_LOCAL)
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise InputError(f"{folder} cannot be loaded: {reason}"[:300]) from error
-    finally:
-        logging.set_verbosity(loud)
-        logging.enable_progress_bar()
 
 
 def _pools_first(folder: Path) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
 from memantics.models.baseline import open_baseline
+from memantics.models.replies import json_or_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +87,8 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
         elif name == "reasoning_effort":
             named[name] = value
         else:
-            extra[name] = _json_or_text(value)
+            extra[name] = json_or_text(value)
     return named | {"extra": extra}
-
-
-def _json_or_text(value: str) -> JsonValue:
-    try:
-        parsed: JsonValue = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return parsed
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001

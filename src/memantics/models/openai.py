@@ -1,4 +1,4 @@
-"""``openai/NAME``: any server that speaks the OpenAI chat-completions format."""
+"""``openai/NAME``: any server that speaks the OpenAI chat-completions format, and its refusals."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import io
 import ipaddress
+import math
 import os
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 import aiohttp
@@ -20,14 +23,134 @@ from yarl import URL
 from memantics.core.errors import (
     InputError,
     ModelError,
+    Refused,
     Rejected,
     Transient,
     Unavailable,
     Unreachable,
 )
 from memantics.core.records import Reply, Request
-from memantics.models.status import hide_key, judge_status
 from memantics.models.wire import WireSettings, decode_reply, encode_request
+
+_RETRIED = frozenset({408, 409, 425, 429})
+_OVERLOADED = frozenset({429, 503, 504, 529})
+_WRONG_ADDRESS = frozenset({404, 405, 410})
+_FILTER_WORDS = (
+    "content_filter",
+    "content_policy_violation",
+    "responsibleaipolicyviolation",
+    "content management policy",
+    "content policy",
+    "safety system",
+)
+_KEY_WORDS = ("api key not valid", "api_key_invalid", "invalid_api_key", "incorrect api key")
+_QUOTA_WORDS = ("insufficient_quota", "billing_hard_limit_reached", "exceeded your current quota")
+
+_ORDER = {key: place for place, key in enumerate(("error", "message", "detail", "msg"))}
+
+
+def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The exception for a response that is no answer.
+
+    >>> judge_status(429, {"Retry-After": "7"}, b"").retry_after
+    7.0
+    >>> judge_status(400, {}, b'{"error": {"code": "content_filter", "message": "no"}}')
+    Refused('HTTP 400: no')
+    """
+    message, marks = read_error(body)
+    what = f"HTTP {status}: {message}" if message else f"HTTP {status}"
+    if status in (400, 403, 422, 451) and _has(marks, _FILTER_WORDS):
+        return Refused(what)
+    if 300 <= status < 400:
+        place = headers.get("Location", "elsewhere")
+        return Unavailable(f"{what}: the server points to {place}", hint="give that as --base-url")
+    hint = _judge_hopeless(status, marks)
+    if hint:
+        return Unavailable(what, hint=hint)
+    if status in _RETRIED or status >= 500:
+        wait = read_retry_after(headers)
+        return Transient(what, retry_after=wait, overloaded=status in _OVERLOADED)
+    return Rejected(what)
+
+
+def _judge_hopeless(status: int, marks: str) -> str:
+    """What the user must change before any call can succeed; empty when one still may."""
+    if status in (401, 403) or (status == 400 and _has(marks, _KEY_WORDS)):
+        return "check the key in OPENAI_API_KEY and what it may use"
+    if status == 402 or (status == 429 and _has(marks, _QUOTA_WORDS)):
+        return "the account is out of credit; top it up, then run again"
+    if status in _WRONG_ADDRESS:
+        return "check the model's name, and --base-url (it usually ends in /v1)"
+    return ""
+
+
+def _has(marks: str, words: tuple[str, ...]) -> bool:
+    return any(word in marks for word in words)
+
+
+def read_error(body: bytes) -> tuple[str, str]:
+    """A short message for people, and all the words by which a fault is told, in lower case.
+
+    >>> read_error(b'{"error": {"message": "Too long", "code": "context_length_exceeded"}}')
+    ('Too long', 'too long context_length_exceeded')
+    >>> read_error(b"<html><title>Bad gateway</title>")[0]
+    'a web page, not JSON'
+    """
+    try:
+        value: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = body[:300].decode(errors="replace").strip()
+        message = "a web page, not JSON" if text.startswith("<") else text[:200]
+        return message, text.lower()
+    texts = list(_texts(value, depth=4))
+    return (texts[0][:300] if texts else ""), " ".join(texts).lower()
+
+
+def _texts(value: JsonValue, depth: int) -> list[str]:
+    """The strings of an error body, the message first."""
+    if isinstance(value, str):
+        return [value] if value else []
+    if depth == 0 or not isinstance(value, dict | list):
+        return []
+    if isinstance(value, list):
+        return [text for part in value for text in _texts(part, depth - 1)]
+    # Nested objects first: {"object": "error", "error": {"message": …}}
+    order = sorted(value, key=lambda key: _ORDER.get(key, len(_ORDER)))
+    return [text for key in order for text in _texts(value[key], depth - 1)]
+
+
+def hide_key(error: ModelError, key: str) -> ModelError:
+    """The same error with the key cut out of what a server echoed.
+
+    >>> hide_key(Rejected("no such key: sk-1"), "sk-1")
+    Rejected('no such key: [key]')
+    """
+    if key and key in str(error):
+        error.what = error.what.replace(key, "[key]")
+        error.args = (error.what,)
+    return error
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the server asks to wait: milliseconds, seconds or a date.
+
+    >>> read_retry_after({"retry-after-ms": "1500"}), read_retry_after({"Retry-After": "soon"})
+    (1.5, None)
+    """
+    lower = {key.lower(): value.strip() for key, value in headers.items()}
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(lower.get(name, "")) / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        date = parsedate_to_datetime(lower.get("retry-after", ""))
+        return max(0.0, date.timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
 
 __all__ = ["OpenAIModel", "OpenAISettings"]
 
@@ -99,7 +222,7 @@ class OpenAIModel:
                 allow_redirects=False,
             )
             async with response:
-                data = await self._read(response)
+                data = await read_bounded(response, self.settings.max_reply_bytes)
         if response.status != 200:
             raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
@@ -133,21 +256,6 @@ class OpenAIModel:
             )
         return self._session
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        length = response.content_length
-        limit = self.settings.max_reply_bytes
-        # A compressed body may be larger than it says.
-        if length is not None and length <= limit and "Content-Encoding" not in response.headers:
-            return await response.read()
-        pieces, size = [], 0
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > limit:
-                response.close()
-                raise Rejected(f"the answer is larger than {limit:,} bytes")
-            pieces.append(piece)
-        return b"".join(pieces)
-
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
         """Turn what aiohttp raises into our exceptions."""
@@ -176,6 +284,22 @@ class OpenAIModel:
             detail = str(error) or type(error).__name__
             broken = Transient(f"{server}: the connection broke: {detail}")
             raise hide_key(broken, self._key) from error
+
+
+async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """The body of a response; one that is larger than a limit is refused, and read no further."""
+    length = response.content_length
+    # A compressed body may be larger than it says.
+    if length is not None and length <= limit and "Content-Encoding" not in response.headers:
+        return await response.read()
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > limit:
+            response.close()
+            raise Rejected(f"the answer is larger than {limit:,} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _judge_body(response: aiohttp.ClientResponse, data: bytes) -> ModelError | None:

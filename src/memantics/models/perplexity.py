@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from memantics.models.semantic import check_folder, describe_folder, longest_input
+from memantics.models.semantic import check_folder, choose_device, describe_folder, longest_input
 
 Kind = Literal["causal", "masked"]
 
@@ -51,11 +51,8 @@ class PerplexityScorer:
             raise ValueError(
                 f"{settings.path}: its tokenizer has no mask, so it is no masked model"
             )
-        device = settings.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._device = device
-        self._model = model.to(device).eval()
+        self._device = choose_device(torch, settings.device)
+        self._model = model.to(self._device).eval()
         self._batch = settings.batch
         self._room = longest_input(self._tokenizer, config)
         self.note = f"{describe_folder(settings.path)}, {self.kind}"

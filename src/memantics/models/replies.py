@@ -1,4 +1,4 @@
-"""Turn values into the reply text that a form asks for, the way a well-behaved model writes it."""
+"""Between values and text: the reply that a form asks for, and what ``--param`` values say."""
 
 from __future__ import annotations
 
@@ -55,3 +55,12 @@ def nest(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _plain(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def json_or_text(value: str) -> JsonValue:
+    """The JSON value that a text writes, else the text itself."""
+    try:
+        parsed: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return parsed

@@ -17,6 +17,7 @@ from typing import Any
 
 from memantics.core.services import BertSettings, NliSettings
 from memantics.metrics.text import split_sentences
+from memantics.models.chat import quiet_transformers
 
 __all__ = [
     "BertScore",
@@ -25,6 +26,7 @@ __all__ = [
     "NliScorer",
     "NliSettings",
     "check_folder",
+    "choose_device",
     "describe_folder",
     "longest_input",
     "read_baseline",
@@ -68,7 +70,7 @@ class BertScorer:
         self._tokenizer, model = _load(AutoModel, AutoTokenizer, settings.path)
         if model.config.is_encoder_decoder:
             model = model.get_encoder()
-        self._device = _choose_device(torch, settings.device)
+        self._device = choose_device(torch, settings.device)
         self._model = model.to(self._device).eval()
         self.layer = _choose_layer(model.config, settings.layer)
         # Byte-level models know most words only with a space in front.
@@ -147,7 +149,7 @@ class NliScorer:
         self._tokenizer, model = _load(
             AutoModelForSequenceClassification, AutoTokenizer, settings.path
         )
-        self._device = _choose_device(torch, settings.device)
+        self._device = choose_device(torch, settings.device)
         self._model = model.to(self._device).eval()
         names = {int(place): str(name) for place, name in model.config.id2label.items()}
         self.labels = _choose_labels(names, settings.labels)
@@ -246,21 +248,13 @@ _PADDED = ("roberta", "xlm-roberta", "camembert")
 
 
 def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
-    from transformers.utils import logging
-
-    loud = logging.get_verbosity()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    safe = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer = tokens.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        model, facts = kind.from_pretrained(
-            path, local_files_only=True, trust_remote_code=False, output_loading_info=True
-        )
+        with quiet_transformers():
+            tokenizer = tokens.from_pretrained(path, **safe)
+            model, facts = kind.from_pretrained(path, output_loading_info=True, **safe)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ValueError(f"{path}: cannot be loaded: {str(error).splitlines()[0]}") from error
-    finally:
-        logging.set_verbosity(loud)
-        logging.enable_progress_bar()
     # What is not in the folder gets random weights; only the pooler is never used by BERTScore.
     absent = sorted(name for name in facts["missing_keys"] if "pooler" not in name)
     if absent:
@@ -268,7 +262,8 @@ def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
     return tokenizer, model
 
 
-def _choose_device(torch: Any, wanted: str) -> str:
+def choose_device(torch: Any, wanted: str) -> str:
+    """What ``auto`` means: a GPU when there is one."""
     if wanted != "auto":
         return wanted
     return "cuda" if torch.cuda.is_available() else "cpu"

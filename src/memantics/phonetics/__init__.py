@@ -14,21 +14,28 @@ from memantics.phonetics.detector import (
     score_detection,
 )
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
-from memantics.phonetics.explanation import explain, hint
 from memantics.phonetics.harm import StressScores, disguise, judge_aloud, stress
-from memantics.phonetics.reading import Change, DoubleMeaning, Reading, Readings, Settings
+from memantics.phonetics.reading import (
+    DoubleMeaning,
+    Heard,
+    Reading,
+    Settings,
+    SoundChange,
+    explain,
+    hint,
+)
 from memantics.phonetics.speech import read_aloud, read_many
 
 __all__ = [
     "FEATURES",
-    "Change",
     "DetectionScores",
     "DoubleMeaning",
     "Figures",
+    "Heard",
     "PunDetector",
     "Reading",
-    "Readings",
     "Settings",
+    "SoundChange",
     "StressScores",
     "disguise",
     "evaluate",

@@ -7,14 +7,82 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
-from memantics.phonetics.reading import Readings
-from memantics.phonetics.tuning import Matrix, fit_logistic
+from memantics.phonetics.reading import Heard
+
+Matrix = npt.NDArray[np.float64]
+_STEPS, _ENOUGH = 50, 1e-8
+
+
+def _scale(rows: Matrix) -> tuple[Matrix, Matrix]:
+    spread = rows.std(axis=0)
+    return rows.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
+
+
+def fit_logistic(
+    rows: Matrix, labels: npt.NDArray[np.bool_], names: Sequence[str], ridge: float = 1.0
+) -> Linear:
+    """Logistic regression; the ridge acts on standardised features, not on the bias.
+
+    >>> rows = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = fit_logistic(rows, np.array([False, False, True, True]), ["x"])
+    >>> model.probability({"x": 0.0}) < 0.5 < model.probability({"x": 3.0})
+    True
+    """
+    middle, spread = _scale(rows)
+    design = np.hstack([(rows - middle) / spread, np.ones((len(rows), 1))])
+    target = labels.astype(float)
+    penalty = np.full(design.shape[1], float(ridge))
+    penalty[-1] = 1e-6
+    weights = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
+        gradient = design.T @ (chance - target) + penalty * weights
+        curve = (design * (chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
+        step = np.linalg.solve(curve, gradient)
+        weights -= step
+        if np.abs(step).max() < _ENOUGH:
+            break
+    raw = weights[:-1] / spread
+    bias = float(weights[-1] - raw @ middle)
+    return Linear(dict(zip(names, map(float, raw), strict=True)), bias)
+
+
+def fit_choice(
+    groups: Sequence[tuple[Matrix, int]], names: Sequence[str], ridge: float = 1.0
+) -> Linear:
+    """Weights under which the right one of each group's rows scores highest (softmax).
+
+    >>> groups = [(np.array([[1.0], [0.0]]), 0), (np.array([[0.2], [0.9]]), 1)]
+    >>> fit_choice(groups, ["x"]).weights["x"] > 0
+    True
+    """
+    middle, spread = _scale(np.vstack([rows for rows, _ in groups]))
+    scaled = [((rows - middle) / spread, right) for rows, right in groups]
+    weights = np.zeros(len(names))
+    for _ in range(_STEPS):
+        gradient = ridge * weights
+        curve = np.diag(np.full(len(names), float(ridge)))
+        for rows, right in scaled:
+            scores = rows @ weights
+            chance = np.exp(scores - scores.max())
+            chance /= chance.sum()
+            mean = chance @ rows
+            gradient = gradient - (rows[right] - mean)
+            curve += (rows * chance[:, None]).T @ rows - np.outer(mean, mean)
+        step = np.linalg.solve(curve, gradient)
+        size = np.abs(step).max()
+        weights -= step * min(1.0, 2.0 / max(size, 1e-9))  # damped: far from the top it overshoots
+        if size < _ENOUGH:
+            break
+    return Linear(dict(zip(names, map(float, weights / spread), strict=True)))
+
 
 FEATURES = (*CAPTION_FEATURES, "evidence")
 _RIDGE = 3.0
@@ -32,15 +100,15 @@ class DetectionScores:
 
 
 class _Stored(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     language_model: str
-    threshold: float
+    threshold: float = Field(ge=0, le=1)
     bias: float
-    weights: dict[str, float]
+    weights: dict[str, float] = Field(min_length=1)
 
 
-def extract_features(readings: Readings) -> tuple[float, ...]:
+def extract_features(readings: Heard) -> tuple[float, ...]:
     """The feature block of a caption, in the order of ``FEATURES``; zeros where it has none.
 
     Other detectors may take the same block, so that a pun is judged by what it says aloud.
@@ -58,7 +126,7 @@ class PunDetector:
 
     @classmethod
     def train(
-        cls, readings: Sequence[Readings], labels: Sequence[bool], *, threshold: float = 0.4
+        cls, readings: Sequence[Heard], labels: Sequence[bool], *, threshold: float = 0.4
     ) -> PunDetector:
         """Fit on captions that were read aloud, all with the same language model."""
         models = {r.model for r in readings}
@@ -71,7 +139,7 @@ class PunDetector:
         linear = fit_logistic(rows, np.array(labels, dtype=bool), FEATURES, _RIDGE)
         return cls(linear, models.pop(), threshold)
 
-    def predict(self, readings: Readings) -> float:
+    def predict(self, readings: Heard) -> float:
         """The probability that a caption is a pun."""
         if readings.model != self.language_model:
             raise InputError(
@@ -81,7 +149,7 @@ class PunDetector:
             )
         return self.linear.probability(dict(zip(FEATURES, extract_features(readings), strict=True)))
 
-    def evaluate(self, readings: Sequence[Readings], labels: Sequence[bool]) -> DetectionScores:
+    def evaluate(self, readings: Sequence[Heard], labels: Sequence[bool]) -> DetectionScores:
         """Rates on labelled captions."""
         chances = [self.predict(r) for r in readings]
         return score_detection(chances, labels, self.threshold)

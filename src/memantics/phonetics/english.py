@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from memantics.core.errors import MissingExtra
-from memantics.phonetics.loanword import load_dictionary
-from memantics.phonetics.reading import Change, Reading, Readings, Settings
+from memantics.phonetics.caption import load_dictionary
+from memantics.phonetics.reading import Heard, Reading, Settings, SoundChange
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LOG10 = math.log10(1.0001)  # the unit of the model's integer scores
@@ -190,7 +190,7 @@ def _split_words(caption: str, vocabulary: Vocabulary) -> Iterator[Word]:
         yield Word(match.group(), match.start(), match.end(), phonemes)
 
 
-def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Readings:
+def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Heard:
     """What an English caption may mean when it is read aloud."""
     vocabulary = load_vocabulary()
     words = list(_split_words(caption, vocabulary))
@@ -207,7 +207,7 @@ def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Re
         built = (_build_reading(caption, words, path, plain) for path in paths)
         readings = tuple(r for r in built if r.changes)[: settings.limit]
     confidence = _rate_confidence(readings[0]) if readings else 0.0
-    return Readings(
+    return Heard(
         caption=caption,
         language="en",
         model="pocketsphinx",
@@ -249,7 +249,7 @@ def _build_reading(caption: str, words: Sequence[Word], path: _Path, plain: floa
     )
 
 
-def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[Change]:
+def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[SoundChange]:
     """Between phoneme positions where both sides begin a word, those that are not the same."""
     ours: list[_Arc] = []
     theirs: list[Word] = []
@@ -267,10 +267,10 @@ def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[
             ours, theirs = [], []
 
 
-def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> Change:
+def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> SoundChange:
     sound = " ".join("-".join(word.phonemes) for word in theirs).lower()
     distance = round(sum(arc.distance for arc in ours), 3)
-    return Change(
+    return SoundChange(
         start=theirs[0].start,
         end=theirs[-1].end,
         written=caption[theirs[0].start : theirs[-1].end],

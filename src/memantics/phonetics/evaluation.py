@@ -22,13 +22,19 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from memantics.core.data import dump_json, read_json
 from memantics.core.errors import DataError, InputError
-from memantics.phonetics.detector import DetectionScores, cross_validate, score_detection
+from memantics.phonetics.detector import (
+    DetectionScores,
+    Matrix,
+    cross_validate,
+    fit_choice,
+    fit_logistic,
+    score_detection,
+)
 from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.mandarin import Analysis, analyze_caption, load_lattice
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
-from memantics.phonetics.tuning import Matrix, fit_choice, fit_logistic
+from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
 
 FOLDS = 5
 _RIDGE = 3.0

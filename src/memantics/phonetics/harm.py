@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from memantics.core.errors import InputError
 from memantics.phonetics.caption import clean_text, write_scripts
 from memantics.phonetics.lexicon import Costs
-from memantics.phonetics.mandarin import load_lattice
 from memantics.phonetics.reading import Settings
-from memantics.phonetics.speech import read_aloud
+from memantics.phonetics.speech import load_lattice, read_aloud
 from memantics.phonetics.things import rate_drawable
 
 Judge = Callable[[str], bool]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import NamedTuple
 
-from memantics.phonetics.caption import Script
+from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
-from memantics.phonetics.lexicon import MAX_WORD, Costs, Heard, Lexicon
-from memantics.phonetics.loanword import LOANS, find_phonemes, speak_phonemes
+from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
 from memantics.phonetics.things import rate_drawable
 
@@ -93,7 +92,7 @@ class Lattice:
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
         return everyday * (1 - 0.35 * rate_drawable(character))
 
-    def hear(self, script: Script) -> list[Heard | None]:
+    def hear(self, script: Script) -> list[HeardSyllable | None]:
         """What is heard in each slot; None where nothing is said."""
         return [
             self.lexicon.hear(
@@ -186,7 +185,7 @@ class Lattice:
                 front.best = max(front.best, total)
 
     def _arcs(
-        self, script: Script, heard: Sequence[Heard | None], i: int, starts: dict[int, int]
+        self, script: Script, heard: Sequence[HeardSyllable | None], i: int, starts: dict[int, int]
     ) -> Iterable[tuple[Piece, float]]:
         if i in starts:
             token = script.tokens[script.slots[i].token]
@@ -197,7 +196,7 @@ class Lattice:
                 yield Piece(word, i, i + 1, True), 0.0
         if heard[i] is None:
             return
-        run: list[Heard] = []
+        run: list[HeardSyllable] = []
         for here in heard[i:]:
             if here is None:
                 break

@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from memantics.phonetics.pronunciation import Sound, list_sounds, phrase_sounds
-from memantics.phonetics.sound import measure_distance
+from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
 
 MAX_WORD = 6
 _BITS = 9
@@ -36,7 +35,7 @@ class _Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Heard:
+class HeardSyllable:
     """What is heard at one position: near syllables with their distances, tones, character."""
 
     ids: Ints
@@ -124,7 +123,7 @@ class Lexicon:
 
     def hear(
         self, sounds: Mapping[Sound, float], code: int, reach: float, firmness: float = 1.0
-    ) -> Heard:
+    ) -> HeardSyllable:
         """All syllables within ``reach`` of the given sounds (each with its own cost)."""
         best: dict[int, float] = {}
         tones = 0
@@ -133,7 +132,7 @@ class Lexicon:
             ids, distances = self._neighbours(sound.syllable, reach)
             for number, distance in zip(ids.tolist(), distances.tolist(), strict=True):
                 best[number] = min(best.get(number, 9.0), distance + cost)
-        return Heard(
+        return HeardSyllable(
             np.fromiter(best, dtype=np.int64, count=len(best)),
             np.fromiter(best.values(), dtype=np.float32, count=len(best)),
             tones,
@@ -151,7 +150,7 @@ class Lexicon:
         )
 
     def find(
-        self, heard: Sequence[Heard], costs: Costs, reach: float, keep: int
+        self, heard: Sequence[HeardSyllable], costs: Costs, reach: float, keep: int
     ) -> list[list[Match]]:
         """The best words for each span that starts at the first position, by length."""
         found: list[list[Match]] = []
@@ -174,7 +173,7 @@ class Lexicon:
         return found
 
     def _match(
-        self, keys: Ints, distances: Floats, heard: Sequence[Heard], costs: Costs, keep: int
+        self, keys: Ints, distances: Floats, heard: Sequence[HeardSyllable], costs: Costs, keep: int
     ) -> list[Match]:
         table = self._tables.get(len(heard))
         if table is None or not len(keys):

@@ -18,8 +18,7 @@ from memantics.phonetics.caption import Script, Slot
 from memantics.phonetics.language import UNKNOWN
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import RARE_READING
-from memantics.phonetics.pronunciation import Sound, list_sounds, phrase_sounds
-from memantics.phonetics.sound import measure_distance
+from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
 from memantics.phonetics.things import rate_drawable
 
 PARTICLES = frozenset("啊呀哇哦耶吧吗嘛呢啦了喽呗咯哈嘿么噢呐哟诶唉喔")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
+from memantics.core.result import Result, Table
+from memantics.phonetics.caption import simplify
 
 Language = Literal["zh", "en"]
+Spoken = Literal["auto", "zh", "en"]
 ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
 MAX_CHARACTERS = 120
@@ -29,7 +32,7 @@ class Settings:
     confidence above which the first one counts as meant.
     """
 
-    language: Language | Literal["auto"] = "auto"
+    language: Spoken = "auto"
     model: ModelName = "auto"
     model_file: Path | None = None
     limit: int = 5
@@ -49,7 +52,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SoundChange:
     """A span of the caption that is heard as something else.
 
     ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same sound
@@ -82,7 +85,7 @@ class Reading:
     distance: float
     syllables: int
     syllables_matched: int
-    changes: tuple[Change, ...]
+    changes: tuple[SoundChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class DoubleMeaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class Heard(Result):
     """What a caption may mean when it is read aloud.
 
     ``confidence`` is the probability that the first reading is meant, given how puns and plain
@@ -123,8 +126,92 @@ class Readings:
         """The reading that is probably meant, if there is one."""
         return self.readings[0] if self.readings and self.confidence >= self.threshold else None
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_dict(self) -> dict[str, JsonValue]:
         """Plain data for a file or a service."""
-        value: dict[str, JsonValue] = asdict(self)
-        value["meant"] = self.meant.text if self.meant else None
-        return value
+        # Not super(): a dataclass with slots is another class than the one that is read here.
+        return Result.to_dict(self) | {"meant": self.meant.text if self.meant else None}
+
+    def _repr_html_(self) -> str:
+        rows = tuple((r.text, r.sound, f"{r.gain:+.1f}", f"{r.distance:g}") for r in self.readings)
+        columns = ("heard as", "sound", ">gain", ">distance")
+        return Table(columns, rows, explain(self, alternatives=0)[0])._repr_html_()
+
+
+def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
+    """Say what was heard, how near it is, and what supports it.
+
+    The first line is the verdict; every line stands for itself and holds no line break.
+    """
+    lines, english = [_head(readings)], readings.language == "en"
+    if readings.readings:
+        lines.append(_details(readings.readings[0], "sounds" if english else "syllables"))
+        lines += [f"span: {_span(change)}" for change in readings.readings[0].changes]
+        others = [f"{r.text} ({r.sound})" for r in readings.readings[1 : 1 + alternatives]]
+        if others:
+            lines.append("or: " + "; ".join(others))
+    if readings.evidence:
+        quoted = ", ".join(f"'{word}'" for word in readings.evidence)
+        lines.append(f"literal reading supported by {quoted} in the picture")
+    for double in readings.double_meanings:
+        inside = f" inside {double.inside}" if double.inside else ""
+        seen = f" as '{double.seen_as}'" if double.seen_as != double.word else ""
+        lines.append(f"perhaps a double meaning: {double.word}{inside} is in the picture{seen}")
+    lines += [f"note: {note}" for note in readings.notes]
+    return tuple(" ".join(line.split()) for line in lines)
+
+
+def hint(heard: Heard, *, limit: int = 3) -> str:
+    """One line for a prompt: how sure the engine is that something else is meant, and what.
+
+    Empty where it hears nothing else. Script variants of the caption and readings less than ten
+    times as common as what is written are left out, the meant one apart.
+    """
+    if heard.meant is None:
+        return ""
+    plain = "".join(map(simplify, heard.caption))
+    likely = [
+        reading
+        for reading in heard.readings
+        if (reading is heard.meant or reading.gain >= 1)
+        and "".join(map(simplify, reading.text)) != plain
+    ]
+    named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])
+    return f"{heard.confidence:.0%}: {named}" if named else ""
+
+
+def _head(readings: Heard) -> str:
+    said = f"{readings.caption} ({readings.sound})" if readings.sound else readings.caption
+    percent = f"{readings.confidence:.0%}"
+    if not readings.readings:
+        return f"{said or '(empty)'}: no other reading"
+    first = readings.readings[0]
+    if readings.meant:
+        return f"{said} → {first.text} ({first.sound}), {percent} sure"
+    return f"{said}: probably just what it says; nearest other reading {first.text}, {percent} sure"
+
+
+def _details(reading: Reading, unit: str) -> str:
+    notes = [note for change in reading.changes for note in change.notes]
+    tones = sum(change.tones_differ for change in reading.changes)
+    parts = [f"{reading.syllables_matched} of {reading.syllables} {unit} match"]
+    parts += dict.fromkeys(notes)
+    if tones:
+        parts.append(f"{tones} tone{'s' if tones > 1 else ''} differ{'s' if tones == 1 else ''}")
+    parts.append(_commonness(reading.gain))
+    return "; ".join(parts)
+
+
+def _commonness(gain: float) -> str:
+    if abs(gain) < 0.3:
+        return "as common as what is written"
+    word = "more" if gain > 0 else "less"
+    times = 10 ** min(abs(gain), 9)
+    rounded = f"{times:.0f}" if times < 100 else f"10^{abs(gain):.0f}"
+    return f"{rounded} times {word} common than what is written"
+
+
+def _span(change: SoundChange) -> str:
+    return (
+        f"{change.written} ({change.written_sound}) → {change.heard} ({change.heard_sound}),"
+        f" sound distance {change.distance:g}"
+    )

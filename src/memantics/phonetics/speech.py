@@ -2,16 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.phonetics.assembly import build_reading, write_sound
-from memantics.phonetics.caption import clean_text
+from memantics.phonetics.caption import Script, Slot, clean_text, write_scripts
 from memantics.phonetics.evidence import find_double_meanings, find_evidence
-from memantics.phonetics.mandarin import analyze_caption, load_lattice
-from memantics.phonetics.pronunciation import list_sounds
-from memantics.phonetics.ranking import Linear, load_weights
-from memantics.phonetics.reading import DoubleMeaning, Language, Readings, Settings
+from memantics.phonetics.language import load_model
+from memantics.phonetics.lattice import Lattice, Path
+from memantics.phonetics.ranking import (
+    Candidate,
+    Difference,
+    Linear,
+    describe_caption,
+    describe_path,
+    load_weights,
+)
+from memantics.phonetics.reading import (
+    DoubleMeaning,
+    Heard,
+    Language,
+    ModelName,
+    Reading,
+    Settings,
+    SoundChange,
+)
+from memantics.phonetics.sound import (
+    MERGED,
+    describe_difference,
+    list_sounds,
+    measure_distance,
+    write_marked,
+)
+
+_PATHS = 60
+_PICTURED = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything the search found for a caption; candidates are best first."""
+
+    script: Script
+    plain: Path
+    candidates: tuple[Candidate, ...]
+    literal_rank: int
+    signals: dict[str, float]
+
+    def reorder(self, order: Linear) -> Analysis:
+        """The same candidates under other weights."""
+        scored = (replace(c, score=order.score(c.features)) for c in self.candidates)
+        ranked = _sort(scored)
+        signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
+        return replace(self, candidates=ranked, signals=signals)
+
+
+@cache
+def load_lattice(model: ModelName, file: FilePath | None) -> Lattice:
+    """The search over a language model, built once per process."""
+    # Hundreds of thousands of objects that all stay: collecting in between only costs time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return Lattice(load_model(model, file))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def analyze_caption(
+    caption: str,
+    lattice: Lattice,
+    *,
+    order: Linear | None = None,
+    pictured: frozenset[str] = frozenset(),
+) -> Analysis:
+    """Search what a caption may sound like and order what was found.
+
+    ``pictured`` are characters of things in the picture: the caption was written to name them,
+    so a reading that hears them as something else is the likelier.
+    """
+    rank = order or load_weights(lattice.model.name)[0]
+    scripts = list(write_scripts(caption))
+    script = scripts[0]
+    plain = lattice.read_plainly(script)
+    found: dict[str, Candidate] = {}
+    literal_rank = _PATHS
+    for number, variant in enumerate(scripts):
+        for place, path in enumerate(lattice.search(variant, _PATHS)):
+            differences, features = describe_path(path, variant, plain, lattice)
+            if not differences:
+                literal_rank = min(literal_rank, place) if number == 0 else literal_rank
+                continue
+            candidate = Candidate(path, variant, differences, features)
+            shown = sum(d.written in pictured for d in differences if d.written)
+            candidate = replace(candidate, score=rank.score(features) + _PICTURED * shown)
+            old = found.get(path.text)
+            if old is None or old.score < candidate.score:
+                found[path.text] = candidate
+    ranked = _sort(found.values())
+    signals = describe_caption(ranked, plain, script, literal_rank)
+    return Analysis(script, plain, ranked, literal_rank, signals)
+
+
+def _sort(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(candidates, key=lambda c: (-c.score, c.path.text))[:_PATHS])
+
+
+def write_sound(script: Script, differences: Sequence[Difference] = ()) -> str:
+    """The caption in pinyin as it is said, with what a reading changes in it."""
+    changed = {d.slot: d for d in differences}
+    parts: list[str] = []
+    for number, slot in enumerate(script.slots):
+        change = changed.get(number)
+        if change is not None:
+            text = write_marked(change.sound) if change.sound else change.heard
+        elif slot.main is None:
+            text = script.tokens[slot.token].text.strip()
+        elif slot.simple:
+            text = write_marked(slot.main)
+        else:
+            text = slot.main.syllable
+        # A loan covers several slots but is one word.
+        if text and not (change and change.sound is None and parts and parts[-1] == text):
+            parts.append(text)
+    return " ".join(parts)
+
+
+def build_reading(candidate: Candidate) -> Reading:
+    """A reading with its changed spans."""
+    script, differences = candidate.script, candidate.differences
+    said = sum(bool(slot.sounds) for slot in script.slots)
+    far = sum(d.distance > MERGED for d in differences)
+    return Reading(
+        text=candidate.path.text,
+        sound=write_sound(script, differences),
+        score=round(candidate.score, 4),
+        gain=round(candidate.features["gain"], 3),
+        distance=round(candidate.features["distance"], 3),
+        syllables=said,
+        syllables_matched=said - far,
+        changes=tuple(_build_changes(script, differences)),
+    )
+
+
+def _build_changes(script: Script, differences: Sequence[Difference]) -> list[SoundChange]:
+    # Neighbouring slots make one span: slot minus rank is constant in a run.
+    runs: dict[int, list[Difference]] = {}
+    for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
+        runs.setdefault(difference.slot - rank, []).append(difference)
+    return [_build_change(script, run) for run in runs.values()]
+
+
+def _build_change(script: Script, run: Sequence[Difference]) -> SoundChange:
+    tokens = [script.tokens[script.slots[d.slot].token] for d in run]
+    written: list[str] = []
+    heard: list[str] = []
+    notes: list[str] = []
+    for difference in run:
+        slot = script.slots[difference.slot]
+        nearest = _nearest(slot, difference)
+        written.append(write_marked(slot.main) if slot.main and slot.simple else nearest)
+        if difference.sound:
+            heard.append(write_marked(difference.sound))
+            notes.append(describe_difference(nearest, difference.sound.syllable))
+    # A loan stands in each of its slots but is one word.
+    pieces = [d.heard for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
+    return SoundChange(
+        start=tokens[0].start,
+        end=tokens[-1].end,
+        written="".join(token.text for token in dict.fromkeys(tokens)),
+        heard="".join(pieces),
+        written_sound=" ".join(written),
+        heard_sound=" ".join(heard) or run[0].heard,
+        distance=round(sum(d.distance for d in run), 3),
+        tones_differ=sum(d.tone_differs for d in run),
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
+    )
+
+
+def _nearest(slot: Slot, difference: Difference) -> str:
+    """The sound of a slot that the heard one is nearest to."""
+    if difference.sound is None:
+        return slot.main.syllable if slot.main else ""
+    heard = difference.sound.syllable
+    sounds = slot.sounds
+    return min(sounds, key=lambda s: measure_distance(s.syllable, heard) + sounds[s]).syllable
+
 
 _PLAIN = Settings()
 _EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds, two at most
@@ -19,7 +199,7 @@ _EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds
 
 def read_aloud(
     caption: str, *, description: str | None = None, settings: Settings = _PLAIN
-) -> Readings:
+) -> Heard:
     """What a caption may mean when it is read aloud.
 
     ``description`` says what the picture shows, in Chinese or English; its words support the
@@ -40,7 +220,7 @@ def read_aloud(
 
 def read_many(
     captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
-) -> Iterator[Readings]:
+) -> Iterator[Heard]:
     """Read captions one after the other, each alone or with a description; lazily, in order.
 
     >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
@@ -74,7 +254,7 @@ def _choose_language(text: str, settings: Settings) -> Language:
     return "en" if letters > 1 else "zh"
 
 
-def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Readings:
+def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Heard:
     from memantics.phonetics.english import read_english
 
     try:
@@ -83,12 +263,12 @@ def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> Read
         if settings.language == "en":
             raise
         # Among Chinese captions a stray English one must not end the batch.
-        return Readings(text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),))
+        return Heard(text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),))
 
 
 def _read_chinese(
     text: str, notes: tuple[str, ...], description: str | None, settings: Settings
-) -> Readings:
+) -> Heard:
     lattice = load_lattice(settings.model, settings.model_file)
     _, sure = load_weights(lattice.model.name)
     pictured = find_evidence(text, description, lattice) if description else {}
@@ -106,7 +286,7 @@ def _read_chinese(
     if not any(slot.sounds for slot in analysis.script.slots):
         notes = (*notes, "nothing in it can be read aloud")
     meant = bool(readings) and confidence >= settings.threshold
-    return Readings(
+    return Heard(
         caption=text,
         language="zh",
         model=lattice.model.name,

@@ -16,12 +16,12 @@ from pydantic import BaseModel, JsonValue
 
 from memantics.core.editor import Editor
 from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
-from memantics.core.images import decode, encode_png, read_bytes
+from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.result import Result, html_table
 from memantics.core.step import Taken
-from memantics.reappraise.checking import check_result
+from memantics.reappraise.checking import Made, check_result
 from memantics.reappraise.folder import (
     BOTH,
     CHECKS,
@@ -42,7 +42,8 @@ from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
 Stage = Literal["reading", "feeling", "plan", "picture"]
-_RULES = 1  # raise it when the same plan gives another picture
+MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
+_RULES = 2  # raise it when the same plan gives another picture
 
 
 class Review(Protocol):
@@ -193,12 +194,18 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
         raise _Stopped("reading", "the result would take its place; choose another with --out")
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
-        image = await asyncio.to_thread(decode, data, meme.image.name)
-        lines = await asyncio.to_thread(shop.read_lines, data, meme.image.name)
-        page = await asyncio.to_thread(read_page, image, lines)
+        image, page = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
     except InputError as error:
         raise _Stopped("reading", str(error)) from error
     return _Job(meme, shop, folder, image, page, hashlib.sha256(data).hexdigest())
+
+
+def _measure(data: bytes, name: str, read_lines: ReadLines) -> tuple[Image.Image, Page]:
+    """The picture and its structure; a picture above the limit of pixels is reduced to it."""
+    whole = decode(data, name)
+    image = shrink(whole, MOST_PIXELS)
+    lines = read_lines(data if image is whole else encode_png(image), name)
+    return image, read_page(image, lines)
 
 
 async def _feel(job: _Job) -> Feeling:
@@ -257,7 +264,8 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         _fail(job, "picture", inputs, str(error))
     made = await asyncio.to_thread(encode_png, drawn.image, 6)
     lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
-    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, drawn, lines)
+    result = Made(drawn, lines, None if editor is None else editor.name)
+    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, result)
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))

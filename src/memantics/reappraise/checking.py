@@ -4,24 +4,45 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+import numpy as np
 from PIL import Image
 
+from memantics.reappraise.grading import NAME as EMBEDDED
 from memantics.reappraise.records import CaptionCheck, Checks, ReappraisalPlan
 from memantics.reappraise.rendering import Drawn, list_changes
 from memantics.vision.captions import CaptionBlock, TextLine
+from memantics.vision.ink import Ink, Pixels
+from memantics.vision.marks import find_marks
 from memantics.vision.page import Page
 from memantics.vision.panels import count_panels
 from memantics.vision.regions import PixelBox, Region, measure_overlap
 from memantics.vision.similarity import compare_pictures, share_changed
 
+_KEPT = 60  # channels: grading moves colours by less
+_UNTOUCHED = 0.02  # of the pixels that an editor may change
+_FACES = re.compile(
+    r"\bfac(?:e|es|ial)\b|\bsmil|\bmouths?\b|\beyes?\b|\bexpressions?\b|\bfrown|[脸笑嘴眼]|表情",
+    re.IGNORECASE,
+)
 
-def check_result(
-    source: Image.Image, page: Page, plan: ReappraisalPlan, drawn: Drawn, lines: Sequence[TextLine]
-) -> Checks:
-    """Compare a result with its source and its plan; ``lines`` are what an OCR reads on it."""
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any."""
+
+    drawn: Drawn
+    lines: Sequence[TextLine]
+    editor: str | None = None
+
+
+def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: Made) -> Checks:
+    """Compare a result with its source and its plan."""
+    drawn, lines = made.drawn, made.lines
+    before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
     captions = []
     for region, (caption, text) in list_changes(page, plan).items():
         own = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
@@ -34,16 +55,40 @@ def check_result(
                 overlap=round(compare_boxes(caption.block.box, seen), 4),
                 ink_overlap=round(compare_boxes(caption.ink.box, drawn.boxes[region]), 4),
                 read=round(measure_reading(text, said), 4),
+                border=round(_share_of_border(before, after, caption.ink), 4),
+                leftover=len(find_marks(after, TextLine(text, drawn.boxes[region]))),
             )
         )
+    inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
     return Checks(
         panels_before=len(page.panels),
         panels_after=count_panels(drawn.image),
         captions=captions,
         changed_outside=round(share_changed(source, drawn.image, ~drawn.allowed), 6),
-        changed_inside=round(share_changed(source, drawn.image, drawn.allowed), 6),
+        changed_inside=inside,
         distance=compare_pictures(source, drawn.image),
+        notes=list(_tell_visual(plan, made.editor, inside)),
     )
+
+
+def _tell_visual(plan: ReappraisalPlan, editor: str | None, changed: float) -> Iterator[str]:
+    """What became of the plan for the picture, as far as it can be told."""
+    if editor is None:
+        yield "captions only: the picture was not repainted, as the plan for it asks"
+    elif editor == EMBEDDED:
+        yield "light and colours only: this editor changes no face and no thing of the plan"
+    elif changed < _UNTOUCHED:
+        yield "the editor left the picture almost as it was: the plan for it was not followed"
+    if _FACES.search(plan.visual):
+        yield "the mood of faces was not compared with the captions: nothing here can tell it"
+
+
+def _share_of_border(before: Pixels, after: Pixels, ink: Ink) -> float:
+    if not ink.borders.any():
+        return 1.0
+    left, top, right, bottom = ink.zone
+    old, new = (each[top:bottom, left:right][ink.borders].astype(int) for each in (before, after))
+    return float((np.abs(old - new).max(axis=1) <= _KEPT).mean())
 
 
 def compare_boxes(one: PixelBox, other: PixelBox) -> float:

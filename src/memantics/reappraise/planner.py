@@ -13,6 +13,7 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.step import Taken
+from memantics.core.text import clean_line
 from memantics.reappraise.lexicon import Lexicon, read_lexicon
 from memantics.reappraise.records import (
     EMOTIONS,
@@ -190,5 +191,5 @@ def _describe(page: Page, said: str, flat: float, tone: tuple[float, float]) -> 
     bright = "bright" if light > 0.6 else "dark" if light < 0.35 else "moderately bright"
     hue = "warm" if warm > 0.06 else "cool" if warm < -0.03 else "neutral"
     panels = "one panel" if len(page.panels) == 1 else f"{len(page.panels)} panels"
-    printed = f'Its captions say: "{said}".' if said else "It has no caption."
+    printed = f'Its captions say: "{clean_line(said, 3000)}".' if said else "It has no caption."
     return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}"

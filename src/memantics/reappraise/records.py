@@ -80,7 +80,8 @@ class CaptionCheck(BaseModel):
 
     ``overlap`` is the intersection over union of the old and the new box as the OCR sees them,
     ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
-    text that the OCR reads in one piece, as a share of it.
+    text that the OCR reads in one piece, as a share of it. ``border`` is the share of the pixels
+    of borders in its place that stayed, ``leftover`` counts old marks that stand beside it still.
     """
 
     model_config = _CLOSED
@@ -90,10 +91,12 @@ class CaptionCheck(BaseModel):
     overlap: float
     ink_overlap: float
     read: float
+    border: float = 1.0
+    leftover: int = 0
 
 
 class Checks(BaseModel):
-    """What can be told about a result without a model."""
+    """What can be told about a result without a model; ``notes`` say what it does not show."""
 
     model_config = _CLOSED
 
@@ -103,6 +106,7 @@ class Checks(BaseModel):
     changed_outside: float
     changed_inside: float
     distance: int
+    notes: list[str] = []
 
     @property
     def panels_kept(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from memantics.core.errors import InputError, MissingExtra
@@ -42,7 +42,10 @@ def open_listener() -> Listener:
     """The name of the language model behind it, and a function from captions to reading hints."""
     from memantics.phonetics import hint, read_aloud
 
-    return Listener(read_aloud("好").model, lambda caption: hint(read_aloud(caption)))
+    return Listener(
+        read_aloud("好").model,
+        lru_cache(maxsize=8192)(lambda caption: hint(read_aloud(caption))),
+    )
 
 
 def check_text_model(path: Path) -> None:

@@ -18,6 +18,7 @@ from memantics.registry.data import describe_data, find_source
 from memantics.run.evaluate import PosedTask, pose
 from memantics.run.facts import Scope
 from memantics.run.plan import TaskChoice
+from memantics.run.score import MOST_DRAWS, RANDOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,13 @@ def make_choice(ref: TaskRef, wish: Wish, *, named: bool = True) -> TaskChoice:
 
 
 def open_baselines(card: TaskCard) -> tuple[Model, ...]:
-    """The trivial models whose figures stand beside every run of a task."""
-    return tuple(open_model(name, ModelSettings()) for name in card.baselines)
+    """The trivial models whose figures stand beside every run of a task.
+
+    Of one that draws there are several, with their own seeds: scoring takes their mean.
+    """
+    names = dict.fromkeys(card.baselines)
+    draws = [f"{RANDOM}?seed={n}" for n in range(1, MOST_DRAWS)] if RANDOM in names else []
+    return tuple(open_model(name, ModelSettings()) for name in (*names, *draws))
 
 
 def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:

@@ -11,15 +11,16 @@ from memantics.core.published import PublishedRow
 from memantics.core.records import STATUSES, Score
 from memantics.core.rundir import RunFacts, Usage
 from memantics.report.reference import Published, match_published, show_reference
-from memantics.report.runs import Run
+from memantics.report.runs import Run, differing_options
 
 TRIVIAL = "baseline/"
+EDITOR = "editor"
 _ABSENT = "–"
 _NONE: Published = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LeaderboardRow:
     """One line of a leaderboard.
 
     ``label`` is the model's name, with the settings that tell it from its namesakes. A trivial
@@ -38,11 +39,17 @@ class Row:
     usage: Usage | None = None
     finished: bool = True
     published: PublishedRow | None = None
+    source: Run | None = None
 
     @property
     def trivial(self) -> bool:
         """Whether this is a baseline that looks at nothing."""
         return self.published is None and self.model.startswith(TRIVIAL)
+
+    @property
+    def invalid_rate(self) -> float | None:
+        """The share of invalid replies among all attempts, where there were any."""
+        return None if self.source is None else invalid_rate(self.source.replies)
 
     @property
     def value(self) -> float | None:
@@ -80,7 +87,7 @@ class Board:
     limit: int | None
     warnings: tuple[str, ...]
     runs: tuple[Run, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[LeaderboardRow, ...]
     differences: tuple[str, ...]
 
     @property
@@ -89,17 +96,26 @@ class Board:
         return self.kind == "starter"
 
     @property
-    def best_baseline(self) -> Row | None:
-        """The trivial baseline that every model should beat."""
+    def judges(self) -> bool:
+        """Whether the figures are about edits that models judge, not about the models."""
+        return any(s.by == EDITOR and s.key == self.main for row in self.own for s in row.scores)
+
+    @property
+    def best_baseline(self) -> LeaderboardRow | None:
+        """The trivial baseline that every model should beat; a judge has nothing to beat."""
+        if self.judges:
+            return None
         return next((row for row in self.rows if row.trivial and row.value is not None), None)
 
     @property
-    def leader(self) -> Row | None:
-        """The first row of ours that is no trivial baseline."""
+    def leader(self) -> LeaderboardRow | None:
+        """The first row of ours that is no trivial baseline; judges are not ranked."""
+        if self.judges:
+            return None
         return next((row for row in self.own if not row.trivial and row.value is not None), None)
 
     @property
-    def own(self) -> tuple[Row, ...]:
+    def own(self) -> tuple[LeaderboardRow, ...]:
         """The rows that stand on runs."""
         return tuple(row for row in self.rows if row.published is None)
 
@@ -149,7 +165,7 @@ def _make_board(slug: str, runs: Sequence[Run], published: Published) -> Board:
     rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]
     rows += _computed_baselines(runs, main)
     rows += [_reference_row(*pair, main) for pair in match_published(runs, published)]
-    return Board(
+    board = Board(
         slug=slug,
         task=runs[0].task,
         title=facts.title or runs[0].task,
@@ -163,15 +179,19 @@ def _make_board(slug: str, runs: Sequence[Run], published: Published) -> Board:
         rows=tuple(sorted(rows, key=_rank)),
         differences=_differences(runs),
     )
+    if not board.judges:
+        return board
+    named = sorted(rows, key=lambda row: (row.published is not None, row.trivial, row.label))
+    return replace(board, rows=tuple(named))
 
 
-def _rank(row: Row) -> tuple[bool, float, bool, bool]:
+def _rank(row: LeaderboardRow) -> tuple[bool, float, bool, bool]:
     value = row.value
     return (value is None, -(value or 0.0), row.published is not None, row.trivial)
 
 
-def _run_row(place: int, run: Run, label: str, main: str) -> Row:
-    row = Row(
+def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
+    row = LeaderboardRow(
         label=label,
         model=run.facts.model,
         note=run.facts.model_note,
@@ -181,12 +201,13 @@ def _run_row(place: int, run: Run, label: str, main: str) -> Row:
         counts={status: run.figures.counts.get(status, 0) for status in STATUSES},
         usage=run.figures.usage,
         finished=bool(run.facts.finished),
+        source=run,
     )
     return replace(row, main=row.find(main))
 
 
-def _reference_row(label: str, published: PublishedRow, main: str) -> Row:
-    row = Row(
+def _reference_row(label: str, published: PublishedRow, main: str) -> LeaderboardRow:
+    row = LeaderboardRow(
         label=label,
         model=published.system,
         note=show_reference(published),
@@ -197,7 +218,7 @@ def _reference_row(label: str, published: PublishedRow, main: str) -> Row:
     return replace(row, main=row.find(main))
 
 
-def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[Row]:
+def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardRow]:
     """Baselines found in scores, each once; a baseline that was run as a model stands for itself.
 
     The same baseline may differ between runs whose settings change the questions; then each of
@@ -209,7 +230,9 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[Row]:
         for baseline in run.figures.baselines:
             if baseline.model in asked:
                 continue
-            row = Row(baseline.model, baseline.model, "trivial baseline", baseline.scores, None)
+            row = LeaderboardRow(
+                baseline.model, baseline.model, "trivial baseline", baseline.scores, None
+            )
             row = replace(row, main=row.find(main))
             value = None if row.value is None else round(row.value, 9)
             before = seen.setdefault(baseline.model, [])
@@ -236,9 +259,7 @@ def _tell_apart(runs: Sequence[Run]) -> list[str]:
 
 
 def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
-    for option in sorted({name for other in namesakes for name in other.options}):
-        if len({other.options.get(option) for other in namesakes}) > 1:
-            yield f"{option}={facts.options.get(option, _ABSENT)}"
+    yield from sorted(differing_options(facts, namesakes))
     if len({other.invalid for other in namesakes}) > 1:
         yield f"invalid={facts.invalid}"
 
@@ -260,8 +281,9 @@ def invalid_rate(counts: Mapping[str, int]) -> float | None:
     >>> invalid_rate({"answered": 6, "refused": 1, "unparsed": 1, "failed": 2})
     0.25
     """
-    replies = counts["answered"] + counts["refused"] + counts["unparsed"]
-    return (counts["refused"] + counts["unparsed"]) / replies if replies else None
+    invalid = counts.get("refused", 0) + counts.get("unparsed", 0)
+    replies = counts.get("answered", 0) + invalid
+    return invalid / replies if replies else None
 
 
 def show_figure(value: float | None) -> str:

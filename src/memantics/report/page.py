@@ -18,15 +18,15 @@ from memantics import __version__
 from memantics.core.journal import replace_file
 from memantics.core.records import STATUSES, Score
 from memantics.report.leaderboard import (
+    EDITOR,
     Board,
-    Row,
-    invalid_rate,
+    LeaderboardRow,
     make_boards,
     show_figure,
     show_scope,
     show_span,
 )
-from memantics.report.payload import PayloadMaker, Pool, embed_json
+from memantics.report.payload import AnswerPool, FindGold, PayloadMaker, embed_json
 from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run, load_runs
@@ -41,7 +41,8 @@ _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 class ReportSettings:
     """What goes into the page. ``max_image_bytes`` bounds all thumbnails together.
 
-    ``published`` holds papers' rows by task, shown beside runs on a release only.
+    ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
+    says which options are right where a task names its gold otherwise than its sheet does.
     """
 
     title: str = "Memantics report"
@@ -49,6 +50,7 @@ class ReportSettings:
     max_image_bytes: int = 48 * 1024 * 1024
     max_text_chars: int = 6_000
     published: Published = field(default_factory=dict)
+    find_gold: FindGold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,14 @@ class FigureLine:
 
 
 @dataclass(frozen=True, slots=True)
+class EditorRow:
+    """What judges make of one editor: the main figure by each judge, in the order of the rows."""
+
+    editor: str
+    scores: tuple[Score | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A board with its drawings."""
 
@@ -89,10 +99,11 @@ class Section:
     scope: str
     axis: Markup
     strips: tuple[Markup, ...]
-    legend: tuple[tuple[Row, Markup], ...]
+    legend: tuple[tuple[LeaderboardRow, Markup], ...]
     plots: tuple[Plot, ...]
     figures: tuple[FigureLine, ...]
     verdict: str
+    editors: tuple[EditorRow, ...] = ()
 
 
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
@@ -105,9 +116,10 @@ def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     """The page as text."""
     boards = make_boards(runs, settings.published)
-    images: Pool[Path] | None = Pool() if settings.images else None
+    images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
+    texts = (settings.max_text_chars, settings.find_gold)
     payloads = [
-        Markup(embed_json(PayloadMaker(board, images, settings.max_text_chars).make()))  # noqa: S704
+        Markup(embed_json(PayloadMaker(board, images, *texts).make()))  # noqa: S704
         for board in boards
     ]
     paths = images.values if images else ()
@@ -186,7 +198,6 @@ def make_environment() -> Environment:
     made.filters.update(
         figure=show_figure,
         span=show_span,
-        invalid=invalid_rate,
         words=lambda name: name.replace("_", " "),
         count=lambda number: f"{number:,}",
         lines=_show_lines,
@@ -240,6 +251,25 @@ def make_section(board: Board) -> Section:
         plots=tuple(_make_plot(board, key, by, shown, tones) for key, by in board.breakdowns),
         figures=tuple(_make_figures(board, key) for key in board.metrics),
         verdict=_compare(board),
+        editors=_list_editors(board),
+    )
+
+
+def _list_editors(board: Board) -> tuple[EditorRow, ...]:
+    """The editors that are judged, best first in the eyes of the judges that look."""
+    judges = [row for row in board.own if not row.trivial] or list(board.own)
+    if not board.judges:
+        return ()
+
+    def rank(editor: str) -> float:
+        found = [row.find(board.main, EDITOR, editor) for row in judges]
+        values = [score.value for score in found if score and score.value is not None]
+        return -sum(values) / len(values) if values else 0.0
+
+    names = sorted(board.labels(board.main, EDITOR), key=rank)
+    return tuple(
+        EditorRow(name, tuple(row.find(board.main, EDITOR, name) for row in board.rows))
+        for name in names
     )
 
 
@@ -250,7 +280,7 @@ def _pick_tones(board: Board) -> dict[str, int | None]:
     return made | {name: place for place, name in enumerate(names)}
 
 
-def _pick_plotted(board: Board) -> tuple[Row, ...]:
+def _pick_plotted(board: Board) -> tuple[LeaderboardRow, ...]:
     """The best models and the best trivial baseline: more would hide one another."""
     broken_down = [row for row in board.own if any(score.by for score in row.scores)]
     models = [row for row in broken_down if not row.trivial][:_PLOTTED]
@@ -259,7 +289,11 @@ def _pick_plotted(board: Board) -> tuple[Row, ...]:
 
 
 def _make_plot(
-    board: Board, key: str, by: str, shown: Sequence[Row], tones: Mapping[str, int | None]
+    board: Board,
+    key: str,
+    by: str,
+    shown: Sequence[LeaderboardRow],
+    tones: Mapping[str, int | None],
 ) -> Plot:
     labels = board.labels(key, by)
     scale: Scale = fit_scale(row.find(key, by, part) for row in board.rows for part in labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,8 +14,11 @@ from pydantic import JsonValue
 from memantics.core.records import STATUSES, Answer, Field, Image, Item, Message
 from memantics.core.rundir import ItemLine, read_answers, read_items
 from memantics.report.leaderboard import Board
+from memantics.report.runs import Run
 
 T = TypeVar("T", bound=Hashable)
+# For each field of an item's form the key of the option that is right, or nothing.
+FindGold = Callable[[Run, Item], tuple[str | None, ...]]
 
 # A browser's list of verdicts; the page holds the same order.
 RIGHT, WRONG, INVALID, OPEN = range(4)
@@ -24,7 +27,7 @@ _EARLIER_CHARS = 1_200
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-class Pool(Generic[T]):
+class AnswerPool(Generic[T]):
     """Distinct values by number, in order of first use."""
 
     def __init__(self) -> None:
@@ -45,7 +48,7 @@ class Texts:
     """Strings by number; long ones are cut, and the cut says so."""
 
     max_chars: int
-    pool: Pool[str] = field(default_factory=Pool)
+    pool: AnswerPool[str] = field(default_factory=AnswerPool)
 
     def add(self, text: str, max_chars: int | None = None) -> int:
         """The number of a text."""
@@ -62,20 +65,40 @@ class _Attempts:
 
 
 def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
-    """Right or wrong where the gold answer is a scalar; anything else is left to the reader.
+    """Right or wrong where gold is a scalar or names scalars; the rest is left to the reader.
 
     >>> judge_answer("answered", "B", "B") == RIGHT, judge_answer("answered", 1, True) == WRONG
     (True, True)
+    >>> judge_answer("answered", {"to": "self"}, {"to": "other"}) == WRONG
+    True
     >>> judge_answer("refused", None, "B") == INVALID, judge_answer("answered", [], {}) == OPEN
     (True, True)
     """
     if status != "answered":
         return INVALID
-    if gold is None or isinstance(gold, dict | list):
+    parts = list(gold.values()) if isinstance(gold, dict) else [gold]
+    if not parts or any(part is None or isinstance(part, dict | list) for part in parts):
         return OPEN
-    # In Python 1 == True; in an answer sheet it is not.
+    # In Python 1 == True and 1 == 1.0; in an answer sheet only the latter.
     alike = isinstance(value, bool) == isinstance(gold, bool)
+    if isinstance(value, dict) and isinstance(gold, dict):
+        alike = [*map(type, value.values())] == [type(gold.get(name)) for name in value]
     return RIGHT if alike and value == gold else WRONG
+
+
+def asks_ratings(item: Item) -> bool:
+    """Whether a model rates something: its gold is an ideal rating, and no answer is wrong."""
+    return item.form.reply == "json" and any(f.kind == "integer" for f in item.form.fields)
+
+
+def list_gold_keys(item: Item) -> tuple[str | None, ...]:
+    """For each field the option that is right, where gold names it as the sheet does."""
+    golds = item.gold if isinstance(item.gold, dict) else {}
+    alone = item.gold if len(item.form.fields) == 1 else None
+    return tuple(
+        next((o.key for o in f.options if o.key == golds.get(f.name, alone)), None)
+        for f in item.form.fields
+    )
 
 
 def show_value(value: JsonValue) -> str:
@@ -104,12 +127,19 @@ def embed_json(value: JsonValue) -> str:
 class PayloadMaker:
     """Builds the JSON of one board; images are numbered in a pool that boards share."""
 
-    def __init__(self, board: Board, images: Pool[Path] | None, max_chars: int) -> None:
+    def __init__(
+        self,
+        board: Board,
+        images: AnswerPool[Path] | None,
+        max_chars: int,
+        find_gold: FindGold | None = None,
+    ) -> None:
         self.board = board
+        self._find_gold = find_gold or (lambda _, item: list_gold_keys(item))
         self._images = images
         self._texts = Texts(max_chars)
-        self._sheets: Pool[tuple[Field, ...]] = Pool()
-        self._prompts: Pool[tuple[Message, ...]] = Pool()
+        self._sheets: AnswerPool[tuple[Field, ...]] = AnswerPool()
+        self._prompts: AnswerPool[tuple[Message, ...]] = AnswerPool()
         self._first: dict[str, Item] = {}
         self._answers: dict[str, dict[int, JsonValue]] = {}
 
@@ -119,7 +149,7 @@ class PayloadMaker:
             attempts = _collect_attempts(run.folder)
             for line in read_items(run.folder):
                 first = self._first.setdefault(line.item.id, line.item)
-                made = self._make_answer(line, first, attempts.get(line.item.id))
+                made = self._make_answer(run, line, first, attempts.get(line.item.id))
                 self._answers.setdefault(line.item.id, {})[place] = made
         facets = self._make_facets()
         items: list[JsonValue] = [self._make_item(item) for item in self._first.values()]
@@ -168,20 +198,31 @@ class PayloadMaker:
             "question": self._texts.add(item.form.question),
             "context": [[k, self._texts.add(v)] for k, v in item.form.context.items()],
             "sheet": self._sheets.add(item.form.fields),
-            "gold": self._texts.add(show_value(item.gold)),
+            **self._show_gold(self.board.runs[next(iter(answers))], item),
             "tags": [[name, value] for name, value in item.tags.items()],
             "images": [self._number(image) for image in item.images],
             "answers": [answers.get(place) for place in range(len(self.board.runs))],
         }
 
-    def _make_answer(self, line: ItemLine, first: Item, attempts: _Attempts | None) -> JsonValue:
+    def _show_gold(self, run: Run, item: Item) -> dict[str, JsonValue]:
+        """What is right, and the options that say so; ratings of others' work have no gold."""
+        if asks_ratings(item):
+            return {"gold": None, "keys": []}
+        keys: list[JsonValue] = list(self._find_gold(run, item))
+        return {"gold": self._texts.add(show_value(item.gold)), "keys": keys}
+
+    def _make_answer(
+        self, run: Run, line: ItemLine, first: Item, attempts: _Attempts | None
+    ) -> JsonValue:
         prompt = self._prompts.add(line.messages)
         if attempts is None:
             return {"prompt": prompt}
         last = attempts.last
         made: dict[str, JsonValue] = {
             "prompt": prompt,
-            "verdict": judge_answer(last.status, last.value, line.item.gold),
+            "verdict": judge_answer(
+                last.status, last.value, None if asks_ratings(line.item) else line.item.gold
+            ),
             "status": STATUSES.index(last.status),
             "attempts": 1 + len(attempts.earlier),
             "value": self._texts.add(show_value(last.value)),
@@ -201,7 +242,7 @@ class PayloadMaker:
         if (line.item.form.fields, line.item.gold) != (first.form.fields, first.gold):
             # Options of a run may shuffle the choices: its key is then its own.
             made["sheet"] = self._sheets.add(line.item.form.fields)
-            made["gold"] = self._texts.add(show_value(line.item.gold))
+            made |= self._show_gold(run, line.item)
         return made
 
     def _make_sheet(self, sheet: Sequence[Field]) -> JsonValue:

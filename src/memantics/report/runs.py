@@ -14,7 +14,14 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError
 from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, to_plain
-from memantics.core.rundir import RunFacts, Scores, last_answers, read_facts, read_scores
+from memantics.core.rundir import (
+    RunFacts,
+    Scores,
+    last_answers,
+    read_answers,
+    read_facts,
+    read_scores,
+)
 from memantics.core.text import mask_unseen
 
 STARTER_NOTE = "Starter pack: a sample to try things on. Scores here rank nothing."
@@ -77,6 +84,12 @@ class Run(Result):
         return dict(reasons.most_common(_SHOWN))
 
     @property
+    def replies(self) -> dict[str, int]:
+        """How all attempts ended, re-asked ones too; one that was repeated counts once."""
+        last = {(a.item, a.attempt): a.status for a in read_answers(self.folder)}
+        return {str(status): count for status, count in Counter(last.values()).items()}
+
+    @property
     def kind(self) -> str:
         """``starter``, ``release`` or what else the run says about its data."""
         return str(self.facts.data.get("kind", ""))
@@ -97,6 +110,16 @@ class Run(Result):
 
     def _repr_html_(self) -> str:
         return render_html([self])
+
+
+def differing_options(facts: RunFacts, others: Sequence[RunFacts]) -> list[str]:
+    """``NAME=VALUE`` of the options by which a run differs from any other."""
+    names = dict.fromkeys(name for other in others for name in other.options)
+    return [
+        f"{name}={facts.options.get(name, '–')}"
+        for name in names
+        if len({other.options.get(name) for other in others}) > 1
+    ]
 
 
 def _over_all(scores: Sequence[Score]) -> dict[str, Score]:

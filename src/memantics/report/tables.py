@@ -18,8 +18,7 @@ from memantics.core.records import STATUSES
 from memantics.core.text import mask_unseen
 from memantics.report.leaderboard import (
     Board,
-    Row,
-    invalid_rate,
+    LeaderboardRow,
     make_boards,
     show_figure,
     show_scope,
@@ -62,7 +61,7 @@ def _leaderboard_lines(board: Board) -> str:
             show_span(row.main),
             "" if row.n is None else str(row.n),
             *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
-            show_figure(invalid_rate(row.counts)) if row.counts else "",
+            show_figure(row.invalid_rate) if row.counts else "",
         ]
         for row in board.rows
     ]
@@ -108,11 +107,11 @@ def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
     return out.getvalue()
 
 
-def _csv_row(board: Board, row: Row) -> tuple[list[object], list[object]]:
+def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[object]]:
     before: list[object] = [board.task, board.kind, board.split, board.limit]
     before += [row.model, row.label, row.note, row.trivial, row.finished]
     after: list[object] = [row.counts[s] if row.counts else None for s in STATUSES]
-    after.append(invalid_rate(row.counts) if row.counts else None)
+    after.append(row.invalid_rate)
     usage, paper = row.usage, row.published
     after += (
         [usage.attempts, usage.tokens_in, usage.tokens_out, usage.cost] if usage else [None] * 4
@@ -150,7 +149,7 @@ def _board_json(board: Board) -> JsonValue:
     }
 
 
-def _row_json(row: Row) -> JsonValue:
+def _row_json(row: LeaderboardRow) -> JsonValue:
     return {
         "label": row.label,
         "model": row.model,
@@ -159,7 +158,7 @@ def _row_json(row: Row) -> JsonValue:
         "finished": row.finished,
         "run": row.run,
         "counts": dict(row.counts) if row.counts else None,
-        "invalid_rate": invalid_rate(row.counts) if row.counts else None,
+        "invalid_rate": row.invalid_rate,
         "usage": asdict(row.usage) if row.usage else None,
         "published": row.published.model_dump(mode="json") if row.published else None,
         "scores": [asdict(score) for score in row.scores],

@@ -108,6 +108,8 @@ class _Asking:
                 return
             attempt = last.attempt if last.status == "failed" else last.attempt + 1
             complaint = last.complaint
+        if self._task.complete is not None:
+            item = await asyncio.to_thread(self._task.complete, item)
         status: Status = "failed"
         for number in range(attempt, max(attempts, attempt + 1)):
             try:

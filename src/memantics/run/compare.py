@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Outcome
-from memantics.core.result import Result
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 from memantics.metrics.comparison import (
@@ -24,6 +21,7 @@ from memantics.metrics.comparison import (
     paired_bootstrap,
     paired_t_test,
 )
+from memantics.run.differences import Change, Comparison, Difference
 from memantics.run.resample import find_main, resample_figure
 from memantics.run.score import read_outcomes
 from memantics.tasks.choices import hits
@@ -39,56 +37,6 @@ class Side:
     facts: RunFacts
     task: Task
     outcomes: tuple[Outcome, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One figure on the shared items: the second run's value less the first's.
-
-    ``p`` is of the test that is named, ``t_test`` that of a paired t-test over memes where the
-    figure is a mean; the corrected ones take account of all figures of all pairs (Holm).
-    """
-
-    key: str
-    first: float
-    second: float
-    difference: float
-    low: float | None
-    high: float | None
-    test: str
-    p: float | None
-    effect: str
-    size: float | None
-    items: int
-    memes: int
-    t_test: float | None = None
-    corrected: float | None = None
-    t_test_corrected: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An item that went differently. ``gain`` is positive where the second run is better."""
-
-    item: str
-    first: JsonValue
-    second: JsonValue
-    gold: JsonValue
-    gain: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison(Result):
-    """Two runs side by side; ``shared`` items are those that both runs have a score for."""
-
-    first: str
-    second: str
-    task: str
-    shared: int
-    left_out: Mapping[str, int]
-    differences: tuple[Difference, ...]
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
 
 
 Pairs = Sequence[tuple[Outcome, Outcome]]

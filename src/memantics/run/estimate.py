@@ -62,6 +62,20 @@ class Estimate:
             return 0.0
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
+    def dump(self, prices: tuple[float, float] | None) -> dict[str, object]:
+        """The estimate as plain data."""
+        facts = self.job.facts
+        names = [*("items", "done", "cached", "calls", "most_calls", "images")]
+        names += ["tokens_in", "tokens_out", "guessed"]
+        return {
+            "folder": self.job.folder,
+            "task": facts.task,
+            "model": facts.model,
+            "options": facts.options,
+            **{name: getattr(self, name) for name in names},
+            "cost": self.cost(prices) if prices else None,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:

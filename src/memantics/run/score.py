@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import fsum
 from pathlib import Path
 
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
-from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Request
+from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Request, Score
 from memantics.core.rundir import (
     Baseline,
     Scores,
@@ -19,6 +21,9 @@ from memantics.core.rundir import (
     write_scores,
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
+
+# The baseline that draws, the most draws of it, and how many drawn answers are enough.
+RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
 
 
 async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
@@ -36,13 +41,7 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
         main=task.main,
         counts=count_statuses(outcomes),
         scores=task.score(keep_scored(outcomes, task.invalid)),
-        baselines=tuple(
-            [
-                Baseline(model.name, task.score(await _ask_baseline(items.values(), task, model)))
-                for model in baselines
-                if model.name != facts.model
-            ]
-        ),
+        baselines=await _score_baselines(list(items.values()), task, baselines, facts.model),
         usage=add_up(attempts, facts.prices),
     )
     write_scores(folder, scores)
@@ -114,6 +113,63 @@ def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
         return Outcome(item, "answered", task.parse(answer.text, item.form), attempts)
     except Unparsed:
         return Outcome(item, "unparsed", None, attempts)
+
+
+def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
+    """The names under which trivial models are scored: seeds of one draw are one baseline."""
+    return tuple(dict.fromkeys(model.name.partition("?")[0] for model in models))
+
+
+async def _score_baselines(
+    items: Sequence[Item], task: Task, models: Sequence[Model], asked: str
+) -> tuple[Baseline, ...]:
+    """Each baseline but the model that was asked; one that draws at random gets its expectation.
+
+    A single draw on a few items says little, and may beat a model; on many it is near its mean.
+    """
+    found = []
+    for name in name_baselines(models):
+        if name == asked:
+            continue
+        draws = [model for model in models if model.name.partition("?")[0] == name]
+        # Free text has nothing to draw from: every draw would be the same.
+        open_ended = all(f.kind == "text" and not f.options for i in items for f in i.form.fields)
+        enough = 1 if open_ended else _ENOUGH // max(1, len(items))
+        wanted = draws[: max(1, min(MOST_DRAWS, enough))]
+        scored = [task.score(await _ask_baseline(items, task, model)) for model in wanted]
+        found.append(Baseline(name, average(scored)))
+    return tuple(found)
+
+
+def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
+    """The mean of each figure, and of the ends of its interval, over draws that define it.
+
+    >>> average([(Score("f1", 0.2, 9, 0.1, 0.4),), (Score("f1", 0.4, 9, 0.3, 0.8),)])[0].value
+    0.3
+    """
+    if len(draws) == 1:
+        return draws[0]
+    found: dict[tuple[str, str, str], list[Score]] = {}
+    for draw in draws:
+        for score in draw:
+            found.setdefault((score.key, score.by, score.label), []).append(score)
+    return tuple(
+        replace(
+            scores[0],
+            value=_mean(score.value for score in scores),
+            low=_mean(score.low for score in scores),
+            high=_mean(score.high for score in scores),
+            # A note tells of one draw, unless all have the same.
+            note=scores[0].note if len({score.note for score in scores}) == 1 else "",
+        )
+        for scores in found.values()
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    # Rounded where binary fractions end: the mean of equal figures is that figure.
+    return round(fsum(known) / len(known), 12) if known else None
 
 
 async def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> list[Outcome]:

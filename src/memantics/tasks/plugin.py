@@ -20,7 +20,7 @@ from memantics.core.data import Found, Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.finding import Finding, Maker
 from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.records import Form, Item, Outcome, Request, Score
+from memantics.core.records import Form, Image, Item, Outcome, Request, Score
 from memantics.core.services import Services
 from memantics.core.task import InvalidPolicy, Task
 
@@ -55,6 +55,19 @@ class TaskSetup:
             name = self.name.partition("/")[0]
             raise DataError(name, "no data to ask about", hint=f"memantics data add {name} DIR")
         return self.source
+
+    def picture(
+        self,
+        image: Path | None,
+        meme: str,
+        hint: str = "add the images (data add --images DIR), or --set images=present",
+    ) -> Image | None:
+        """The image of a meme; without it, an error, or None where such items are left out."""
+        if image is not None:
+            return Image(image)
+        if self.options.get("images") == "present":
+            return None
+        raise DataError(f"meme {meme}", "its image is not in this copy of the release", hint=hint)
 
     def make(
         self,

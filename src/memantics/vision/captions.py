@@ -14,6 +14,13 @@ _BESIDE = 0.9
 _ALIKE = 1.65  # lines of one caption are of like height
 _ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
 _SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
+_SMALL, _LABEL, _MANY = 0.45, 14, 3  # of the largest caption's height; characters; labels
+_SIGNATURE = 0.07  # of the picture's height
+_SITE = re.compile(
+    r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
+    r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
+    re.IGNORECASE,
+)
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -89,7 +96,8 @@ def find_blocks(
 ) -> tuple[CaptionBlock, ...]:
     """Group lines into captions, from the top; lines that say nothing are left out.
 
-    Lines of different panels never share a caption.
+    Watermarks and text that belongs to the scene are no captions. Lines of different panels never
+    share one.
 
     >>> one, two = TextLine("to be", (10, 0, 90, 20)), TextLine("or not", (12, 24, 80, 44))
     >>> far = TextLine("that is it", (10, 150, 90, 170))
@@ -108,7 +116,7 @@ def find_blocks(
         CaptionBlock(tuple(kept[i] for i in range(len(kept)) if group[i] == root), places[root])
         for root in dict.fromkeys(group)
     ]
-    blocks = [block for block in blocks if _says_something(block)]
+    blocks = _drop_scenery([block for block in blocks if _says_something(block)], size[1])
     return tuple(sorted(blocks, key=lambda block: (block.panel, block.box[1], block.box[0])))
 
 
@@ -121,6 +129,26 @@ def _is_clear(line: TextLine) -> bool:
 def _says_something(block: CaptionBlock) -> bool:
     """Whether it has letters: a lone one is part of a drawing more often than a caption."""
     return len(_LETTER.findall(block.text)) >= 2
+
+
+def _drop_scenery(blocks: Sequence[CaptionBlock], height: int) -> list[CaptionBlock]:
+    """Captions without watermarks and text of the scene: keys of a calculator, labels on a map."""
+    marked = [_is_watermark(block, height) for block in blocks]
+    rest = [block for block, mark in zip(blocks, marked, strict=True) if not mark]
+    largest = max((block.line_height for block in rest), default=0)
+    small = [
+        block
+        for block in rest
+        if block.line_height < _SMALL * largest and len(block.text) <= _LABEL
+    ]
+    if len(small) < _MANY:
+        return rest or list(blocks)  # a signature alone is all that there is to rewrite
+    return [block for block in rest if block not in small]
+
+
+def _is_watermark(block: CaptionBlock, height: int) -> bool:
+    """Whether it is small and names a site or an account."""
+    return block.line_height <= _SIGNATURE * height and bool(_SITE.search(block.text))
 
 
 def _find_panel(box: PixelBox, panels: Sequence[Panel], size: tuple[int, int]) -> int:

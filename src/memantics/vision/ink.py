@@ -43,7 +43,8 @@ class Ink:
     ``zone`` is the box that belongs to the caption: nothing outside of it is ever changed.
     ``mask`` covers the zone. ``box`` is the tight box around the ink and ``lines`` those of its
     lines, in pixels of the image; ``texts`` are what they say, with spaces that the OCR lost.
-    ``outline_width`` is 0 where there is no outline.
+    ``outline_width`` is 0 where there is no outline. ``borders`` are lines of the picture in the
+    zone, such as the frame of a box: they are no letters, and stay.
     """
 
     zone: PixelBox
@@ -56,6 +57,7 @@ class Ink:
     outline: Colour
     outline_width: float
     stroke: float
+    borders: Mask
 
 
 def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
@@ -84,11 +86,11 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     crop = pixels[frame[1] : frame[3], frame[0] : frame[2]]
     inside, around = _mark(crop.shape[:2], frame, block, zone), _mark_around(frame, zone, others)
     pieces = [(text, _shift(box, frame)) for text, box in _list_pieces(block)]
-    whole, shade = find_letters(crop, inside, around, pieces)
+    whole, shade, borders = find_letters(crop, inside, around, pieces)
     x, y = zone[0] - frame[0], zone[1] - frame[1]
     own = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
-    ground = _judge_ground(crop[own], whole[own])
+    ground = _judge_ground(crop[own], whole[own] | borders[own])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
     whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
@@ -112,6 +114,7 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
         outline=outline,
         outline_width=width,
         stroke=stroke if ground.flat else min(stroke, 0.2 * tall),
+        borders=borders[own],
     )
 
 

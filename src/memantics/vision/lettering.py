@@ -14,12 +14,13 @@ from memantics.vision.captions import CaptionBlock
 from memantics.vision.ink import Colour, Ink, Mask, Pixels
 from memantics.vision.panels import Panel
 from memantics.vision.regions import PixelBox, enclose
-from memantics.vision.typefaces import Shape, Typeface, match_face
+from memantics.vision.typefaces import Shape, Typeface, match_face, measure_shape
 
 Alignment = Literal["left", "centre", "right"]
 Kind = Literal["bar", "overlay", "bubble"]
 _SLACK = 0.03
 _SMALL = 320
+_HEAVIEST = 0.05  # of the height of letters: more closes their holes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Lettering:
 
     ``size`` is the font size in pixels at which the old text comes out as high as it was, and
     ``pitch`` the distance of its lines as a share of that. ``kind`` says where it stands: on a
-    plain bar across the picture, on the picture itself, or in a bubble or label.
+    plain bar across the picture, on the picture itself, or in a bubble or label. ``weight`` is how
+    much thicker its strokes are than the font's, on each side in pixels.
     """
 
     face: Typeface
@@ -42,6 +44,12 @@ class Lettering:
     vertical: bool
     kind: Kind
     rows: int
+    weight: float = 0.0
+
+    @property
+    def edge(self) -> float:
+        """How far ink reaches beyond the font's own letters: outline and weight."""
+        return self.outline_width + self.weight
 
 
 def measure_lettering(
@@ -79,7 +87,17 @@ def measure_lettering(
         vertical=block.vertical,
         kind=_find_kind(pixels, block, ink, panels),
         rows=len(rows),
+        weight=0.0 if block.vertical else _measure_weight(face, texts, heights, ink.stroke),
     )
+
+
+def _measure_weight(
+    face: Typeface, texts: Sequence[str], heights: Sequence[float], stroke: float
+) -> float:
+    """What our font's strokes lack on each side; 0 where the difference may be an error."""
+    own = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
+    lacking, tall = (stroke - float(median(own))) / 2, float(median(heights))
+    return min(lacking, _HEAVIEST * tall) if lacking > max(0.7, 0.02 * tall) else 0.0
 
 
 def _join_rows(block: CaptionBlock, ink: Ink) -> list[tuple[str, PixelBox]]:

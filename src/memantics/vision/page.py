@@ -8,13 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
+from memantics.core.errors import InputError
 from memantics.vision.captions import CaptionBlock, TextLine, find_blocks, has_chinese
 from memantics.vision.ink import Ink, Mask, Pixels, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
+from memantics.vision.marks import take_in_marks
 from memantics.vision.panels import Panel, find_panels
 from memantics.vision.regions import PixelBox
 from memantics.vision.removal import remove_ink
 from memantics.vision.typesetting import calibrate, count_fitting, draw_text, fit_text
+
+MOST_CAPTIONS = 40  # each is measured letter by letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,15 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
     pixels: Pixels = np.asarray(image.convert("RGB"))
     panels = find_panels(image)
     blocks = find_blocks(lines, panels, image.size)
+    if len(blocks) > MOST_CAPTIONS:
+        raise InputError(
+            f"it has {len(blocks)} captions; {MOST_CAPTIONS} are set anew at most",
+            hint="cut out the part that matters",
+        )
     captions = []
-    for found in blocks:
-        others = [other.box for other in blocks if other is not found]
+    for read in blocks:
+        others = [other.box for other in blocks if other is not read]
+        found = take_in_marks(pixels, read, others)
         ink = find_ink(pixels, found, others)
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))

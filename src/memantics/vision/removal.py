@@ -17,7 +17,7 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
     thickness = max(1, round(ink.outline_width / 3)) + 1
     kernel = np.ones((2 * thickness + 1, 2 * thickness + 1), np.uint8)
     # Letters have soft edges, and compression leaves halos: both lie just outside of the mask.
-    mask: Mask = cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0
+    mask: Mask = (cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0) & ~_widen(ink.borders)
     if not mask.any():
         return
     own = pixels[top:bottom, left:right]
@@ -25,6 +25,14 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
         own[mask] = ink.ground.colour
         return
     own[mask] = _paint_over(pixels, ink, mask)[mask]
+
+
+def _widen(borders: Mask) -> Mask:
+    """Borders with their soft edges."""
+    import cv2
+
+    wide: Mask = cv2.dilate(borders.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return wide
 
 
 def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:

@@ -8,29 +8,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.vision.colours import Mask, Pixels
+from memantics.vision.marks import find_borders
 from memantics.vision.regions import PixelBox
 from memantics.vision.template import lay_text
 from memantics.vision.typefaces import measure_stroke
 
 Shade = NDArray[np.int64]
 FLAT = 24  # channels of one colour differ by less, also in a JPEG
+_LABEL, _LETTERS = 0.5, 0.7  # of a label's lines are its ground, and of the rest its letters
 _ENRICHED = 1.7
 _MATCH = 0.22  # of a drawn text with the picture: less is chance
 
 
 def find_letters(
     crop: Pixels, inside: Mask, around: Mask, lines: Sequence[tuple[str, PixelBox]]
-) -> tuple[Mask, Shade | None]:
+) -> tuple[Mask, Shade | None, Mask]:
     """The letters of a caption: ``inside`` marks its lines, ``around`` what surrounds them.
 
     ``lines`` are the texts that were read, with their boxes in the crop. The second value is the
-    colour of the letters where finding them told it.
+    colour of the letters where finding them told it, the third the borders of boxes among them.
     """
     ring = crop[around] if around.any() else crop[~inside]
     found, shade = _find_on_plain(crop, ring), None
+    if found is None and (label := _find_on_label(crop, inside)) is not None:
+        letters = _keep_letters(label, inside)
+        return letters, None, label & ~letters
     if found is None:
         found, shade = _find_on_picture(crop, inside, ring, lines)
-    return _keep_letters(_fill_hollows(crop, found), inside), shade
+    alike = found
+    if shade is not None:
+        # On a picture only pixels near to letters were found: of a border, pieces.
+        alike = found | (np.abs(crop.astype(np.int16) - shade).max(axis=2) <= 60)
+    borders = find_borders(alike, _find_line_height(lines, float(inside.any(axis=1).sum())))
+    return _keep_letters(_fill_hollows(crop, found & ~borders), inside), shade, borders
 
 
 def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
@@ -43,6 +53,23 @@ def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
         return None
     limit = float(np.clip(np.percentile(gaps, 90) + 10, 12, 2 * FLAT))
     found: Mask = np.abs(crop.astype(np.int16) - middle).max(axis=2) > limit
+    return found
+
+
+def _find_on_label(crop: Pixels, inside: Mask) -> Mask | None:
+    """Letters on a label or in a bubble: its lines have two colours. None: they have more."""
+    own = crop[inside]
+    shares = _spread(own // 8)
+    ground = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
+    gaps = np.abs(own.astype(np.int16) - ground).max(axis=1)
+    rest = own[gaps > 3 * FLAT]
+    if (gaps <= FLAT).mean() < _LABEL or len(rest) < 0.04 * len(own):
+        return None
+    shares = _spread(rest // 8)
+    colour = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
+    if (np.abs(rest.astype(np.int16) - colour).max(axis=1) <= 2 * FLAT).mean() < _LETTERS:
+        return None
+    found: Mask = np.abs(crop.astype(np.int16) - ground).max(axis=2) > FLAT
     return found
 
 

@@ -76,7 +76,7 @@ def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
 
 def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> Setting:
     """Give some lines the size at which they fill a box without leaving it."""
-    edge = 2 * style.outline_width
+    edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
     width, first, last = _measure(lines, style.face)
     tall = (len(lines) - 1) * style.pitch + (last - first)
@@ -101,7 +101,7 @@ def _measure(lines: tuple[str, ...], face: Typeface) -> tuple[float, float, floa
 
 def _set_column(text: str, style: Lettering, box: PixelBox) -> Setting:
     """Characters one below the other, as in the old caption."""
-    edge = 2 * style.outline_width
+    edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
     lines = tuple(c for c in text if not c.isspace())
     size = min(wide / 0.94, high / max(1.0, 1.02 * len(lines) - 0.06), _LARGEST * style.size)
@@ -149,10 +149,12 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
     box = (ink.box[0] - left, ink.box[1] - top, ink.box[2] - left, ink.box[3] - top)
     body, outline = Image.new("L", size), Image.new("L", size)
     starts = _place(setting, lettering, box)
-    for line, (x, y) in zip(setting.lines, starts, strict=True):
-        for layer, edge in ((body, 0.0), (outline, lettering.outline_width)):
-            if layer is body or edge:
-                _stamp(layer, line, setting, (x, y), edge)
+    # Smaller letters have a thinner outline, or they would look heavier than the old ones.
+    scale = min(1.0, setting.size / lettering.size)
+    for line, place in zip(setting.lines, starts, strict=True):
+        _stamp(body, line, setting, place, scale * lettering.weight)
+        if lettering.outline_width:
+            _stamp(outline, line, setting, place, max(1.0, scale * lettering.edge))
     own = Image.fromarray(pixels[top:bottom, left:right])
     if lettering.outline_width:
         own.paste(lettering.outline, mask=outline)
@@ -176,7 +178,7 @@ def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:
 
 def _place(setting: Setting, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:
     """Where the ink of each line begins (left, and the top of the whole line), in the zone."""
-    edge = style.outline_width
+    edge = style.edge
     font = setting.face.at(setting.size)
     free = (box[3] - box[1]) - setting.height
     y = box[1] + free / 2 + edge

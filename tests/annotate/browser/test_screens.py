@@ -199,7 +199,7 @@ CONTRAST = """
     const s = v / 255;
     return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
   }).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const context = (node) => {
+  const ground = (node) => {
     for (let n = node; n; n = n.parentElement) {
       const colour = parse(getComputedStyle(n).backgroundColor);
       if (colour.length === 3 || colour[3] === 1) return colour;

@@ -15,16 +15,16 @@ from string import Formatter
 import pytest
 from sqlalchemy.engine import Connection
 
-from memantics.annotate.web import language
+from memantics.annotate.web import pages
 from memantics.annotate.web.exchange import EXPORTS
-from memantics.annotate.web.language import LANGUAGES, read_catalogue
-from memantics.annotate.web.logs import JsonLines, note_failure
+from memantics.annotate.web.pages import LANGUAGES, read_catalogue
+from memantics.annotate.web.shell import JsonLines, note_failure
 from memantics.core.errors import StoreError
 from tests.annotate.web.queues import questions
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import PASSWORD, Office
 
-WEB = Path(language.__file__).parent
+WEB = Path(pages.__file__).parent
 
 
 # Coming in

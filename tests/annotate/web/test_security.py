@@ -13,8 +13,7 @@ from PIL import Image
 from memantics.annotate.records import Actor
 from memantics.annotate.service import Service
 from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings, find_secret, is_local
-from memantics.annotate.web.tokens import make_form_token
+from memantics.annotate.web.settings import WebSettings, find_secret, is_local, make_form_token
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from tests.annotate.team import draw_image

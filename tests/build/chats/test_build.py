@@ -42,8 +42,7 @@ from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
-from memantics.models.drafter import draft_reply
-from memantics.models.fake import FakeModel
+from memantics.models.fake import FakeModel, draft_reply
 from memantics.models.fake import Said as Reply
 from memantics.starter import image_path
 from memantics.tasks.chats import KINDS, Said, Turn

@@ -21,7 +21,7 @@ from memantics.build.intents.draft import (
     write_intents,
 )
 from memantics.build.intents.form import check_intent, read_background, read_intents
-from memantics.cli.desk import stop_at_failures
+from memantics.cli.progress import stop_at_failures
 from memantics.core.errors import Rejected
 from memantics.core.memes import Meme
 from memantics.core.queue import read_queue

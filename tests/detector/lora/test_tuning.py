@@ -15,11 +15,10 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, InputError, MissingExtra, StoreError
-from memantics.detector.lora import Case, Tools, Tuning, Wording, tune
-from memantics.detector.lora.conversation import Conversation, open_model
-from memantics.detector.lora.judging import Judge
-from memantics.detector.lora.tuning import add_adapter, answer_loss
-from memantics.detector.neural import packages as neural_packages
+from memantics.detector.lora.judging import Conversation, Judge, open_model
+from memantics.detector.lora.tuning import Tools, Tuning, add_adapter, answer_loss, tune
+from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.neural import machine as neural_packages
 from memantics.models.local import LocalModel, LocalSettings
 from tests.local import tiny
 

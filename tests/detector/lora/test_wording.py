@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.detector.lora import (
+from memantics.detector.lora.judging import LoraVerdict, rate
+from memantics.detector.lora.wording import (
     LANGUAGES,
     QUESTIONS,
     STYLES,
     Case,
-    Verdict,
     Wording,
-    rate,
     split_groups,
 )
 
@@ -78,13 +77,13 @@ def test_splits_that_mean_nothing_are_refused() -> None:
 def test_a_reply_without_a_verdict_is_a_miss() -> None:
     found = rate(
         [
-            Verdict("a", True, True),
-            Verdict("b", True, None),
-            Verdict("c", False, False),
-            Verdict("d", False, None),
-            Verdict("e", False, True),
+            LoraVerdict("a", True, True),
+            LoraVerdict("b", True, None),
+            LoraVerdict("c", False, False),
+            LoraVerdict("d", False, None),
+            LoraVerdict("e", False, True),
         ]
     )
     assert (found.tpr, found.tnr, found.unparsed) == (1 / 2, 1 / 3, 2)
-    alone = rate([Verdict("x", False, False)])
+    alone = rate([LoraVerdict("x", False, False)])
     assert (alone.tpr, alone.tnr, alone.f1) == (None, 1.0, None)

@@ -15,19 +15,18 @@ import numpy as np
 import pytest
 
 from memantics.core.errors import MissingExtra, StoreError
-from memantics.detector.neural import (
-    Backbones,
-    Plan,
-    Shape,
-    export_onnx,
+from memantics.detector.neural import machine as neural_packages
+from memantics.detector.neural.export import export_onnx
+from memantics.detector.neural.saved import (
     is_neural,
     load_neural,
+    open_deployed,
     open_neural,
+    open_sealed,
     predict_neural,
-    train_neural,
 )
-from memantics.detector.neural import packages as neural_packages
-from memantics.detector.neural.deployed import open_deployed, open_sealed
+from memantics.detector.neural.seeds import SeedPlan, train_neural
+from memantics.detector.neural.settings import Backbones, Shape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
@@ -37,11 +36,11 @@ import importlib.abc, json, sys
 from pathlib import Path
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "safetensors", "onnx"):
+        if name.split(".")[0] in ("torch", "transformers", "safetensors", "onnx"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 from memantics.detector.examples import Example
-from memantics.detector.neural import open_neural, predict_neural
+from memantics.detector.neural.saved import open_neural, predict_neural
 memes = [Example(i, t, a, b, Path(p)) for i, t, a, b, p in json.load(sys.stdin)]
 asked = predict_neural(open_neural(Path(sys.argv[1])), memes)
 json.dump([one.chances for one in asked.predictions], sys.stdout)
@@ -54,7 +53,7 @@ def trained(encoder: Make, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     pytest.importorskip("onnxscript")
     folder = tmp_path_factory.mktemp("trained")
     data = draw_memes(60, folder / "images")
-    plan = Plan(Backbones(clip=encoder("clip")), Shape(length=24), replace(QUICK, epochs=1))
+    plan = SeedPlan(Backbones(clip=encoder("clip")), Shape(length=24), replace(QUICK, epochs=1))
     train_neural(data, plan, folder / "out", lambda _: None)
     return folder, export_onnx(folder / "out", folder / "detector.zip")
 
@@ -100,7 +99,7 @@ def test_every_kind_of_network_can_be_exported(kind: str, encoder: Make, tmp_pat
     shape = Shape(integration="none" if kind == "image" else "sum", length=24, target="type")
     data = draw_memes(60, tmp_path / "images")
     training = replace(QUICK, epochs=1, hold_out="random")
-    train_neural(data, Plan(backbones, shape, training), tmp_path / "out", lambda _: None)
+    train_neural(data, SeedPlan(backbones, shape, training), tmp_path / "out", lambda _: None)
     file = export_onnx(tmp_path / "out", tmp_path / "detector.zip")
     slow = load_neural(tmp_path / "out", "cpu")
     fast = open_deployed(file)
@@ -162,7 +161,7 @@ def test_without_the_extra_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(neural_packages, "find_spec", lambda _: None)
-    plan = Plan(Backbones(text="scratch"), Shape(), QUICK)
+    plan = SeedPlan(Backbones(text="scratch"), Shape(), QUICK)
     with pytest.raises(MissingExtra, match=r"pip install 'memantics\[detector\]'"):
         train_neural(draw_memes(20), plan, tmp_path, lambda _: None)
     with pytest.raises(MissingExtra):

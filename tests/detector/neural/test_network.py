@@ -13,9 +13,8 @@ from memantics.core.errors import InputError
 from memantics.detector.examples import TYPES, Example
 from memantics.detector.neural.backbone import make_scratch, open_encoders
 from memantics.detector.neural.encoding import Encoded, encode
-from memantics.detector.neural.evaluation import ask_network, to_tensors
-from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import get_torch
+from memantics.detector.neural.machine import get_torch
+from memantics.detector.neural.network import ask_network, build_network, to_tensors
 from memantics.detector.neural.settings import Backbones, Integration, Shape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes

@@ -11,9 +11,14 @@ import pytest
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.examples import Example
-from memantics.detector.neural import Backbones, Shape, Training, check_backbones, choose_shape
-from memantics.detector.neural.feeding import rate_at
-from memantics.detector.neural.parts import hold_out, split_rows
+from memantics.detector.neural.feeding import hold_out, rate_at, split_rows
+from memantics.detector.neural.settings import (
+    Backbones,
+    Shape,
+    Training,
+    check_backbones,
+    choose_shape,
+)
 from tests.detector.neural.tiny import draw_memes
 
 MEMES = draw_memes(300).examples

@@ -15,8 +15,13 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import DataError, InputError
 from memantics.detector.examples import Example
-from memantics.detector.neural.encoding import Reader, encode
-from memantics.detector.neural.pictures import Preparation, draw_images, read_preparation
+from memantics.detector.neural.encoding import (
+    Preparation,
+    Reader,
+    draw_images,
+    encode,
+    read_preparation,
+)
 from memantics.detector.neural.settings import Shape
 
 KINDS = {

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from memantics.core.errors import StoreError
-from memantics.detector.neural import Backbones, Plan, Shape, train_neural
 from memantics.detector.neural.checkpoint import read_latest, read_progress, read_tensors
-from memantics.detector.neural.packages import get_torch
+from memantics.detector.neural.machine import get_torch
+from memantics.detector.neural.seeds import SeedPlan, train_neural
+from memantics.detector.neural.settings import Backbones, Shape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 from tests.detector.neural.worker import train
@@ -102,7 +103,7 @@ class Stopped(Exception):
 
 def test_a_changed_or_foreign_checkpoint_is_refused(encoder: Make, tmp_path: Path) -> None:
     backbones = Backbones(text=str(encoder("text")))
-    plan = Plan(backbones, Shape(length=24), replace(QUICK, epochs=3))
+    plan = SeedPlan(backbones, Shape(length=24), replace(QUICK, epochs=3))
     data = draw_memes(60)
 
     def stop(line: str) -> None:
@@ -136,7 +137,9 @@ def test_a_changed_or_foreign_checkpoint_is_refused(encoder: Make, tmp_path: Pat
 
 
 def test_a_checkpoint_holds_both_moments(encoder: Make, tmp_path: Path) -> None:
-    plan = Plan(Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=2))
+    plan = SeedPlan(
+        Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=2)
+    )
 
     def stop(line: str) -> None:
         raise Stopped
@@ -154,7 +157,9 @@ def test_a_checkpoint_holds_both_moments(encoder: Make, tmp_path: Path) -> None:
 
 
 def test_two_trainings_do_not_share_a_folder(encoder: Make, tmp_path: Path) -> None:
-    plan = Plan(Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=1))
+    plan = SeedPlan(
+        Backbones(text=str(encoder("text"))), Shape(length=24), replace(QUICK, epochs=1)
+    )
     data = draw_memes(60)
 
     def meddle(line: str) -> None:

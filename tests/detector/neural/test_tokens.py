@@ -1,4 +1,4 @@
-"""Texts are split as the encoders' own tokenizers do, without their packages."""
+"""Texts are split as the encoders' own tokenizers do, and as detectors of before learnt them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memantics.core.errors import DataError
 from memantics.detector.neural.backbone import MARKS, describe_word_pieces
-from memantics.detector.neural.tokens import Foreign, WordPieces, read_splitter
+from memantics.detector.neural.encoding import read_splitter
 
 WORDS = [*MARKS, *"天地人猫狗abcdestin0159!?，。#", "cat", "##s", "##ing", "##a", "the", "é"]
 VOCABULARY = {word: place for place, word in enumerate(WORDS)}
@@ -34,8 +34,29 @@ def official() -> Any:
 @settings(max_examples=400, deadline=None)
 def test_as_the_package_does(official: Any, text: str) -> None:
     own = read_splitter(describe_word_pieces(VOCABULARY), 0)
-    assert isinstance(own, WordPieces)
     assert own.split(text, 200) == official.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("猫 Cats ?", ["猫", "cat", "##s", "?"]),
+        ("天地人猫狗玉", ["天", "地", "人", "猫", "狗", "[UNK]"]),
+        ("the猫cats!?", ["the", "猫", "cat", "##s", "!", "?"]),
+        ("É é e\u0301", ["e", "e", "e"]),
+        ("ＣＡＴ", ["[UNK]"]),
+        ("ca\u200bt\x00s\ud800", ["cat", "##s"]),
+        ("猫\u3000狗\t\n人", ["猫", "狗", "人"]),
+        ("，。#", ["，", "。", "#"]),
+        ("cating" + "a" * 100, ["[UNK]"]),
+        ("", []),
+    ],
+)
+def test_what_our_own_splitter_gave_before(text: str, pieces: list[str]) -> None:
+    """Detectors were trained on these ids: they must not move with the package."""
+    own = read_splitter(describe_word_pieces(VOCABULARY), 0)
+    expected = [VOCABULARY[piece] for piece in ["[CLS]", *pieces, "[SEP]"]]
+    assert own.split(text, 200) == expected
 
 
 def test_as_a_tokenizer_that_transformers_saved(tmp_path: Path) -> None:
@@ -44,7 +65,6 @@ def test_as_a_tokenizer_that_transformers_saved(tmp_path: Path) -> None:
     theirs = transformers.BertTokenizer(str(tmp_path / "vocab.txt"))
     theirs.save_pretrained(tmp_path)
     own = read_splitter((tmp_path / "tokenizer.json").read_bytes(), 0)
-    assert isinstance(own, WordPieces)
     for text in ("The cats eat 猫！", "CATS ÉÉ", "", "玉 cating"):
         assert own.split(text, 64) == theirs(text)["input_ids"]
 
@@ -71,7 +91,6 @@ def test_other_tokenizers_go_through_the_package() -> None:
         single="$A <|end|>", special_tokens=[("<|end|>", 2)]
     )
     own = read_splitter(plain.to_str().encode(), 0)
-    assert isinstance(own, Foreign)
     assert own.split("abab", 80) == [0, 1, 0, 1, 2]
     assert own.split("abab", 3) == [0, 1, 2]
     assert own.split("a<|end|>", 80).count(2) == 1, "a caption cannot spell a control mark"

@@ -15,28 +15,15 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.examples import Example, Loaded, keep_typed
-from memantics.detector.neural import (
-    Backbones,
-    Plan,
-    Shape,
-    Trained,
-    Training,
-    load_neural,
-    predict_neural,
-    score_neural,
-    train_neural,
-)
 from memantics.detector.neural.backbone import open_encoders
 from memantics.detector.neural.checkpoint import digest
-from memantics.detector.neural.encoding import encode
-from memantics.detector.neural.evaluation import measure
-from memantics.detector.neural.feeding import cut_portions, draw_order, weigh_classes
-from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import get_torch
-from memantics.detector.neural.parts import split_rows
-from memantics.detector.neural.ranks import Ranks
-from memantics.detector.neural.saved import WEIGHTS
-from memantics.detector.neural.settings import check_training
+from memantics.detector.neural.encoding import encode, gold_places
+from memantics.detector.neural.feeding import cut_portions, draw_order, split_rows, weigh_classes
+from memantics.detector.neural.machine import Ranks, get_torch
+from memantics.detector.neural.network import build_network, measure
+from memantics.detector.neural.saved import WEIGHTS, load_neural, predict_neural
+from memantics.detector.neural.seeds import SeedPlan, Trained, train_neural
+from memantics.detector.neural.settings import Backbones, Shape, Training, check_training
 from memantics.detector.neural.training import Material, Trainer
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
@@ -49,7 +36,7 @@ def train(
     data: Loaded, backbones: Backbones, out: Path, training: Training = SHORT, **more: Any
 ) -> Trained:
     shape = more.pop("shape", SHAPE)
-    plan = Plan(backbones, shape, training)
+    plan = SeedPlan(backbones, shape, training)
     return train_neural(data, plan, out, lambda _: None, more.pop("parts", None))
 
 
@@ -70,8 +57,10 @@ def test_five_seeds_learn_what_only_a_caption_says(text_only: Backbones, tmp_pat
     assert summary["valid"]["f1"]["sd"] == pytest.approx(np.std(scores, ddof=1), abs=1e-5)
     best = load_neural(tmp_path, "cpu")
     assert best.facts.seed == trained.chosen
-    figures, asked = score_neural(best, [data.examples[row] for row in trained.parts.valid])
-    assert figures == best.facts.valid
+    asked = predict_neural(best, [data.examples[row] for row in trained.parts.valid])
+    gold = gold_places(asked.examples, "harmful")
+    guesses = np.array([best.classes.index(one.label) for one in asked.predictions])
+    assert measure(gold, guesses, best.classes) == best.facts.valid
     assert not (tmp_path / "seed-0" / "training").exists(), "moments are not kept"
     again = predict_neural(load_neural(tmp_path, "cpu"), asked.examples)
     assert again.predictions == asked.predictions, "the same to the last bit after loading"
@@ -257,7 +246,7 @@ def test_other_settings_do_not_go_on_from_these(text_only: Backbones, tmp_path: 
     data = draw_memes(60)
     first = train(data, text_only, tmp_path).seeds[0]
     said: list[str] = []
-    train_neural(data, Plan(text_only, SHAPE, SHORT), tmp_path, said.append)
+    train_neural(data, SeedPlan(text_only, SHAPE, SHORT), tmp_path, said.append)
     assert said == [f"seed 0: done before, validation macro-F1 {100 * first.valid.f1:.2f}"]
     for changed in (replace(SHORT, rate=1e-3), replace(SHORT, hold_out="random")):
         with pytest.raises(StoreError, match="other data or settings"):

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from memantics.annotate.errors import AnswerError, LoginFailed, TokenInvalid, TooManyAttempts
 from memantics.annotate.records import Preferences
 from memantics.annotate.web.asking import Ask, Routes, own_path
-from memantics.annotate.web.language import LANGUAGES, NAMES, Language, say_problem
-from memantics.annotate.web.logs import note
+from memantics.annotate.web.pages import LANGUAGES, NAMES, Language, say_problem
+from memantics.annotate.web.shell import note
 
 routes = Routes()
 LONGEST_PASSWORD = 1000

@@ -1,12 +1,16 @@
-"""The app: all pages, what a refusal looks like, and what stands around every request."""
+"""The app: all pages, what a refusal looks like, and the server that runs it."""
 
 from __future__ import annotations
 
+import errno
+import signal
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+import uvicorn
 from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData
@@ -27,15 +31,14 @@ from memantics.annotate.errors import (
     TrainingFailed,
 )
 from memantics.annotate.service import Service
-from memantics.annotate.web import account, exchange, lead, team, work
+from memantics.annotate.web import account, exchange, lead, work
 from memantics.annotate.web.asking import Ask, Desk, ForgedForm, Route, install
-from memantics.annotate.web.logs import note
 from memantics.annotate.web.pages import STATIC, read_static
 from memantics.annotate.web.settings import WebSettings
-from memantics.annotate.web.shell import Shell
-from memantics.core.errors import MemanticsError, StoreError
+from memantics.annotate.web.shell import Shell, note, start_logs
+from memantics.core.errors import InputError, MemanticsError, StoreError
 
-MODULES = (account, work, lead, team, exchange)
+MODULES = (account, work, lead, exchange)
 STATUS: Mapping[type[Exception], int] = {
     Forbidden: 403,
     NotFound: 404,
@@ -138,3 +141,50 @@ def _say(ask: Ask, kind: str, detail: str) -> dict[str, str]:
         "advice": ask.words(f"error.{kind}_next"),
         "detail": detail if kind == "refused" else "",
     }
+
+
+GRACE = 20
+BACKLOG = 512
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the port, so that a busy one is an error before anything else happens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+        taken.listen(BACKLOG)  # who opens the link at once waits instead of being turned away
+    except OSError as error:
+        taken.close()
+        busy = error.errno == errno.EADDRINUSE
+        raise InputError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            hint="choose another --port" if busy else "check --host",
+        ) from error
+    return taken
+
+
+def serve(service: Service, settings: WebSettings, taken: socket.socket) -> None:
+    """Serve until the process is told to stop; requests in hand are finished first."""
+    start_logs()
+    config = uvicorn.Config(
+        make_app(service, settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # the app itself asks which proxies are trusted
+        date_header=True,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        backlog=BACKLOG,
+    )
+    # The server takes these signals while it runs, ends, and raises them again: what was opened
+    # around it must then still be closed in order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _note_signal)
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def _note_signal(number: int, _frame: object) -> None:
+    note("signal", name=signal.Signals(number).name)

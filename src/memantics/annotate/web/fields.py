@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from starlette.datastructures import FormData
 
-from memantics.annotate.web.language import Catalogue
+from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Field, Scalar
 
 PREFIX = "f-"
@@ -112,7 +112,7 @@ def _declare(field: Field, count: int) -> str:
 
 
 def _is_flag(field: Field) -> bool:
-    """A yes that need not be said is one box to tick."""
+    """An optional yes/no field is a checkbox."""
     return field.kind == "boolean" and not field.required and not field.each
 
 

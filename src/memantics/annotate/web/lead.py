@@ -1,11 +1,16 @@
-"""What a lead sees: progress, agreement, drift, where people differ, and every change."""
+"""What leads see and decide: progress, agreement, history; people, invitations, settings."""
 
 from __future__ import annotations
 
+from pydantic import ValidationError
 from starlette.responses import Response
 
+from memantics.annotate.errors import AnswerError, Forbidden, NotFound
+from memantics.annotate.records import Project, TrainingState
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.screens import draw_values, show_value
+from memantics.annotate.workflow import ROLES, Role, Settings, list_workflows, read_workflow
+from memantics.core.errors import InputError
 
 routes = Routes()
 PAGE = 25
@@ -120,3 +125,178 @@ def show_audit(ask: Ask) -> Response:
         ask.actor, project.id, before=ask.number("before"), limit=PAGE * 2
     )
     return ask.page("audit.html", project=project, here="audit", entries=entries, page=PAGE * 2)
+
+
+# What a lead may decide; the other states come about by answering.
+STATES: tuple[TrainingState, ...] = ("running", "passed")
+
+
+@routes.get("/projects/new")
+def show_new(ask: Ask) -> Response:
+    """The form for a new project."""
+    return _new_page(ask, 200, "")
+
+
+def _new_page(ask: Ask, status: int, error: str) -> Response:
+    if not ask.actor.admin:
+        raise Forbidden
+    workflows = [(name, read_workflow(name)) for name in list_workflows()]
+    return ask.page(
+        "new.html",
+        status,
+        workflows=workflows,
+        error=error,
+        title=ask.text("title", 200),
+        own=ask.text("own", 60_000),
+        here="new",
+    )
+
+
+@routes.post("/projects/new")
+def create(ask: Ask) -> Response:
+    """Create a project from one of our workflows, or from the text of another."""
+    own, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
+    if not own and chosen not in list_workflows():
+        return _new_page(ask, 422, ask.words("new.choose"))
+    if not ask.text("title", 200):
+        return _new_page(ask, 422, ask.words("new.untitled"))
+    try:
+        project = ask.service.projects.create(
+            ask.actor, ask.text("title", 200), own or chosen, language=ask.words.language
+        )
+    except Forbidden:
+        raise
+    except InputError as error:
+        return _new_page(ask, 422, str(error))
+    return ask.go(f"/p/{project.id}/data", "created")
+
+
+@routes.get("/p/{project:int}/members")
+def show_members(ask: Ask) -> Response:
+    """Who takes part, and with which roles."""
+    return _members_page(ask, 200)
+
+
+def _members_page(ask: Ask, status: int, link: str = "", error: str = "") -> Response:
+    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    return ask.page(
+        "members.html",
+        status,
+        project=project,
+        here="members",
+        members=ask.service.projects.members(ask.actor, project.id),
+        invitations=ask.service.accounts.invitations(ask.actor, project.id),
+        roles=ROLES,
+        needed=_roles_of(project),
+        states=STATES,
+        link=link,
+        error=error,
+    )
+
+
+def _roles_of(project: Project) -> tuple[Role, ...]:
+    """The roles that the stages of a workflow ask for."""
+    return tuple(dict.fromkeys(stage.role for stage in project.workflow.stages))
+
+
+def _roles(ask: Ask) -> tuple[Role, ...]:
+    given = ask.texts("role")
+    return tuple(role for role in ROLES if role in given)
+
+
+@routes.post("/p/{project:int}/invite")
+def invite(ask: Ask) -> Response:
+    """Make an invitation; its link is shown once."""
+    roles = _roles(ask)
+    if not roles:
+        return _members_page(ask, 422, error=ask.words("members.choose"))
+    token = ask.service.accounts.invite(
+        ask.actor, ask.place("project"), roles, note=ask.text("note", 200)
+    )
+    base = ask.desk.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
+    return _members_page(ask, 200, link=f"{base}/join/{token}")
+
+
+@routes.post("/p/{project:int}/invitations/{invitation:int}/revoke")
+def revoke(ask: Ask) -> Response:
+    """Take an invitation back."""
+    ask.service.accounts.revoke_invitation(ask.actor, ask.place("invitation"))
+    return ask.go(f"/p/{ask.place('project')}/members", "revoked")
+
+
+@routes.post("/p/{project:int}/members")
+def add_member(ask: Ask) -> Response:
+    """Add somebody who has an account already."""
+    if not _roles(ask):
+        return _members_page(ask, 422, error=ask.words("members.choose"))
+    try:
+        ask.service.projects.add_member(
+            ask.actor, ask.place("project"), ask.text("name", 200), _roles(ask)
+        )
+    except NotFound:
+        return _members_page(ask, 404, error=ask.words("members.nobody"))
+    return ask.go(f"/p/{ask.place('project')}/members", "kept")
+
+
+@routes.post("/p/{project:int}/members/{user:int}")
+def change_member(ask: Ask) -> Response:
+    """Change roles, limits and training of one member; without a role, they are out."""
+    project, user = ask.place("project"), ask.place("user")
+    try:
+        ask.service.projects.set_roles(ask.actor, project, user, _roles(ask))
+    except AnswerError:
+        return _members_page(ask, 422, error=ask.words("members.lastlead"))
+    if _roles(ask):
+        ask.service.projects.set_limits(
+            ask.actor, project, user, ask.number("daily"), ask.number("weekly")
+        )
+        state = ask.text("training")
+        wanted = next((known for known in STATES if known == state), None)
+        if wanted is not None and wanted != ask.text("training_before"):
+            ask.service.lead.set_training(ask.actor, project, user, wanted)
+    return ask.go(f"/p/{project}/members", "kept")
+
+
+@routes.get("/p/{project:int}/setup")
+def show_setup(ask: Ask) -> Response:
+    """A project's settings."""
+    return _setup_page(ask, 200, "")
+
+
+def _setup_page(ask: Ask, status: int, error: str) -> Response:
+    project = ask.service.projects.get(ask.actor, ask.place("project"))
+    if "lead" not in project.roles:
+        raise Forbidden
+    return ask.page("setup.html", status, project=project, here="setup", error=error)
+
+
+@routes.post("/p/{project:int}/setup")
+def save_setup(ask: Ask) -> Response:
+    """Keep a project's settings."""
+    before = ask.service.projects.get(ask.actor, ask.place("project")).settings
+    try:
+        settings = Settings.model_validate(
+            {
+                "prelabels": ask.text("prelabels"),
+                "training": ask.text("training") == "on",
+                "lease_minutes": ask.number("lease_minutes", before.lease_minutes),
+                "daily_limit": ask.number("daily_limit", before.daily_limit),
+                "weekly_limit": ask.number("weekly_limit", before.weekly_limit),
+                "break_minutes": ask.number("break_minutes", before.break_minutes),
+                "contact": ask.text("contact", 500),
+                "warning": ask.text("warning", 2000),
+            }
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return _setup_page(ask, 422, f"{first['loc'][0]}: {first['msg']}")
+    ask.service.projects.set_settings(ask.actor, ask.place("project"), settings)
+    return ask.go(f"/p/{ask.place('project')}/setup", "kept")
+
+
+@routes.post("/p/{project:int}/archive")
+def archive(ask: Ask) -> Response:
+    """Close a project for new work, or open it again."""
+    project = ask.place("project")
+    ask.service.projects.archive(ask.actor, project, archived=ask.text("archived") == "yes")
+    return ask.go(f"/p/{project}/setup", "kept")

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from memantics.annotate.errors import Values
 from memantics.annotate.records import Project, Step, Task
 from memantics.annotate.web.fields import FormView, draw_form
-from memantics.annotate.web.language import Catalogue
+from memantics.annotate.web.pages import Catalogue
 from memantics.annotate.workflow import Field, Workflow
 from memantics.core.queue import Shown
 

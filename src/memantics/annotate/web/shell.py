@@ -1,14 +1,66 @@
-"""What stands around every request: who may call, how much may come in, which headers go out."""
+"""What surrounds every request: hosts, sizes, headers, logs."""
 
 from __future__ import annotations
 
+import logging
 import secrets
+import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any
 
-from memantics.annotate.web.logs import note, note_failure
+import orjson
+
 from memantics.annotate.web.settings import WebSettings
+
+LOGGER = logging.getLogger("memantics.annotate")
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one JSON line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line: time, level, event, then what the event brought along."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        facts = getattr(record, "facts", None)
+        if isinstance(facts, dict):
+            line |= facts
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = repr(record.exc_info[1])
+            line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
+        return orjson.dumps(line, default=str).decode()
+
+
+def start_logs() -> None:
+    """Send our log, and the server's warnings, to standard error as JSON lines.
+
+    At a terminal only what is wrong is shown: a line for each request would push the link away.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
+    for name, lowest in (("memantics.annotate", level), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(lowest)
+        logger.propagate = False
+
+
+def note(event: str, **facts: object) -> None:
+    """Write one event down."""
+    LOGGER.info(event, extra={"facts": facts})
+
+
+def note_failure(event: str, error: BaseException, **facts: object) -> None:
+    """Write down what should not have happened, with where it did."""
+    LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))
+
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

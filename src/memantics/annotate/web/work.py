@@ -1,4 +1,4 @@
-"""The everyday pages: what there is to do, the item in hand, and the last ones."""
+"""The daily work: the next item, its form, drafts, conflicts, undo, skips, breaks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memantics.annotate.errors import AnswerError, Conflict, Values
 from memantics.annotate.records import Saved, Task
 from memantics.annotate.web.asking import Ask, Routes
 from memantics.annotate.web.fields import read_form
-from memantics.annotate.web.language import say_problem
+from memantics.annotate.web.pages import say_problem
 from memantics.annotate.web.screens import compare_values, draw_item, draw_values
 
 routes = Routes()

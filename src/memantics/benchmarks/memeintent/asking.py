@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from memantics.benchmarks.memeintent.load import Meme, open_release
 from memantics.benchmarks.memeintent.settings import Asking
 from memantics.core.data import Source
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
 from memantics.metrics.constant import find_best_constant
@@ -29,6 +29,7 @@ QUESTIONS = {
 # What a prompt may give, in this order.
 GIVEN = ("text", "image_caption", "background")
 Fed = Mapping[str, Mapping[str, str]]
+_HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
 class Demonstration(BaseModel):
@@ -89,15 +90,8 @@ def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
     memes, constant = _read(setup.need_source(), setup.split)
     field = Field(asking.task, "text", majority=constant if asking.task == "intent" else None)
     for meme in memes:
-        if asking.needs_picture and meme.image is None:
-            if asking.only_present:
-                continue
-            raise DataError(
-                f"meme {meme.id}",
-                "its image is not in this copy of the release",
-                hint="add the images (data add --images DIR), --set images=present, or"
-                " --set role=text",
-            )
+        if asking.needs_picture and setup.picture(meme.image, meme.id, _HINT) is None:
+            continue
         yield _make_item(meme, field, asking, fed)
 
 

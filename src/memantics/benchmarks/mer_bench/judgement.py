@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -149,13 +150,14 @@ def _kind(key: str) -> dict[str, JsonValue]:
 
 def show_shape(rationale: Rationale) -> str:
     """The shape for readers: servers without strict schemas know it from the prompt alone."""
-    words = {"label": "one label", "consistent": "true or false", REASON: "your reasons"}
-    words[OTHER] = "a feeling, or null"
+    words = {"label": "one label", "consistent": "<true or false>", REASON: "your reasons"}
+    words[OTHER] = "<a feeling in quotes, or null>"
     shape = {
-        part.name: {key: words.get(key, "1 to 5") for key in _properties(part, rationale)}
+        part.name: {key: words.get(key, "<1 to 5>") for key in _properties(part, rationale)}
         for part in PARTS
     }
-    return json.dumps(shape, indent=1)
+    # Integers, truth values and null have no quotes: strings there would contradict the schema.
+    return re.sub('"(<[^"]*>)"', r"\1", json.dumps(shape, indent=1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""What a judge must keep to, checked: the gate of the target, the scope of reasons, the label.
+"""What a judge must keep to: the gate of the target and the label are checked, reasons recorded.
 
-The authors ask for the first two in their prompt and check neither.
+The authors ask for the gate and for localised reasons in their prompt and check neither. Numbers
+can be held to a rule; whether a reason speaks of its part is a matter of meaning, which no list of
+words decides: what the lists find is written down, and no reply is rejected for it.
 """
 
 from __future__ import annotations
@@ -42,22 +44,22 @@ _ALIGN = re.compile(
 def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> Judgement:
     """The judgement in a reply; a reply that breaks a rule is unparsed, and says which.
 
-    With ``checks`` "schema" broken gates and scopes are let pass and written down, as the paper
-    does. Ratings without reasons have no scope to break; their gate is applied, not asked for.
+    With ``checks`` "schema" broken gates are let pass and written down too, as the paper does.
+    Ratings without reasons have no scope to break; their gate is applied, not asked for.
     """
     reading = read_shape(find_object(clean(text)), rationale)
     label = str(reading.values["label"])
     faults = list(_check_other(label, reading))
-    gate, scope = list(_check_gate(reading, target)), list(_check_scope(reading.reasons, target))
+    gate, scope = list(_check_gate(reading, target)), breaks_scope(reading.reasons, target)
     bare = not reading.reasons
-    if checks == "all":
-        faults += [*([] if bare else gate), *scope]
+    if checks == "all" and not bare:
+        faults += gate
     if faults:
         raise Unparsed(join_faults(faults))
     ratings = {name: value for name, value in reading.values.items() if name != "label"}
     if bare and gate:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
-    found: dict[Broken, bool] = {"gating": bool(gate) and not bare, "scope": bool(scope)}
+    found: dict[Broken, bool] = {"gating": bool(gate) and not bare, "scope": scope}
     return Judgement.model_validate(
         {
             **ratings,
@@ -93,17 +95,11 @@ def _check_gate(reading: Reading, target: str) -> Iterator[str]:
             )
 
 
-def _check_scope(reasons: Mapping[str, str], target: str) -> Iterator[str]:
-    """Each reason names target, scenario and alignment, and no reason is a copy of another."""
-    seen: dict[str, str] = {}
-    for part, reason in reasons.items():
-        lacking = [name for name, there in list_points(reason, target).items() if not there]
-        if lacking:
-            yield f"{part}.rationale says nothing about {' and '.join(lacking)}"
-        bare = " ".join(re.findall(r"\w+", reason.casefold()))
-        if bare in seen:
-            yield f"{part}.rationale repeats {seen[bare]}.rationale"
-        seen.setdefault(bare, part)
+def breaks_scope(reasons: Mapping[str, str], target: str) -> bool:
+    """Whether a reason names none of target, scenario and alignment, or is a copy of another."""
+    bare = {" ".join(re.findall(r"\w+", reason.casefold())) for reason in reasons.values()}
+    silent = not all(any(list_points(reason, target).values()) for reason in reasons.values())
+    return silent or len(bare) < len(reasons)
 
 
 def list_points(reason: str, target: str) -> dict[str, bool]:
@@ -114,7 +110,9 @@ def list_points(reason: str, target: str) -> dict[str, bool]:
     >>> list_points("Nice colours.", "happy")
     {'the target': False, 'the scenario': False, 'how text and picture align': False}
     """
-    named = re.search(rf"\btarget|\b{re.escape(target)}", reason, re.IGNORECASE)
+    # Excited, excitement and exciting are one feeling.
+    stem = re.escape(target.removesuffix("ed").removesuffix("y"))
+    named = re.search(rf"\btarget|\b{stem}", reason, re.IGNORECASE)
     both = _TEXT.search(reason) and _PICTURE.search(reason)
     return {
         "the target": named is not None,

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from memantics.benchmarks.mquest.dimension import canonical, find_dimension
-from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError
-
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
-
-RAW = "_dimensions_reversed_raw.json"
-REFINED = "_refined_ontology.ttl"
-_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-_OWL = "http://www.w3.org/2002/07/owl#"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+from memantics.core.mquest import (
+    OWL,
+    RDFS,
+    TYPE,
+    meme_of,
+    parse_turtle,
+    read_file,
+    read_raw_base,
+    split_iri,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,85 +47,23 @@ class Individual:
     namespace: str = ""
 
 
-def _as_text(value: object) -> object:
-    # A language model wrote these values; what is not text is kept as its JSON.
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-Written = Annotated[str, BeforeValidator(_as_text)]
-
-
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _RawIndividual(_Closed):
-    class_name: str
-    class_uri: str
-    instance_name: Written
-    label: Written
-    description: Written
-    extraction_method: JsonValue
-    dimension_index: JsonValue
-    directRelations: JsonValue = None  # noqa: N815 - the release's spelling
-    relatedTo: JsonValue = None  # noqa: N815
-
-
-class _RawMetadata(_Closed):
-    image_path: JsonValue
-    image_name: str
-    extraction_timestamp: JsonValue
-    llm_provider: JsonValue
-    dimensions_processed: JsonValue
-    total_dimensions_found: JsonValue
-    pipeline_type: JsonValue
-
-
-class _RawBase(_Closed):
-    dimensions: list[_RawIndividual]
-    metadata: _RawMetadata
-    success: bool
-
-
-def meme_of(path: Path) -> str:
-    """The meme that a file of a knowledge base belongs to.
-
-    >>> meme_of(Path("kb/01382_refined_ontology.ttl"))
-    '01382'
-    """
-    return path.name.removesuffix(RAW).removesuffix(REFINED)
-
-
 def read_raw(path: Path) -> list[Individual]:
     """The individuals of one raw file, in its order."""
-    meme = meme_of(path)
-    base = conform(_RawBase, read_json(path), path.name)
+    base = read_raw_base(path)
     if not base.dimensions:
         raise DataError(path.name, "holds no individual", hint="download the file again")
     return [
         Individual(
-            meme,
+            meme_of(path),
             canonical(own.class_name, path.name),
             own.instance_name,
             own.label,
             own.description,
-            tuple(_relations(own)),
+            tuple(Relation(*said) for said in (*own.direct(), *own.related())),
             own.class_name,
         )
         for own in base.dimensions
     ]
-
-
-def _relations(own: _RawIndividual) -> Iterator[Relation]:
-    for entries, ends in (
-        (own.directRelations, ("from", "to")),
-        (own.relatedTo, ("", "entity")),
-    ):
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, dict) and ends[1] in entry and "relation" in entry:
-                start = entry.get(ends[0], own.instance_name)
-                texts = (start, entry["relation"], entry[ends[1]])
-                yield Relation(*(str(_as_text(text)) for text in texts))
 
 
 @dataclass(slots=True)
@@ -152,27 +85,29 @@ def read_refined(path: Path) -> list[Individual]:
     nodes: dict[tuple[str, str], _Node] = {}
     latest: dict[str, _Node] = {}
     relations: dict[str, list[Relation]] = {}
-    for quad in _triples(path):
+    for quad in parse_turtle(read_file(path), path.name):
         # Nine triples of ten are the ontology's own: the cheapest tests come first.
         predicate, value = quad.predicate.value, quad.object
-        if predicate == _TYPE:
-            namespace, name = _split(str(getattr(value, "value", "")))
+        if predicate == TYPE:
+            namespace, name = split_iri(str(getattr(value, "value", "")))
             if dimension := find_dimension(name):
                 subject = str(getattr(quad.subject, "value", ""))
                 # One name may stand for two classes; what follows is about the last.
                 latest[subject] = nodes.setdefault((subject, dimension), _Node(name, namespace))
-        elif predicate.startswith(_RDFS):
+        elif predicate.startswith(RDFS):
             node = latest.get(str(getattr(quad.subject, "value", "")))
             if node and isinstance(value, pyoxigraph.Literal):
-                if predicate == f"{_RDFS}label":
+                if predicate == f"{RDFS}label":
                     node.label = node.label or value.value
-                elif predicate == f"{_RDFS}comment":
+                elif predicate == f"{RDFS}comment":
                     node.description = node.description or value.value
         elif isinstance(value, pyoxigraph.NamedNode) and isinstance(
             quad.subject, pyoxigraph.NamedNode
         ):
             start = quad.subject.value
-            relation = Relation(_split(start)[1], _split(predicate)[1], _split(value.value)[1])
+            relation = Relation(
+                split_iri(start)[1], split_iri(predicate)[1], split_iri(value.value)[1]
+            )
             relations.setdefault(start, []).append(relation)
     if not nodes:
         raise DataError(
@@ -184,7 +119,7 @@ def read_refined(path: Path) -> list[Individual]:
         Individual(
             meme_of(path),
             dimension,
-            _split(subject)[1],
+            split_iri(subject)[1],
             node.label,
             node.description,
             tuple(relations.get(subject, ())),
@@ -195,31 +130,12 @@ def read_refined(path: Path) -> list[Individual]:
     ]
 
 
-def _triples(path: Path) -> Iterator[Quad]:
-    import pyoxigraph
-
-    try:
-        yield from pyoxigraph.parse(path=path, format=pyoxigraph.RdfFormat.TURTLE)
-    except SyntaxError as error:
-        raise DataError(
-            path.name, f"not valid Turtle: {error.msg}", hint="download the file again"
-        ) from error
-    except OSError as error:
-        raise DataError(path.name, f"cannot be read: {error.strerror or error}") from error
-
-
-def _split(iri: str) -> tuple[str, str]:
-    """Namespace and local name, at the last ``#`` or ``/``."""
-    cut = max(iri.rfind("#"), iri.rfind("/")) + 1
-    return iri[:cut], iri[cut:]
-
-
 def count_ontology(path: Path) -> tuple[int, int, int]:
     """Triples, declared classes and object properties of an ontology file."""
     total = 0
     kinds: Counter[str] = Counter()
-    for quad in _triples(path):
+    for quad in parse_turtle(read_file(path), path.name):
         total += 1
-        if quad.predicate.value == _TYPE:
+        if quad.predicate.value == TYPE:
             kinds[str(getattr(quad.object, "value", ""))] += 1
-    return total, kinds[f"{_OWL}Class"], kinds[f"{_OWL}ObjectProperty"]
+    return total, kinds[f"{OWL}Class"], kinds[f"{OWL}ObjectProperty"]

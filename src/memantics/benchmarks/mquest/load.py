@@ -19,18 +19,11 @@ from memantics.benchmarks.mquest.dimension import (
     canonical,
     find_dimension,
 )
-from memantics.benchmarks.mquest.knowledge import (
-    RAW,
-    REFINED,
-    Individual,
-    Relation,
-    meme_of,
-    read_raw,
-    read_refined,
-)
+from memantics.benchmarks.mquest.knowledge import Individual, Relation, read_raw, read_refined
 from memantics.benchmarks.mquest.selection import find_selection
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
+from memantics.core.mquest import FOLDERS, RAW, REFINED, meme_of
 
 __all__ = [
     "ALIASES",
@@ -55,7 +48,6 @@ QA_FOLDERS = (
     "benchmark_extracted",
     ".",
 )
-KB_FOLDERS = ("output_reversed/hateful-memes-out", "hateful-memes-out", "kb", ".")
 IMAGE_FOLDERS = ("img/hateful-memes-img", "images", "benchmark_imgs", "img")
 ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
 Found = TypeVar("Found")
@@ -240,7 +232,7 @@ def open_release(source: Source) -> Release:
     if not root.is_dir():
         raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
     qa, files = _first(root, QA_FOLDERS, _list_questions)
-    _, bases = _first(root, KB_FOLDERS, _list_bases)
+    _, bases = _first(root, FOLDERS, _list_bases)
     raw = tuple(path for path in bases if path.name.endswith(RAW))
     refined = tuple(path for path in bases if path.name.endswith(REFINED))
     if not files and not bases:
@@ -248,7 +240,7 @@ def open_release(source: Source) -> Release:
             root,
             "no M-QUEST release here: looked for questions in <id>_qa/<Dimension>/*.jsonld "
             f"(below {', '.join(QA_FOLDERS[:3])}) and knowledge bases named <id>{RAW} or "
-            f"<id>{REFINED} (below {', '.join(KB_FOLDERS[:3])})",
+            f"<id>{REFINED} (below {', '.join(FOLDERS[:3])})",
             hint="give the clone of semantic-memes or the folder with these files",
         )
     images = _find_images(source)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from memantics.benchmarks.mquest.dimension import ALIASES
-from memantics.benchmarks.mquest.knowledge import RAW, REFINED
 from memantics.benchmarks.mquest.load import Release, fault
 from memantics.core.data import Found, Skip, checksum
+from memantics.core.mquest import RAW, REFINED
 
 COMPLETE_MEMES = 1000
 

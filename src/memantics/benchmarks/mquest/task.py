@@ -8,15 +8,13 @@ from functools import cache
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mquest.load import Question, Release, open_release
+from memantics.benchmarks.mquest.load import Release, open_release
 from memantics.core.data import Source
-from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt
-from memantics.core.records import Form, Image, Item, Message, Outcome, Request, Sampling, Score
+from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy, accuracy_by, group_hits, macro, macro_interval
-from memantics.metrics.interval import clustered_wilson
-from memantics.tasks.choices import LETTERS, commonest, hits, letter_field, list_options
+from memantics.metrics.choice import accuracy_by, group_hits, macro, macro_interval
+from memantics.tasks.choices import LETTERS, commonest, hits, letter_field
+from memantics.tasks.factories import Prompts, choice_task, share, share_by_tag, share_right
 from memantics.tasks.parse import parse_letter
 from memantics.tasks.plugin import TaskSetup
 
@@ -25,14 +23,12 @@ TOXICITY = "Toxicity"
 
 def make(setup: TaskSetup) -> Task:
     """The task ``qa``."""
-    prompt, again = setup.prompts[setup.options["order"]], setup.prompts["again"]
-    return setup.make(
-        items=lambda: _items(setup),
-        ask=lambda item, complaint: _ask(prompt, again, item, complaint),
-        parse=lambda text, form: _parse(text, form, setup.options),
-        score=score,
-        used=(prompt, again),
-    )
+    prompts = Prompts(setup.prompts[setup.options["order"]], setup.prompts["again"])
+
+    def parse(text: str, form: Form) -> JsonValue:
+        return _parse(text, form, setup.options)
+
+    return choice_task(setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score)
 
 
 @cache
@@ -45,44 +41,22 @@ def _open(source: Source, split: str) -> tuple[Release, str | None]:
 
 def _items(setup: TaskSetup) -> Iterator[Item]:
     release, majority = _open(setup.need_source(), setup.split)
-    present = setup.options["images"] == "present"
     for question in release.questions(setup.split):
-        if question.answer is None or (question.image is None and present):
+        if question.answer is None:
             continue
-        yield _item(question, LETTERS[question.answer], majority)
-
-
-def _item(question: Question, gold: str, majority: str | None) -> Item:
-    if question.image is None:
-        raise DataError(
-            f"meme {question.meme}",
-            "its image is not in this copy of the release",
-            hint="add the images (data add --images DIR), or --set images=present",
-        )
-    return Item(
-        id=question.id,
-        group=question.meme,
-        gold=gold,
-        form=Form(question.question, (letter_field(question.options, majority),)),
-        images=(Image(question.image),),
-        tags={
-            "dimension": question.dimension,
-            "kind": "T" if question.dimension == TOXICITY else "R",
-        },
-    )
-
-
-def _ask(prompt: Prompt, again: Prompt, item: Item, complaint: str | None) -> Request:
-    options = item.form.fields[0].options
-    text = prompt.fill(question=item.form.question, options=list_options(options))
-    if complaint is not None:
-        letters = ", ".join(option.key for option in options)
-        text += "\n\n" + again.fill(complaint=complaint, letters=letters)
-    return Request(
-        messages=(Message("user", (*item.images, text)),),
-        form=item.form,
-        sampling=Sampling(temperature=0.0),
-    )
+        picture = setup.picture(question.image, question.meme)
+        if picture is not None:
+            yield Item(
+                id=question.id,
+                group=question.meme,
+                gold=LETTERS[question.answer],
+                form=Form(question.question, (letter_field(question.options, majority),)),
+                images=(picture,),
+                tags={
+                    "dimension": question.dimension,
+                    "kind": "T" if question.dimension == TOXICITY else "R",
+                },
+            )
 
 
 def _parse(text: str, form: Form, options: Mapping[str, str]) -> JsonValue:
@@ -130,12 +104,12 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     groups = group_hits(right, memes, kinds, frozenset("TR"))
     low, high = macro_interval(right, dimensions, memes) or (None, None)
     return (
-        _share("accuracy", right, memes),
+        share("accuracy", right, memes),
         *(
-            _share(key, *_only(right, memes, kinds, kind))
+            share_right(key, [o for o in outcomes if o.item.tags["kind"] == kind])
             for key, kind in (("toxicity_accuracy", "T"), ("reasoning_accuracy", "R"))
         ),
-        _share(
+        share(
             "group_accuracy",
             list(groups.values()),
             [str(group) for group in groups],
@@ -149,28 +123,5 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             high,
             note="unweighted mean over dimensions; n counts dimensions",
         ),
-        *(
-            _share("accuracy", *_only(right, memes, dimensions, name), by="dimension", label=name)
-            for name in sorted(set(dimensions))
-        ),
+        *share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
     )
-
-
-def _only(
-    right: Sequence[bool], memes: Sequence[str], kinds: Sequence[str], kind: str
-) -> tuple[list[bool], list[str]]:
-    kept = [i for i, own in enumerate(kinds) if own == kind]
-    return [right[i] for i in kept], [memes[i] for i in kept]
-
-
-def _share(
-    key: str,
-    right: Sequence[bool],
-    memes: Sequence[str],
-    *,
-    by: str = "",
-    label: str = "",
-    note: str = "",
-) -> Score:
-    low, high = clustered_wilson(right, memes) or (None, None)
-    return Score(key, accuracy(right), len(right), low, high, by, label, note)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import Meme, Release, open_release
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.records import Image
 from memantics.tasks.plugin import TaskSetup
 
@@ -70,17 +70,10 @@ class Brief(TaskSetup):
         """Whether what serves as an example is left out."""
         return self.options["examples"] == "exclude"
 
-    def picture(self, meme: Meme) -> Image | None:
+    def show(self, meme: Meme) -> Image | None:
         """The image of a meme; without it, an error or None (the item is left out)."""
-        if meme.image is not None:
-            return Image(meme.image)
-        if self.options["images"] == "present":
-            return None
-        raise DataError(
-            f"meme {meme.id}",
-            "its image is not in this copy of the release",
-            hint="add the images, or leave such memes out with --set images=present",
-        )
+        hint = "add the images, or leave such memes out with --set images=present"
+        return self.picture(meme.image, meme.id, hint)
 
     def read_number(self, option: str, low: float, high: float) -> float:
         """The number that an option holds."""

@@ -43,9 +43,8 @@ from memantics.core.records import (
     Score,
 )
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import clustered_wilson
-from memantics.tasks.choices import LETTERS, commonest, hits, list_options
+from memantics.tasks.choices import LETTERS, commonest, list_options
+from memantics.tasks.factories import share_by, share_right
 from memantics.tasks.parse import parse_letter
 
 QUESTION = {
@@ -207,7 +206,7 @@ def _items(brief: Brief) -> Iterator[Item]:
     kept = []
     for chat in chats:
         laid = _lay(chat, known, _order(brief, chat))
-        images = tuple(image for meme in laid.memes if (image := brief.picture(meme)))
+        images = tuple(image for meme in laid.memes if (image := brief.show(meme)))
         if chat.id not in left_out and len(images) == len(laid.memes):
             kept.append((chat, laid, images))
     majority = commonest(laid.letter for _, laid, _ in kept)
@@ -261,30 +260,12 @@ def parse_as_published(text: str, language: str, *, reasons: bool = False) -> st
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Accuracy over all, by topic and by the right letter; and which distractors were chosen."""
-    right = hits(outcomes)
-    memes = [outcome.item.group for outcome in outcomes]
-    letters = [str(outcome.item.gold) for outcome in outcomes]
-    topics = [outcome.item.tags["topic"] for outcome in outcomes]
     return (
-        _share("accuracy", right, memes),
-        *_split(right, memes, topics, by="topic", names=TOPICS),
-        *_split(right, memes, letters, by="position", names=LETTERS[:4]),
+        share_right("accuracy", outcomes),
+        *share_by(outcomes, "topic", TOPICS, lambda outcome: outcome.item.tags["topic"]),
+        *share_by(outcomes, "position", LETTERS[:4], lambda outcome: str(outcome.item.gold)),
         *_chosen(outcomes),
     )
-
-
-def _split(
-    right: Sequence[bool],
-    memes: Sequence[str],
-    kinds: Sequence[str],
-    *,
-    by: str,
-    names: Sequence[str],
-) -> Iterator[Score]:
-    for name in names:
-        kept = [i for i, kind in enumerate(kinds) if kind == name]
-        own = [right[i] for i in kept]
-        yield _share("accuracy", own, [memes[i] for i in kept], by=by, label=name)
 
 
 def _chosen(outcomes: Sequence[Outcome]) -> Iterator[Score]:
@@ -299,10 +280,3 @@ def _chosen(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     for kind in kinds:
         share = counts[kind] / len(taken) if taken else None
         yield Score("share", share, len(taken), by="chosen", label=kind)
-
-
-def _share(
-    key: str, right: Sequence[bool], memes: Sequence[str], *, by: str = "", label: str = ""
-) -> Score:
-    low, high = clustered_wilson(right, memes) or (None, None)
-    return Score(key, accuracy(right), len(right), low, high, by, label)

@@ -26,9 +26,8 @@ from memantics.core.records import (
 )
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
-from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import clustered_wilson
-from memantics.tasks.choices import commonest, hits
+from memantics.tasks.choices import commonest
+from memantics.tasks.factories import share_by
 from memantics.tasks.parse import parse_label
 
 PUN, NON_PUN = "pun", "non-pun"
@@ -72,7 +71,7 @@ def _items(brief: Brief) -> Iterator[Item]:
         positive=words[PUN],
     )
     for meme in memes:
-        image = brief.picture(meme)
+        image = brief.show(meme)
         if image is not None:
             context = describe(meme, brief.style)
             yield Item(
@@ -94,7 +93,7 @@ def _ask(prompt: MemePrompt, item: Item) -> Request:
 def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
     if brief.options["parser"] == "paper":
         return parse_as_published(text, reasons=brief.style.reasons)
-    return parse_label(text, ALIASES)
+    return parse_label(text, ALIASES, {PUN: NON_PUN, NON_PUN: PUN})
 
 
 def parse_as_published(text: str, *, reasons: bool = False) -> str:
@@ -142,14 +141,5 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             n,
         ),
         row("macro_f1", figures.macro_f1(counts), spans.macro_f1, n),
-        *_by_role(outcomes),
+        *share_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
     )
-
-
-def _by_role(outcomes: Sequence[Outcome]) -> Iterator[Score]:
-    right = hits(outcomes)
-    for role in ROLES:
-        kept = [i for i, o in enumerate(outcomes) if o.item.tags["role"] == role]
-        rows = [right[i] for i in kept]
-        low, high = clustered_wilson(rows, [outcomes[i].item.group for i in kept]) or (None, None)
-        yield Score("accuracy", accuracy(rows), len(rows), low, high, by="role", label=role)

@@ -114,7 +114,7 @@ def find_harmful(brief: Brief) -> list[Harmful]:
 
 def _stand_in(brief: Brief) -> Iterator[Harmful]:
     for meme in brief.release.memes:
-        image = brief.picture(meme) if meme.sentiment == "other-negative" else None
+        image = brief.show(meme) if meme.sentiment == "other-negative" else None
         if image is not None:
             kind: Kind = "pun" if meme.is_pun else "nonpun"
             yield Harmful(meme.id, meme.group, kind, image.path, one_line(meme.caption))
@@ -224,7 +224,9 @@ def parse_conclusion(text: str, name: str) -> str:
     'harmless'
     """
     found = [
-        read_choice(own[name], ALIASES, name) for own in find_objects(clean(text)) if name in own
+        read_choice(own[name], ALIASES, name, {HARMFUL: HARMLESS})
+        for own in find_objects(clean(text))
+        if name in own
     ]
     if not found:
         raise Unparsed(f"no JSON object with {name}")

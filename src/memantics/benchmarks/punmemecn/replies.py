@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from memantics.core.task import Unparsed
-from memantics.tasks.parse import clean
+from memantics.tasks.parse import parse_label
 
 _LONGEST = 20_000
 _LONGEST_LITERAL = 4096
@@ -49,17 +50,20 @@ def _read_literal(text: str) -> object:
         return None
 
 
-def read_choice(value: JsonValue, aliases: Mapping[str, Sequence[str]], name: str) -> str:
-    """The one key whose aliases include the value.
+def read_choice(
+    value: JsonValue,
+    aliases: Mapping[str, Sequence[str]],
+    name: str,
+    opposites: Mapping[str, str] | None = None,
+) -> str:
+    """The one key that the value names, by any of its aliases.
 
     >>> read_choice(" Self ", {"self": ("自己", "self")}, "target")
     'self'
     """
     if isinstance(value, str):
-        said = clean(value).casefold().strip(" .。“”\"'")
-        for key, names in aliases.items():
-            if said in names:
-                return key
+        with contextlib.suppress(Unparsed):
+            return parse_label(value, aliases, opposites)
     raise Unparsed(f"{name} is not one of {', '.join(names[0] for names in aliases.values())}")
 
 

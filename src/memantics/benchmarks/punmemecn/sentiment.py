@@ -27,9 +27,9 @@ from memantics.core.records import (
     Score,
 )
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy, accuracy_by, macro, macro_interval
-from memantics.metrics.interval import clustered_wilson
+from memantics.metrics.choice import accuracy_by, macro, macro_interval
 from memantics.tasks.choices import commonest
+from memantics.tasks.factories import share
 from memantics.tasks.parse import clean
 
 NAMES = {
@@ -44,8 +44,17 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {name: name for name in (*TARGETS, *TYPES)},
 }
 VALUES = {"target": TARGETS, "type": TYPES}
+_MORE = {
+    "self": ("自我", "本人", "发送者", "sender"),
+    "both": ("两者", "双方都"),
+    "other": ("对方", "别人", "其他人", "others"),
+    "positive": ("正面", "正向"),
+    "neutral": ("中立",),
+    "negative": ("负面", "负向"),
+}
 ALIASES = {
-    part: {name: (WORDS["zh"][name], name) for name in names} for part, names in VALUES.items()
+    part: {name: (WORDS["zh"][name], name, *_MORE[name]) for name in names}
+    for part, names in VALUES.items()
 }
 QUESTION = {
     "zh": "这张双关表情包表达的情感指向谁，是积极、中性还是消极？",
@@ -82,14 +91,14 @@ def _items(brief: Brief) -> Iterator[Item]:
         for meme in brief.release.memes
         if meme.is_pun and not (brief.excludes and meme.id in _LEFT_OUT)
         # Balance what can be asked: a copy without all images would be skewed afterwards.
-        if brief.picture(meme) is not None
+        if brief.show(meme) is not None
     ]
     drawn = [(meme, 0) for meme in puns]
     if brief.options["set"] == "balanced":
         drawn = balance(puns, _per_target(brief, puns))
     fields = tuple(_field(brief.language, part, [m for m, _ in drawn]) for part in VALUES)
     for meme, turn in drawn:
-        image = brief.picture(meme)
+        image = brief.show(meme)
         if image is not None:
             yield Item(
                 id=f"{meme.id}@{turn}" if turn else meme.id,
@@ -194,7 +203,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         "target_accuracy": [_says(o, "target") for o in outcomes],
         "type_accuracy": [_says(o, "type") for o in outcomes],
     }
-    rows = [_share(key, own, memes) for key, own in right.items()]
+    rows = [share(key, own, memes) for key, own in right.items()]
     for part in VALUES:
         kinds = [outcome.item.tags[part] for outcome in outcomes]
         own = right[f"{part}_accuracy"]
@@ -214,7 +223,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
             own = [right[f"{part}_accuracy"][i] for i in kept]
             rows.append(
-                _share(f"{part}_accuracy", own, [memes[i] for i in kept], by=part, label=name)
+                share(f"{part}_accuracy", own, [memes[i] for i in kept], by=part, label=name)
             )
     return (*rows, *score_humans(outcomes))
 
@@ -222,10 +231,3 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 def _says(outcome: Outcome, part: str) -> bool:
     value = outcome.value if outcome.status == "answered" else None
     return isinstance(value, dict) and value[part] == outcome.item.tags[part]
-
-
-def _share(
-    key: str, right: Sequence[bool], memes: Sequence[str], *, by: str = "", label: str = ""
-) -> Score:
-    low, high = clustered_wilson(right, memes) or (None, None)
-    return Score(key, accuracy(right), len(right), low, high, by, label)

@@ -71,7 +71,7 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
         caption = one_line(meme.caption)
         gold, context, image = caption, {}, None
         if task == "ocr":
-            image = brief.picture(meme)
+            image = brief.show(meme)
             if image is None:
                 continue
         else:

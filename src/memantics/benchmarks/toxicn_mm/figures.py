@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from memantics.benchmarks.toxicn_mm.records import MODALITIES, TARGETS
 from memantics.benchmarks.toxicn_mm.records import TYPES as TYPE_NAMES
 from memantics.benchmarks.toxicn_mm.wording import HARMFUL, HARMLESS, NOBODY
 from memantics.core.records import Outcome, Score
-from memantics.metrics.choice import accuracy
 from memantics.metrics.classification import (
     ClassCounts,
     MulticlassIntervals,
@@ -18,8 +17,7 @@ from memantics.metrics.classification import (
     macro_figures,
     multiclass_intervals,
 )
-from memantics.metrics.interval import clustered_wilson
-from memantics.tasks.choices import hits
+from memantics.tasks.factories import share_by_tag, share_right
 
 MACRO_NOTE = "unweighted mean over the classes that occur"
 HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
@@ -33,10 +31,10 @@ def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     return (
         *_macro(counts, spans, len(outcomes)),
         _row("f1_harmful", f1(counts[HARMFUL]), members, span, note=HARMFUL_NOTE),
-        _accuracy(outcomes),
-        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
-        *_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
-        *_by_tag(outcomes, "target", TARGETS),
+        share_right("accuracy", outcomes),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
+        *share_by_tag(outcomes, "target", TARGETS),
     )
 
 
@@ -44,8 +42,8 @@ def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Macro figures over five classes, F1 of each; accuracy by modality and target."""
     return (
         *_score_classes(outcomes, TYPE_NAMES, "type"),
-        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
-        *_by_tag(outcomes, "target", TARGETS),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "target", TARGETS),
     )
 
 
@@ -53,13 +51,13 @@ def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Macro figures over the targets, F1 of each; accuracy by modality."""
     return (
         *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
-        *_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
     )
 
 
 def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str) -> list[Score]:
     counts, spans = _count(outcomes, classes)
-    rows = [*_macro(counts, spans, len(outcomes)), _accuracy(outcomes)]
+    rows = [*_macro(counts, spans, len(outcomes)), share_right("accuracy", outcomes)]
     for name in classes:
         own = counts[name]
         if own.occurs:
@@ -86,20 +84,6 @@ def _macro(
         _row("macro_precision", found.precision, n, spans.precision, note=MACRO_NOTE),
         _row("macro_recall", found.recall, n, spans.recall, note=MACRO_NOTE),
     )
-
-
-def _accuracy(outcomes: Sequence[Outcome], by: str = "", label: str = "") -> Score:
-    right = hits(outcomes)
-    span = clustered_wilson(right, [o.item.group for o in outcomes])
-    return _row("accuracy", accuracy(right), len(right), span, (by, label))
-
-
-def _by_tag(outcomes: Sequence[Outcome], tag: str, labels: Sequence[str]) -> Iterator[Score]:
-    """Accuracy of each part that has members: for a part of the harmful, that is its recall."""
-    for label in labels:
-        part = [o for o in outcomes if o.item.tags.get(tag) == label]
-        if part:
-            yield _accuracy(part, by=tag, label=label)
 
 
 def _row(

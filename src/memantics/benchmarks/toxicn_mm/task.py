@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 from pydantic import JsonValue
 
@@ -21,22 +21,18 @@ from memantics.benchmarks.toxicn_mm.wording import (
     VERDICTS,
 )
 from memantics.core.data import Source
-from memantics.core.errors import DataError
-from memantics.core.prompt import Prompt
 from memantics.core.records import (
     Field,
     Form,
     Image,
     Item,
-    Message,
     Option,
     Outcome,
-    Request,
-    Sampling,
     Score,
 )
 from memantics.core.task import Task
-from memantics.tasks.choices import commonest, list_options
+from memantics.tasks.choices import commonest
+from memantics.tasks.factories import Prompts, label_task
 from memantics.tasks.plugin import TaskSetup
 
 SCORERS: Mapping[str, Callable[[Sequence[Outcome]], tuple[Score, ...]]] = {
@@ -50,15 +46,16 @@ def make(setup: TaskSetup) -> Task:
     """The task ``detection``, ``type`` or ``target``."""
     name, chosen = setup.card.name, setup.options
     language = chosen["language"]
-    stems = (f"given_{chosen['input']}", name, "again")
-    given, question, again = (setup.prompts[f"{stem}.{language}"] for stem in stems)
+    stems = (name, "again", f"given_{chosen['input']}")
+    main, again, given = (setup.prompts[f"{stem}.{language}"] for stem in stems)
     keys = _keys(name, language) if chosen["parser"] == "strict" else None
-    return setup.make(
-        items=lambda: _items(setup),
-        ask=lambda item, complaint: _ask((given, question, again), item, complaint),
-        parse=lambda text, form: _parse(name, text, form, keys),
-        score=SCORERS[name],
-        used=(given, question, again),
+
+    def parse(text: str, form: Form) -> JsonValue:
+        return _parse(name, text, form, keys)
+
+    items = partial(_items, setup)
+    return label_task(
+        setup, items, parse=parse, score=SCORERS[name], prompts=Prompts(main, again, given)
     )
 
 
@@ -84,17 +81,18 @@ def _keys(name: str, language: str) -> dict[str, str]:
 def _items(setup: TaskSetup) -> Iterator[Item]:
     name, chosen = setup.card.name, setup.options
     memes = _open(setup.need_source()).memes(chosen.get("labels", "v2"), setup.split)
+    shown = chosen["input"] == "image_text"
+    left_out = shown and chosen["images"] == "present"
     pairs = [
         (meme, gold)
         for meme in memes
-        if (gold := _gold(name, meme, chosen)) is not None
-        and not (
-            chosen["input"] == "image_text" and chosen["images"] == "present" and not meme.image
-        )
+        if (gold := _gold(name, meme, chosen)) is not None and not (left_out and not meme.image)
     ]
     field = _field(name, chosen, commonest(gold for _, gold in pairs))
+    hint = "add the images, or --set input=text, or --set images=present"
     for meme, gold in pairs:
-        yield _item(meme, gold, field, chosen, QUESTIONS[chosen["language"]][name])
+        picture = setup.picture(meme.image, meme.id, hint) if shown else None
+        yield _item(meme, gold, field, setup, (picture,) if picture else ())
 
 
 def _gold(name: str, meme: Meme, chosen: Mapping[str, str]) -> str | None:
@@ -125,48 +123,17 @@ def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
     )
 
 
-def _item(meme: Meme, gold: str, field: Field, chosen: Mapping[str, str], question: str) -> Item:
-    with_image = chosen["input"] == "image_text"
-    if with_image and meme.image is None:
-        raise DataError(
-            f"meme {meme.id}",
-            "its image is not in this copy of the release",
-            hint="add the images, or --set input=text, or --set images=present",
-        )
+def _item(meme: Meme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]) -> Item:
     context = {"text": meme.text}
-    if chosen["input"] == "captions":
+    if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}
     tags = {"modality": meme.modality or HARMLESS, "type": meme.type, "split": meme.split}
     if meme.target is not None:
         tags["target"] = meme.target
-    return Item(
-        id=meme.id,
-        group=meme.id,
-        gold=gold,
-        form=Form(question, (field,), language=chosen["language"], context=context),
-        images=(Image(meme.image),) if with_image and meme.image else (),
-        tags=tags,
-    )
-
-
-def _ask(prompts: tuple[Prompt, Prompt, Prompt], item: Item, complaint: str | None) -> Request:
-    given, question, again = prompts
-    options = item.form.fields[0].options
-    values = {
-        "given": given.fill(**item.form.context),
-        "options": list_options(options),
-        "names": "\n".join(f"- {option.key}" for option in options),
-    }
-    text = question.fill(**{hole: values[hole] for hole in question.holes})
-    if complaint is not None:
-        comma = "、" if item.form.language == "zh" else ", "
-        keys = comma.join(option.key for option in options)
-        text += "\n\n" + again.fill(complaint=complaint, keys=keys)
-    return Request(
-        messages=(Message("user", (*item.images, text)),),
-        form=item.form,
-        sampling=Sampling(temperature=0.0),
-    )
+    language = setup.options["language"]
+    question = QUESTIONS[language][setup.card.name]
+    form = Form(question, (field,), language=language, context=context)
+    return Item(meme.id, meme.id, gold, form, images, tags)
 
 
 def _parse(name: str, text: str, form: Form, keys: Mapping[str, str] | None) -> JsonValue:

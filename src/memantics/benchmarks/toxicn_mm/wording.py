@@ -31,16 +31,18 @@ LETTERS: Mapping[str, str] = {
 }
 TYPES: Words = {
     "zh": {
-        "targeted": "针对性有害：嫌弃、贬低某个人或某一类人，或对他们抱有成见",
-        "offence": "一般冒犯：话里带刺、出口伤人或粗俗，但没有针对谁",
+        "targeted": "针对性有害：嫌弃、贬低看得出是谁的某个人或某一类人，或对他们抱有成见",
+        "offence": "一般冒犯：话里带刺、出口伤人或粗俗，但没有针对具体的人或人群；"
+        "只对着看图的“你”说，也属于这一类",
         "sexual": "性暗示：往性上引，但不歧视哪个性别，也不涉及性侵害",
         "dispirited": "消沉：透着绝望，或把自己说得一无是处",
         "none": "无害：没有上面这些意思",
     },
     "en": {
-        "targeted": "targeted: looks down on a person or a kind of people, or repeats a cliché"
-        " about them",
-        "offence": "general offence: biting, insulting or vulgar, but aimed at nobody",
+        "targeted": "targeted: looks down on a certain person or a kind of people, or repeats a"
+        " cliché about them",
+        "offence": "general offence: biting, insulting or vulgar, but aimed at no certain person or"
+        " group; so is a rude word to a bare “you”, whoever reads it",
         "sexual": "sexual innuendo: hints at sex to arouse, without sexism or assault",
         "dispirited": "dispirited: gloom and hopelessness, or self-contempt",
         "none": "harmless: none of these",

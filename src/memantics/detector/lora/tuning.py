@@ -13,10 +13,22 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
-from memantics.detector.lora.cases import Case, split_groups
-from memantics.detector.lora.conversation import Conversation, check_model, open_model
-from memantics.detector.lora.judging import Judge, Rates, Verdict, rate, token_losses
-from memantics.detector.lora.wording import Wording
+from memantics.core.journal import replace_file
+from memantics.core.result import Result, Table
+from memantics.detector.card import clean_markdown
+from memantics.detector.lora.judging import (
+    ADAPTER,
+    FACTS,
+    Conversation,
+    Judge,
+    LoraVerdict,
+    Rates,
+    check_model,
+    open_model,
+    rate,
+    token_losses,
+)
+from memantics.detector.lora.wording import Case, Wording, split_groups
 from memantics.detector.neural.checkpoint import (
     Epoch,
     Progress,
@@ -28,12 +40,17 @@ from memantics.detector.neural.checkpoint import (
     write_whole,
 )
 from memantics.detector.neural.feeding import draw_order, mix_seed, rate_at
-from memantics.detector.neural.packages import find_versions, fix_arithmetic, get_torch
-from memantics.detector.neural.ranks import Ranks, resolve_device
+from memantics.detector.neural.machine import (
+    Ranks,
+    find_versions,
+    fix_arithmetic,
+    get_torch,
+    resolve_device,
+)
 from memantics.detector.neural.seeds import hash_folder
 from memantics.models.chat import move
 
-ADAPTER, MERGED, FACTS, RUNNING = "adapter", "merged", "tuning.json", "training"
+MERGED, RUNNING = "merged", "training"
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 Say = Callable[[str], None]
 
@@ -59,7 +76,7 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(Result):
     """What tuning gave: rates before and after on held-out groups, and on an external set."""
 
     folder: Path
@@ -68,6 +85,14 @@ class Tuned:
     external: Rates | None
     history: tuple[Epoch, ...]
     trained_on: int
+
+    def table(self) -> Table:
+        """Rates of each part, three digits; a dash where a rate is not defined."""
+        parts = {"held out, before": self.before, "held out, after": self.after}
+        if self.external is not None:
+            parts["external, after"] = self.external
+        columns = ("memes", ">n", ">TPR", ">TNR", ">F1", ">macro-F1", ">unparsed")
+        return Table(columns, tuple((part, *_show(rates)) for part, rates in parts.items()))
 
 
 def tune(
@@ -290,7 +315,7 @@ def copy_reading(model: Path, target: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def _write_verdicts(path: Path, parts: dict[str, list[Verdict]]) -> None:
+def _write_verdicts(path: Path, parts: dict[str, list[LoraVerdict]]) -> None:
     lines = [
         orjson.dumps({"part": part} | asdict(verdict))
         for part, verdicts in parts.items()
@@ -310,3 +335,54 @@ def _fingerprint(model: Path, cases: Sequence[Case], wording: Wording, tuning: T
     rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
     facts = [asdict(settled), asdict(wording), wording.prompt.hash, rows]
     return hash_folder(model, orjson.dumps(facts))
+
+
+CARD = "CARD.md"
+_LIMITS = """## Limits
+
+- It was judged on memes of the data it was tuned on, in groups that it had not seen: other
+  sources and other times are harder.
+- A reply without a verdict counts as a miss of its class; it is never guessed.
+- Weights learnt from restricted data fall under its terms: read these before you publish any."""
+
+
+def write_card(
+    tuned: Tuned, model: Path, chosen: tuple[Wording, Tuning], data: tuple[str, str]
+) -> Path:
+    """Write ``CARD.md`` beside the adapter; ``data`` is its name and its licence."""
+    path = tuned.folder / CARD
+    text = describe(tuned, model, chosen, data)
+    replace_file(path, text.encode("utf-8", "replace"), "model card")
+    return path
+
+
+def describe(
+    tuned: Tuned, model: Path, chosen: tuple[Wording, Tuning], data: tuple[str, str]
+) -> str:
+    """The card as Markdown."""
+    wording, tuning = chosen
+    name, licence = (clean_markdown(part) for part in data)
+    asks = "whether a meme puns" if wording.question == "pun" else "whether a meme harms"
+    said = {
+        "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
+        "Asked": f"{asks}; style {wording.style}, language {wording.language}",
+        "Data": f"{name}; licence of the data: {licence}",
+        "Memes": f"{tuned.trained_on:,} to train on,"
+        f" {tuned.after.memes:,} of other groups to judge",
+        "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
+        "Training": f"rank {tuning.rank}, rate {tuning.rate:g}, batch {tuning.batch},"
+        f" {tuning.epochs} epochs, seed {tuning.seed}",
+        "Packages": ", ".join(f"{own} {version}" for own, version in find_versions().items()),
+    }
+    shown = tuned.table()
+    head = " | ".join(name for name, _ in shown.sides)
+    rows = [f"| {' | '.join(row)} |" for row in shown.rows]
+    facts = "\n".join(f"- {own}: {what}." for own, what in said.items())
+    table = "\n".join([f"| {head} |", "|---|---:|---:|---:|---:|---:|---:|", *rows])
+    return f"# Model card: a tuned judge of memes\n\n{facts}\n\n{table}\n\n{_LIMITS}\n"
+
+
+def _show(rates: Rates) -> tuple[str, ...]:
+    figures = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
+    cells = ("–" if value is None else f"{value:.3f}" for value in figures)
+    return (f"{rates.memes:,}", *cells, str(rates.unparsed))

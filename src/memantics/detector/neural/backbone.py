@@ -17,11 +17,9 @@ from typing import Any
 import orjson
 
 from memantics.core.errors import DataError, InputError
-from memantics.detector.neural.encoding import Reader
-from memantics.detector.neural.packages import get_transformers
-from memantics.detector.neural.pictures import read_preparation
+from memantics.detector.neural.encoding import Reader, read_preparation, read_splitter
+from memantics.detector.neural.machine import get_transformers
 from memantics.detector.neural.settings import SCRATCH, Backbones
-from memantics.detector.neural.tokens import read_splitter
 
 CONFIG, TOKENIZER, PREPARATION = "config.json", "tokenizer.json", "preprocessor_config.json"
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

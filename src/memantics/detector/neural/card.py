@@ -7,7 +7,7 @@ from pathlib import Path
 from memantics.detector.card import clean_markdown
 from memantics.detector.examples import Loaded
 from memantics.detector.neural.checkpoint import write_whole
-from memantics.detector.neural.seeds import Trained, summarise
+from memantics.detector.neural.seeds import Trained, tabulate
 
 CARD = "CARD.md"
 _JOINED = {
@@ -53,11 +53,7 @@ def describe(trained: Trained, data: Loaded) -> str:
         "Packages": ", ".join(f"{name} {own}" for name, own in facts.versions.items()),
     }
     head = "| part | figure | mean | sd over seeds |\n|---|---|---:|---:|"
-    rows = [
-        f"| {part} | {name} | {100 * own['mean']:.2f} | {100 * own['sd']:.2f} |"
-        for part, figures in summarise(trained.seeds).items()
-        for name, own in figures.items()
-    ]
+    rows = [f"| {' | '.join(row)} |" for row in tabulate(trained.seeds).rows]
     facts_list = "\n".join(f"- {name}: {what}." for name, what in said.items())
     title = "# Model card: a neural detector of harmful memes"
     if data.sample:

@@ -24,12 +24,18 @@ import orjson
 from memantics.core.errors import InputError
 from memantics.detector.neural.backbone import PREPARATION, TOKENIZER
 from memantics.detector.neural.checkpoint import write_whole
-from memantics.detector.neural.deployed import GRAPH, Sealed, open_sealed
 from memantics.detector.neural.encoding import Encoded
-from memantics.detector.neural.evaluation import to_tensors
-from memantics.detector.neural.facts import FACTS
-from memantics.detector.neural.packages import check_packages, get_torch
-from memantics.detector.neural.saved import NeuralDetector, find_detector, load_neural
+from memantics.detector.neural.machine import check_packages, get_torch
+from memantics.detector.neural.network import to_tensors
+from memantics.detector.neural.saved import (
+    FACTS,
+    GRAPH,
+    NeuralDetector,
+    Sealed,
+    find_detector,
+    load_neural,
+    open_sealed,
+)
 
 # Where both run in float32 they differ by the order of sums alone.
 TOLERANCE = 1e-4

@@ -1,30 +1,73 @@
-"""A trained detector in its folder: ``detector.json``, weights, and what describes its encoders."""
+"""A trained detector: its folder (``detector.json``, weights, encoders), or one exported file.
+
+An exported file is asked with onnxruntime: neither PyTorch nor transformers is needed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import io
+import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from memantics.core.errors import StoreError, first_fault
+from memantics.core.data import Skip
+from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.detector.examples import Example
-from memantics.detector.neural.backbone import kept_encoders, open_encoders
+from memantics.detector.neural.backbone import PREPARATION, TOKENIZER, kept_encoders, open_encoders
 from memantics.detector.neural.checkpoint import (
+    Epoch,
     check_digest,
     digest,
     load_weights,
     write_tensors,
     write_whole,
 )
-from memantics.detector.neural.encoding import Encoded, Reader, classes_of, encode
-from memantics.detector.neural.evaluation import Chances, ask_network
-from memantics.detector.neural.facts import FACTS, FORMAT, Facts
-from memantics.detector.neural.network import build_network
-from memantics.detector.neural.ranks import Ranks, resolve_device
+from memantics.detector.neural.encoding import (
+    Encoded,
+    Places,
+    Reader,
+    classes_of,
+    cut,
+    encode,
+    read_preparation,
+    read_splitter,
+)
+from memantics.detector.neural.machine import Ranks, resolve_device
+from memantics.detector.neural.network import Chances, Figures, ask_network, build_network
+from memantics.detector.neural.settings import Shape, Training
+
+FORMAT = 1
+FACTS = "detector.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a detector is and where it comes from; ``checksums`` cover every other file."""
+
+    shape: Shape
+    training: Training
+    seed: int
+    fingerprint: str
+    classes: tuple[str, ...]
+    valid: Figures
+    test: Figures | None = None
+    best_epoch: int = 0
+    history: tuple[Epoch, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    kind: str = "neural"
+    format: int = FORMAT
+
 
 WEIGHTS, SUMMARY = "model.safetensors", "summary.json"
 _FACTS = TypeAdapter(Facts)
@@ -136,3 +179,192 @@ def check_files(place: Path, facts: Facts) -> None:
             raise StoreError(
                 f"{path} does not belong to the detector", hint="remove it, or fetch it again"
             )
+
+
+GRAPH = "model.onnx"
+_LARGEST = 4 << 30
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The facts inside an exported file, and how texts are cut and filled."""
+
+    facts: Facts
+    length: int
+    pad: int
+    kind: str = "neural-onnx"
+    format: int = FORMAT
+
+
+_SEALED = TypeAdapter(Sealed)
+
+
+class DeployedDetector(NeuralDetector):
+    """A detector from one exported file: onnxruntime takes the network's place."""
+
+    def predict(self, encoded: Encoded) -> Chances:
+        """Chances of the classes, a row per encoded example."""
+        order = np.arange(len(encoded))
+        if encoded.lengths is not None:
+            order = order[np.argsort(encoded.lengths.max(-1), kind="stable")]
+        found = np.zeros((len(encoded), len(self.classes)))
+        for start in range(0, len(order), _BATCH):
+            rows = order[start : start + _BATCH]
+            found[rows] = self.ask(encoded, rows)
+        return found
+
+    def ask(self, encoded: Encoded, rows: Places) -> Chances:
+        """Chances of some rows in one call."""
+        part = cut(encoded, rows)
+        inputs = {
+            "ids": None if part.ids is None else part.ids.astype(np.int64),
+            "mask": part.mask,
+            "pixels": part.pixels,
+        }
+        given = {name: value for name, value in inputs.items() if value is not None}
+        logits = np.asarray(self.network.run(None, given)[0], np.float64)
+        powers = np.exp(logits - logits.max(-1, keepdims=True))
+        chances: Chances = powers / powers.sum(-1, keepdims=True)
+        return chances
+
+
+def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
+    """Open an exported file."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise StoreError(f"{path} is too large for a detector")
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    return open_sealed(data, str(path), threads)
+
+
+def open_sealed(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
+    """Open an exported detector from its bytes; anything that was changed is refused."""
+    files = _unpack(data, name)
+    try:
+        sealed = _SEALED.validate_json(files.get(FACTS, b""))
+    except ValidationError as error:
+        raise _damaged(name, f"no readable {FACTS}") from error
+    if sealed.format != FORMAT or sealed.kind != "neural-onnx":
+        raise StoreError(
+            f"{name} has format {sealed.format} of kind {sealed.kind!r}; this version reads "
+            f"format {FORMAT}",
+            hint="export it again with this version",
+        )
+    facts = sealed.facts
+    if set(facts.checksums) != set(files) - {FACTS} or GRAPH not in files:
+        raise _damaged(name, "files were added or lost")
+    for inner, expected in facts.checksums.items():
+        if hashlib.sha256(files[inner]).hexdigest() != expected:
+            raise _damaged(name, f"{inner} was changed")
+    if facts.classes != classes_of(facts.shape.target):
+        raise _damaged(name, "it names other classes than this version")
+    splitter = preparation = None
+    if TOKENIZER in files:
+        splitter = read_splitter(files[TOKENIZER], sealed.pad, f"{name}: {TOKENIZER}")
+    if PREPARATION in files:
+        preparation = read_preparation(files[PREPARATION], f"{name}: {PREPARATION}")
+    reader = Reader(splitter, preparation, sealed.length)
+    return DeployedDetector(facts, _start(files[GRAPH], name, threads), reader, "cpu")
+
+
+def _unpack(data: bytes, name: str) -> dict[str, bytes]:
+    known = {FACTS, GRAPH, TOKENIZER, PREPARATION}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if {entry.filename for entry in entries} - known:
+                raise _damaged(name, "it holds files that no detector has")
+            # Stored as they are: a small file cannot swell into a large one.
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise _damaged(name, "it is compressed")
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise StoreError(
+            f"{name} is no exported detector, or it is damaged",
+            hint="give a file that 'memantics detector export' wrote",
+        ) from error
+
+
+def _start(graph: bytes, name: str, threads: int) -> Any:
+    runtime: Any = importlib.import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its own exceptions have no common base that is public
+        words = " ".join(str(error).split())[:200]
+        raise StoreError(f"{name}: the graph cannot be opened: {words}") from error
+
+
+def _damaged(name: str, why: str) -> StoreError:
+    return StoreError(f"{name} was damaged or changed: {why}", hint="export the detector again")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a detector says of one example: the likeliest class, and the chance of each."""
+
+    id: str
+    label: str
+    chances: dict[str, float]
+
+    @property
+    def harmful(self) -> float:
+        """The chance that the meme is harmful, of whatever type."""
+        for harmless in ("harmless", "none"):
+            if harmless in self.chances:
+                return 1 - self.chances[harmless]
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Predictions in the order of the examples; those without a usable image are in ``skips``."""
+
+    examples: tuple[Example, ...]
+    predictions: tuple[Prediction, ...]
+    skips: tuple[Skip, ...]
+
+
+def is_neural(path: Path) -> bool:
+    """Whether a path is a neural detector's folder, a folder of seeds, or an exported file."""
+    if path.is_dir():
+        return (path / FACTS).is_file() or (path / SUMMARY).is_file()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return GRAPH in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def open_neural(path: Path, device: str = "auto") -> NeuralDetector:
+    """Open a detector: a folder with PyTorch, an exported file without."""
+    if path.is_file():
+        return open_deployed(path)
+    if not path.is_dir():
+        raise InputError(
+            f"no such detector: {path}", hint="memantics detector train-neural makes one"
+        )
+    return load_neural(path, device)
+
+
+def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Asked:
+    """Ask a detector about examples; labels are not looked at."""
+    encoded = detector.encode(examples)
+    chances = detector.predict(encoded)
+    classes = detector.classes
+    if not np.isfinite(chances).all():
+        raise StoreError("the network's weights give no number", hint="train it again")
+    predictions = tuple(
+        Prediction(
+            example.id,
+            classes[int(row.argmax())],
+            {name: float(chance) for name, chance in zip(classes, row, strict=True)},
+        )
+        for example, row in zip(encoded.examples, chances, strict=True)
+    )
+    return Asked(encoded.examples, predictions, encoded.skips)

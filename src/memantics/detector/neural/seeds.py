@@ -18,6 +18,7 @@ import orjson
 from memantics import __version__
 from memantics.core.data import Skip
 from memantics.core.errors import StoreError
+from memantics.core.result import Table
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.neural.backbone import (
     Encoders,
@@ -28,25 +29,23 @@ from memantics.detector.neural.backbone import (
 )
 from memantics.detector.neural.checkpoint import Progress, digest, hold_folder, write_whole
 from memantics.detector.neural.encoding import classes_of, encode, gold_places
-from memantics.detector.neural.evaluation import Chances, Figures, ask_network, measure
-from memantics.detector.neural.facts import FACTS, Facts
-from memantics.detector.neural.network import build_network
-from memantics.detector.neural.packages import (
+from memantics.detector.neural.feeding import Parts, check_parts, hold_out
+from memantics.detector.neural.machine import (
+    Ranks,
     find_versions,
     fix_arithmetic,
     get_torch,
-    lacks_fixed_kernel,
-)
-from memantics.detector.neural.parts import Parts, check_parts, hold_out
-from memantics.detector.neural.ranks import (
-    Ranks,
     join_ranks,
+    lacks_fixed_kernel,
     leave_ranks,
     resolve_device,
     wait_for_all,
 )
+from memantics.detector.neural.network import Chances, Figures, ask_network, build_network, measure
 from memantics.detector.neural.saved import (
+    FACTS,
     SUMMARY,
+    Facts,
     check_files,
     read_facts,
     write_facts,
@@ -58,7 +57,7 @@ PREDICTIONS, RUNNING = "predictions.jsonl", "training"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SeedPlan:
     """All that is chosen before a training."""
 
     backbones: Backbones
@@ -82,7 +81,7 @@ class Trained:
 
 
 def train_neural(
-    data: Loaded, plan: Plan, out: Path, say: Say = print, parts: Parts | None = None
+    data: Loaded, plan: SeedPlan, out: Path, say: Say = print, parts: Parts | None = None
 ) -> Trained:
     """Train every seed of a plan into ``out``; what is there already is not done again.
 
@@ -99,7 +98,7 @@ def train_neural(
 
 
 def _train(
-    data: Loaded, plan: Plan, out: Path, say: Say, parts: Parts | None, ranks: Ranks
+    data: Loaded, plan: SeedPlan, out: Path, say: Say, parts: Parts | None, ranks: Ranks
 ) -> Trained:
     device = resolve_device(plan.training.device, ranks)
     fix_arithmetic(plan.training.deterministic)
@@ -140,7 +139,7 @@ class _Place:
     ranks: Ranks
 
 
-def _train_seed(seed: int, material: Material, plan: Plan, place: _Place, say: Say) -> Facts:
+def _train_seed(seed: int, material: Material, plan: SeedPlan, place: _Place, say: Say) -> Facts:
     folder = place.out / f"seed-{seed}"
     if (folder / FACTS).is_file():
         return _finished(folder, material, seed, say)
@@ -269,6 +268,16 @@ def summarise(facts: Sequence[Facts]) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
+def tabulate(facts: Sequence[Facts]) -> Table:
+    """Mean and spread of each figure over the seeds, in per cent."""
+    rows = tuple(
+        (part, name, f"{100 * found['mean']:.2f}", f"{100 * found['sd']:.2f}")
+        for part, figures in summarise(facts).items()
+        for name, found in figures.items()
+    )
+    return Table(("part", "figure", ">mean", ">sd"), rows)
+
+
 def write_summary(out: Path, facts: Sequence[Facts], chosen: int) -> None:
     """Write the summary, for people and for ``find_detector``."""
     summary = {"chosen": chosen, "seeds": [one.seed for one in facts], **summarise(facts)}
@@ -285,7 +294,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": round(statistics.fmean(values), 6), "sd": round(deviation, 6)}
 
 
-def _settle(plan: Plan, train: Sequence[Example], out: Path, ranks: Ranks) -> Plan:
+def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: Ranks) -> SeedPlan:
     """Make the encoder from scratch, where that is wanted, of the training part's letters."""
     for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
         if place is not None and str(place) != SCRATCH:
@@ -310,7 +319,7 @@ def _keep(parts: Parts, kept: Sequence[int]) -> Parts:
     return Parts(move(parts.train), move(parts.valid), move(parts.test), parts.shared)
 
 
-def _fingerprint(data: Loaded, plan: Plan, parts: Parts, ranks: Ranks) -> str:
+def _fingerprint(data: Loaded, plan: SeedPlan, parts: Parts, ranks: Ranks) -> str:
     """A hash of what shapes the weights: not of where files lie or how often they are written."""
     total = hashlib.sha256()
     chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))

@@ -22,9 +22,9 @@ from memantics.detector.neural.checkpoint import (
     write_tensors,
 )
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, gold_places
-from memantics.detector.neural.evaluation import ask_network, measure
 from memantics.detector.neural.feeding import (
     Feeder,
+    Parts,
     Portion,
     cut_portions,
     draw_order,
@@ -32,9 +32,8 @@ from memantics.detector.neural.feeding import (
     rate_at,
     weigh_classes,
 )
-from memantics.detector.neural.packages import get_torch
-from memantics.detector.neural.parts import Parts
-from memantics.detector.neural.ranks import Ranks, share_text, wait_for_all
+from memantics.detector.neural.machine import Ranks, get_torch, share_text, wait_for_all
+from memantics.detector.neural.network import ask_network, measure
 from memantics.detector.neural.settings import Precision, Shape, Training
 
 Say = Callable[[str], None]

@@ -18,7 +18,7 @@ from yarl import URL
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode, encode_png
-from memantics.models.status import hide_key, judge_status
+from memantics.models.openai import hide_key, judge_status, read_bounded
 
 _WAITS = (1.0, 4.0, 12.0)
 _PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next command asks again
@@ -102,7 +102,7 @@ class OpenAIImages:
             async with self._open().post(
                 self._base / "images" / "edits", data=self._fill(request), allow_redirects=False
             ) as response:
-                data = await self._read(response)
+                data = await read_bounded(response, self.settings.max_reply_bytes)
         except aiohttp.ClientConnectorError as error:
             raise Unavailable(
                 f"{server} cannot be reached", hint="check --editor-url and whether it runs"
@@ -131,16 +131,6 @@ class OpenAIImages:
         for name, value in self.settings.fields.items():
             form.add_field(name, value)
         return form
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        pieces, size = [], 0
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > self.settings.max_reply_bytes:
-                response.close()
-                raise Rejected(f"the answer is larger than {self.settings.max_reply_bytes:,} bytes")
-            pieces.append(piece)
-        return b"".join(pieces)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:

@@ -1,13 +1,15 @@
-"""What the reader knows when it answers: the form, and what its senses made of the images."""
+"""What the reader knows when it answers, and what a field asks about."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from memantics.core.images import decode, read_bytes
-from memantics.core.records import Form, Image, Request
+from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import Ocr
@@ -119,3 +121,136 @@ def _pairs(text: str) -> frozenset[str]:
     letters: Iterable[str] = [c for c in text.casefold() if c.isalnum()]
     row = "".join(letters)
     return frozenset(row[i : i + 2] for i in range(len(row) - 1)) or frozenset(row)
+
+
+Topic = Literal["pun", "harm", "valence", "target", "emotion", "likeness", "general"]
+
+_PUN = re.compile(r"\bpuns?\b|wordplay|homophon|双关|谐音", re.IGNORECASE)
+_HARM = re.compile(
+    r"toxic|harmful|hateful|offens|abus|insult|有害|冒犯|攻击|辱骂|侮辱|不良", re.IGNORECASE
+)
+_LIKENESS = re.compile(r"consisten|layout|preserv|same (?:panel|scene)|一致|布局", re.IGNORECASE)
+_NOT = re.compile(
+    r"^\s*(?:non?\b|non-|not\b|none\b|un(?=harm|offens)|false$|否$|不|非|无|没)"
+    r"|\b(?:not|no|isn't|without|harmless|benign|neither)\b|无害|正常",
+    re.IGNORECASE,
+)
+_NONE = re.compile(r"^\s*(?:none|neither)\b|^\s*以上(?:都|皆)不", re.IGNORECASE)
+_POLES: dict[str, re.Pattern[str]] = {
+    "positive": re.compile(r"positive|正面|积极|正向|褒义", re.IGNORECASE),
+    "negative": re.compile(r"negative|负面|消极|负向|贬义", re.IGNORECASE),
+    "neutral": re.compile(r"neutral|中性|中立", re.IGNORECASE),
+}
+_SIDES: dict[str, re.Pattern[str]] = {
+    "both": re.compile(r"\bboth\b|双方|两者|共同|自己和|我们", re.IGNORECASE),
+    "self": re.compile(r"\bself\b|oneself|\bsender\b|自己|自身|自我", re.IGNORECASE),
+    "other": re.compile(r"\bothers?\b|\breceiver\b|他人|对方|别人", re.IGNORECASE),
+}
+_LABEL = 24  # a longer option is a sentence, not the name of a class
+EMOTIONS: dict[str, float] = {
+    "angry": -0.8, "sad": -0.7, "tense": -0.5, "bored": -0.3, "afraid": -0.6,
+    "calm": 0.3, "relaxed": 0.4, "happy": 0.8, "excited": 0.7, "amused": 0.5,
+    "愤怒": -0.8, "悲伤": -0.7, "紧张": -0.5, "无聊": -0.3, "害怕": -0.6,
+    "平静": 0.3, "放松": 0.4, "开心": 0.8, "快乐": 0.8, "兴奋": 0.7,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two options of which one denies the other."""
+
+    yes: str
+    no: str
+
+
+def find_topic(form: Form, field: Field) -> Topic:
+    """The topic of a field: its options and name first; the question where it is the only field.
+
+    >>> from memantics.core.records import Option
+    >>> field = Field("label", "choice", (Option("双关", "双关"), Option("非双关", "非双关")))
+    >>> find_topic(Form("这张表情包是不是双关？", (field,)), field)
+    'pun'
+    """
+    texts = [option.text or option.key for option in field.options]
+    if match_poles(field):
+        return "valence"
+    if match_sides(field):
+        return "target"
+    if sum(emotion_of(text) is not None for text in texts) >= 2:
+        return "emotion"
+    own = " ".join([field.name.replace("_", " "), *texts])
+    asked = f"{own} {form.question}" if len(form.fields) == 1 else own
+    closed = field.kind == "boolean" or split_sides(field) is not None
+    if closed and _PUN.search(asked):
+        return "pun"
+    if _HARM.search(asked):
+        return "harm"
+    return "likeness" if field.kind == "boolean" and _LIKENESS.search(asked) else "general"
+
+
+def split_sides(field: Field) -> Sides | None:
+    """The affirming and the denying option of a yes-or-no question.
+
+    >>> from memantics.core.records import Option
+    >>> split_sides(Field("x", "choice", (Option("A", "not harmful"), Option("B", "harmful"))))
+    Sides(yes='B', no='A')
+    """
+    if len(field.options) != 2:
+        return None
+    denying = [denies(option.text or option.key) for option in field.options]
+    if denying[0] == denying[1]:
+        return None
+    yes, no = (field.options[1], field.options[0]) if denying[0] else field.options
+    return Sides(yes.key, no.key)
+
+
+def denies(text: str) -> bool:
+    """Whether an option says no: "not a pun", "non-harmful", "非双关"."""
+    return _NOT.search(text) is not None
+
+
+def names_harmless(text: str) -> bool:
+    """Whether an option is the class for what does no harm; a sentence is no class."""
+    return len(text) <= _LABEL and denies(text) and not is_empty_choice(text)
+
+
+def is_empty_choice(text: str) -> bool:
+    """Whether an option only turns the others down ("none of the others")."""
+    return _NONE.search(text) is not None
+
+
+def asks_about_words(question: str) -> bool:
+    """Whether a question asks for what is written on the meme."""
+    return _WORDS.search(question) is not None
+
+
+_WORDS = re.compile(
+    r"\b(?:text|caption|says?|written|phrase|words?|slogan|quote)\b|文字|字幕|写着", re.IGNORECASE
+)
+
+
+def match_poles(field: Field) -> dict[str, str]:
+    """Keys of the positive, negative and neutral option, where the options are just these."""
+    return _match(_POLES, field)
+
+
+def match_sides(field: Field) -> dict[str, str]:
+    """Keys of the options that mean oneself, others and both, where they are just these."""
+    return _match(_SIDES, field)
+
+
+def _match(patterns: Mapping[str, re.Pattern[str]], field: Field) -> dict[str, str]:
+    """The key of the option that each pattern fits; empty unless every option is such a label."""
+    found: dict[str, str] = {}
+    for option in field.options:
+        text = option.text or option.key
+        names = [name for name, pattern in patterns.items() if pattern.search(text)]
+        if not names or names[0] in found or len(text) > _LABEL:
+            return {}
+        found[names[0]] = option.key
+    return found if len(found) > 1 else {}
+
+
+def emotion_of(text: str) -> float | None:
+    """The valence of a bare emotion word, or None."""
+    return EMOTIONS.get(text.strip().casefold())

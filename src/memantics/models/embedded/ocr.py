@@ -30,6 +30,8 @@ _RECOGNISER = "PP-OCRv6_rec_small.onnx"
 _SHORT_SIDE = 544  # finding text: smaller images are enlarged to this
 _LONG_SIDE = 1280  # larger ones are reduced: time grows with the area, recall does not
 _TINY = 8
+MOST_REGIONS = 150  # of text that are read in one image
+MOST_LENGTH = 800  # of all of them together, in line heights
 _IN_MEMORY = 2048  # readings
 _ENGINE_LOCK = threading.Lock()
 
@@ -76,7 +78,7 @@ class RapidReader:
     """
 
     def __init__(self) -> None:
-        self.version = f"rapidocr-{_version('rapidocr')}/{_SHORT_SIDE}-{_LONG_SIDE}/upright"
+        self.version = f"rapidocr-{_version('rapidocr')}/{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
 
     def read(self, data: bytes, name: str) -> Reading:
         """Decode within bounds and read."""
@@ -101,9 +103,20 @@ class RapidReader:
 def _load_engine(folder: Path) -> RapidOCR:
     from rapidocr import RapidOCR
 
+    class BoundedOcr(RapidOCR):
+        """Reads the largest regions only: time grows with their number and length."""
+
+        def detect_and_crop(self, img: Any, op_record: dict[str, Any]) -> tuple[list[Any], Any]:
+            found: Any
+            crops, found = super().detect_and_crop(img, op_record)
+            kept = choose_regions([crop.shape[:2] for crop in crops])
+            found.boxes = found.boxes[kept]
+            found.scores = [found.scores[at] for at in kept]
+            return [crops[at] for at in kept], found
+
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
     # With explicit paths no code that could download weights is reached.
-    return RapidOCR(
+    return BoundedOcr(
         params={
             "Global.log_level": "critical",
             "Global.use_cls": False,
@@ -115,6 +128,22 @@ def _load_engine(folder: Path) -> RapidOCR:
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
     )
+
+
+def choose_regions(sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """Which regions (heights and widths) are read: the largest, while they are few and short.
+
+    >>> choose_regions([(20, 100), (20, 60_000), (40, 400)])
+    [0, 2]
+    """
+    largest = sorted(range(len(sizes)), key=lambda at: -sizes[at][0] * sizes[at][1])
+    kept, length = [], 0.0
+    for at in largest[:MOST_REGIONS]:
+        high, wide = sizes[at]
+        if length + wide / max(1, high) <= MOST_LENGTH:
+            length += wide / max(1, high)
+            kept.append(at)
+    return sorted(kept)
 
 
 def order_lines(lines: Iterable[Line]) -> tuple[Line, ...]:

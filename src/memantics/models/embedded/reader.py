@@ -9,12 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import JsonValue
 
 from memantics.core.records import Field, Reply, Request
-from memantics.models.embedded.choices import choose
+from memantics.models.embedded.choices import choose, decide, rate
 from memantics.models.embedded.encoder import open_encoder
 from memantics.models.embedded.evidence import Evidence, Senses, gather
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.models.embedded.scales import decide, rate
 from memantics.models.embedded.sound import PinyinEar
 from memantics.models.embedded.wording import write
 from memantics.models.replies import render_reply

@@ -1,19 +1,209 @@
-"""``local/PATH`` as the engine sees it."""
+"""``local/PATH`` as the engine sees it: one thread answers together what waits together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import JsonValue
 
-from memantics.core.records import Reply, Request
-from memantics.models.local.batching import Batcher
-from memantics.models.local.checkpoint import check_folder, check_packages, digest, find_versions
-from memantics.models.local.runtime import Runtime, resolve_device, resolve_dtype
-from memantics.models.local.settings import LocalSettings
+from memantics.core.errors import InputError, MemanticsError, ModelError, Rejected, Unavailable
+from memantics.core.records import Image, Reply, Request
+from memantics.models.local.runtime import (
+    OutOfMemory,
+    Runtime,
+    Turn,
+    resolve_device,
+    resolve_dtype,
+    shorten,
+)
+from memantics.models.local.settings import (
+    LocalSettings,
+    check_folder,
+    check_packages,
+    digest,
+    find_versions,
+)
+
+# How long the thread waits for one more request while its batch has room: the engine needs a
+# moment to write answers down and to read the next items.
+_LINGER = 0.02
+_LOST = ("device-side assert", "CUDA error", "HIP error", "cuDNN error")
+
+
+class Answering(Protocol):
+    """What the thread works with; a :class:`~memantics.models.local.runtime.Runtime`."""
+
+    def prepare(self, request: Request) -> Turn:
+        """Make a request ready."""
+        ...
+
+    def generate(self, turns: Sequence[Turn], stop: Callable[[], bool]) -> list[Reply]:
+        """Answer a batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A request and the promise of its reply."""
+
+    request: Request
+    future: Future[Reply] = field(default_factory=Future)
+
+    @property
+    def sees(self) -> bool:
+        """Whether it has images: those with and those without are never in one batch."""
+        parts = (part for message in self.request.messages for part in message.parts)
+        return any(isinstance(part, Image) for part in parts)
+
+
+class Batcher:
+    """Collects requests into batches; the model is opened by its thread at the first one.
+
+    ``size`` is the most requests in a batch. It is halved when memory runs out, and stays so.
+    """
+
+    def __init__(self, open_runtime: Callable[[], Answering], size: int) -> None:
+        self.size = size
+        self._open = open_runtime
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._waiting: list[Job] = []
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+
+    def submit(self, request: Request) -> Future[Reply]:
+        """Hand in a request."""
+        job = Job(request)
+        with self._guard:
+            if self._closing.is_set():
+                raise Unavailable("the model is closed")
+            if self._thread is None:
+                # A daemon: an interrupted command must not wait for a long answer.
+                self._thread = threading.Thread(target=self._run, name="local-model", daemon=True)
+                self._thread.start()
+            self._queue.put(job)
+        return job.future
+
+    def close(self) -> None:
+        """Stop generating and end the thread; what waits is cancelled."""
+        with self._guard:
+            self._closing.set()
+            self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            runtime = self._open()
+        except MemanticsError as error:
+            self._fail_all(error)
+            return
+        except Exception as error:  # noqa: BLE001 - a thread must not die with promises open
+            self._fail_all(Unavailable(f"the model cannot be opened: {shorten(error)}"))
+            return
+        while batch := self._collect():
+            self._answer(runtime, batch)
+        while not self._queue.empty():
+            self._take(self._queue.get())
+        for job in self._waiting:
+            job.future.cancel()
+
+    def _fail_all(self, error: MemanticsError) -> None:
+        """Give every request the same answer, now and until the end."""
+        while (job := self._queue.get()) is not None:
+            _fail(job, error)
+
+    def _collect(self) -> list[Job]:
+        """The next batch: the oldest request and those like it. Empty: it is over."""
+        if not self._waiting:
+            self._take(self._queue.get())
+        first = self._waiting[0].sees if self._waiting else False
+        while not self._closing.is_set() and self._count(first) < self.size:
+            try:
+                self._take(self._queue.get(timeout=_LINGER))
+            except queue.Empty:
+                break
+        if self._closing.is_set():
+            return []
+        batch = [job for job in self._waiting if job.sees == first][: self.size]
+        chosen = set(map(id, batch))
+        self._waiting = [job for job in self._waiting if id(job) not in chosen]
+        return batch
+
+    def _take(self, job: Job | None) -> None:
+        if job is not None:
+            self._waiting.append(job)
+
+    def _count(self, sees: bool) -> int:
+        return sum(job.sees == sees for job in self._waiting)
+
+    def _answer(self, runtime: Answering, batch: list[Job]) -> None:
+        ready: list[tuple[Job, Turn]] = []
+        for job in batch:
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            try:
+                ready.append((job, runtime.prepare(job.request)))
+            except MemanticsError as error:
+                _fail(job, error)
+            except Exception as error:  # noqa: BLE001 - one strange request is no reason to stop
+                _fail(job, Rejected(f"the request cannot be prepared: {shorten(error)}"))
+        if ready:
+            self._generate(runtime, ready)
+
+    def _generate(self, runtime: Answering, ready: list[tuple[Job, Turn]]) -> None:
+        """Answer together; where that fails, in halves, down to the one request at fault."""
+        try:
+            replies = runtime.generate([turn for _, turn in ready], self._closing.is_set)
+        except OutOfMemory:
+            self.size = max(1, len(ready) // 2)
+            fault: MemanticsError = Rejected(
+                "out of memory with this request alone",
+                hint="use --param max_pixels=500000, a smaller max_tokens or dtype=bfloat16",
+            )
+        except (ModelError, InputError) as error:
+            fault = error
+        except Exception as error:  # noqa: BLE001 - models fail in a hundred ways
+            fault = _judge(error)
+        else:
+            for (job, _), reply in zip(ready, replies, strict=True):
+                _settle(job, reply)
+            return
+        if len(ready) == 1 or isinstance(fault, Unavailable):
+            for job, _ in ready:
+                _fail(job, fault)
+            return
+        middle = len(ready) // 2
+        self._generate(runtime, ready[:middle])
+        self._generate(runtime, ready[middle:])
+
+
+def _judge(error: Exception) -> MemanticsError:
+    words = shorten(error)
+    if any(mark in str(error) for mark in _LOST):
+        return Unavailable(f"the GPU gave up: {words}", hint="run the same command again")
+    return Rejected(f"the model failed on this request: {type(error).__name__}: {words}")
+
+
+def _settle(job: Job, reply: Reply) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop that waited for it is gone
+        job.future.set_result(reply)
+
+
+def _fail(job: Job, error: MemanticsError) -> None:
+    if job.future.running() or job.future.set_running_or_notify_cancel():
+        with contextlib.suppress(RuntimeError):
+            job.future.set_exception(error)
+
 
 DEFAULT_SETTINGS = LocalSettings()
 

@@ -1,16 +1,100 @@
-"""How a local model is loaded and how it decodes: the ``--param`` values of ``local/PATH``."""
+"""A folder with a model, and the ``--param`` values by which it is loaded and decodes."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, MissingExtra, UnknownName
+from memantics.models.replies import json_or_text
+
+PACKAGES = ("torch", "transformers", "accelerate", "torchvision")
+_NEEDED = ("torch", "transformers", "accelerate")
+_SUFFIXES = frozenset({".json", ".jinja", ".txt", ".model", ".tiktoken", ".safetensors", ".py"})
+_SLICE = 1 << 20
+
+
+def check_packages() -> None:
+    """Refuse to go on without the packages of the extra."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise MissingExtra("local/… models", "local")
+
+
+def find_versions() -> dict[str, JsonValue]:
+    """Versions of what computes the answers; None for what is not there.
+
+    torchvision is optional, but where it is present transformers resizes images with it, and
+    the pixels differ a little.
+    """
+    found: dict[str, JsonValue] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def check_folder(path: Path) -> Path:
+    """The folder, if it looks like a checkpoint that transformers can load."""
+    hint = "give the folder with config.json and *.safetensors, such as local/models/Qwen2-VL-2B"
+    if not path.is_dir():
+        raise InputError(f"no such folder: {path}", hint=hint)
+    try:
+        config = orjson.loads((path / "config.json").read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path} is not a model's folder: no config.json", hint=hint) from None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise InputError(f"{path / 'config.json'} cannot be read: {error}", hint=hint) from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise InputError(f"{path / 'config.json'} names no model_type", hint=hint)
+    if not any(path.glob("*.safetensors")):
+        raise InputError(
+            f"{path} holds no *.safetensors", hint="pickled weights (*.bin) are not loaded"
+        )
+    return path
+
+
+def digest(folder: Path) -> str:
+    """Which model lies in a folder: a hash of its small files and of samples of its weights.
+
+    Hashing tens of gigabytes would take minutes at every start. Weights count by size and three
+    slices of a mebibyte: training moves every tensor, so another model differs in them.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as made:
+    ...     _ = (Path(made) / "config.json").write_text("{}")
+    ...     first = digest(Path(made))
+    ...     _ = (Path(made) / "config.json").write_text("{ }")
+    ...     first == digest(Path(made))
+    False
+    """
+    total = hashlib.sha256()
+    files = (p for p in folder.iterdir() if p.suffix in _SUFFIXES and p.is_file())
+    for path in sorted(files, key=lambda p: p.name):
+        size = path.stat().st_size
+        total.update(f"{path.name}\0{size}\0".encode())
+        with path.open("rb") as file:
+            for start in _slices(size):
+                file.seek(start)
+                total.update(file.read(_SLICE))
+    return total.hexdigest()[:16]
+
+
+def _slices(size: int) -> list[int]:
+    if size <= 3 * _SLICE:
+        return list(range(0, size, _SLICE))
+    return [0, (size - _SLICE) // 2, size - _SLICE]
+
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_TOKENS = 1024
@@ -56,20 +140,12 @@ def read_settings(params: Mapping[str, str]) -> LocalSettings:
     template: dict[str, JsonValue] = {}
     for name, value in params.items():
         if name.startswith(_TEMPLATE) and name != _TEMPLATE:
-            template[name.removeprefix(_TEMPLATE)] = _json_or_text(value)
+            template[name.removeprefix(_TEMPLATE)] = json_or_text(value)
         elif name not in _READERS:
             raise UnknownName("parameter of local/… models:", name, [*_READERS, "template.NAME"])
         else:
             named[name] = _READERS[name](name, value)
     return LocalSettings(**named, template=template)
-
-
-def _json_or_text(value: str) -> JsonValue:
-    try:
-        parsed: JsonValue = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return parsed
 
 
 def _device(name: str, value: str) -> str:

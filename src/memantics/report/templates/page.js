@@ -38,7 +38,7 @@
   const haystack = (item) => {
     if (item.hay === undefined) {
       const say = (number) => (number === undefined ? "" : data.texts[number]);
-      const parts = [item.id, item.group, say(item.question), say(item.gold)];
+      const parts = [item.id, item.group, say(item.question), say(item.gold === null ? undefined : item.gold)];
       for (const [, number] of item.context) parts.push(say(number));
       for (const [, value] of item.tags) parts.push(value);
       for (const field of data.sheets[item.sheet]) for (const option of field.options) parts.push(say(option[1]));
@@ -148,24 +148,35 @@
 
   const fact = (name, text) => make("p", { class: "fact" }, make("span", { class: "quiet" }, isolate(name)), isolate(text));
 
+  // Lines that each begin with who speaks are a chat, and are drawn as one.
+  const drawContext = (name, text) => {
+    const lines = text.split("\n").filter((line) => line.trim());
+    const turns = lines.map((line) => /^([^:：]{1,16})[:：]\s*(.*)$/u.exec(line));
+    if (turns.length < 2 || turns.some((turn) => turn === null)) return fact(name, text);
+    const speakers = [...new Set(turns.map((turn) => turn[1]))];
+    if (speakers.length < 2 || speakers.length > 6) return fact(name, text);
+    return make("ol", { class: "chat", "aria-label": name }, ...turns.map(([, who, said]) =>
+      make("li", { class: speakers.indexOf(who) % 2 ? "other" : "" }, isolate(who, "who"), isolate(said, "said"))));
+  };
+
   const fold = (name, ...children) => make("details", {}, make("summary", {}, name), ...children);
 
-  const drawSheet = (sheet, gold, item) => {
+  const drawSheet = (sheet, gold, keys, item) => {
     const fields = data.sheets[sheet];
     const parts = [];
-    for (const field of fields) {
+    for (const [place, field] of fields.entries()) {
       if (fields.length > 1) parts.push(fact(field.kind, field.name));
       if (!field.options.length) continue;
       parts.push(make("ul", { class: "options" }, ...field.options.map(([key, text, image]) => {
-        const isGold = fields.length === 1 && key === gold;
+        const isGold = key === keys[place];
         return make("li", { class: isGold ? "gold" : "" }, isolate(key, "key"),
           data.texts[text] === key ? make("span", { class: "text" }) : isolate(data.texts[text], "text"),
           image === null ? null : drawPicture(image, item, true),
           isGold ? make("span", { class: "badge v0" }, "gold") : null);
       })));
     }
-    const onSheet = fields.length === 1 && fields[0].options.some((option) => option[0] === gold);
-    if (!onSheet) parts.push(fact("Gold", gold === "" ? "none" : gold));
+    const onSheet = keys.length > 0 && keys.every((key) => key !== null);
+    if (gold !== null && !onSheet) parts.push(fact("Gold", data.texts[gold] || "none"));
     return parts;
   };
 
@@ -181,7 +192,7 @@
     head.append(make("span", { class: "badge v" + answer.verdict }, SIGNS[answer.verdict] + " " + word));
     if (run.note) card.append(make("p", { class: "fact quiet small" }, isolate(run.note)));
     if (data.texts[answer.value]) card.append(fact("Parsed", data.texts[answer.value]));
-    if (answer.sheet !== undefined) card.append(fold("Asked with its own options", ...drawSheet(answer.sheet, data.texts[answer.gold], item)));
+    if (answer.sheet !== undefined) card.append(fold("Asked with its own options", ...drawSheet(answer.sheet, answer.gold, answer.keys, item)));
     if (answer.reason !== undefined) card.append(fact("Reason", data.texts[answer.reason]));
     const text = data.texts[answer.text];
     if (text) {
@@ -236,8 +247,8 @@
     const head = make("h3", {}, make("a", { href: link, "aria-label": "Link to item " + item.id }, isolate(item.id)),
       ...item.tags.map(([name, value]) => make("span", { class: "note" }, isolate(name.replaceAll("_", " ")), ": ", isolate(value))));
     const body = make("div", {}, head, make("p", { class: "question", dir: "auto" }, data.texts[item.question]),
-      ...item.context.map(([name, number]) => fact(name, data.texts[number])),
-      ...drawSheet(item.sheet, data.texts[item.gold], item));
+      ...item.context.map(([name, number]) => drawContext(name, data.texts[number])),
+      ...drawSheet(item.sheet, item.gold, item.keys, item));
     const pictures = item.images.map((number) => drawPicture(number, item, false));
     const entry = make("li", { class: "item" + (pictures.length ? "" : " bare") + (item.id === linked ? " linked" : ""), tabindex: "-1" },
       pictures.length ? make("div", { class: "pictures" }, ...pictures) : null, body,

@@ -1,0 +1,219 @@
+"""``python -m perf.mutate [--seed N] [--sample N]``: do the tests notice a wrong line?
+
+mutmut changes one thing at a time (an operator, a number, a branch) in the packages that only
+compute, and runs the tests that reach the changed function. All changes together would take hours:
+a sample is drawn, evenly over the parts below, and the share that some test noticed is printed with
+the changes that no test noticed. Below the target the exit code is 1.
+
+Tried beside it: cosmic-ray rewrites the sources in place and starts Python and pytest anew for each
+change (seconds each, where mutmut forks a process that has everything loaded); mutatest wants a
+coverage package older than 6 and has had no release since 2021.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import random
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = 0.85
+SAMPLE = 300
+WORK = "mutants"  # where mutmut writes; git ignores it
+EXAMPLES = "tests/test_examples_of_mutants.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Files that are changed, and the tests that should notice."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS: Mapping[str, Part] = {
+    "metrics": Part(("metrics/*.py",), ("tests/metrics",)),
+    "scoring": Part(
+        ("run/score.py",),
+        ("tests/suite/test_scoring.py", "tests/engine/test_score*.py", "tests/compare"),
+    ),
+    "detector": Part(
+        ("detector/calibration.py", "detector/folds.py", "detector/kernel.py"),
+        ("tests/detector/test_kernel.py", "tests/detector/test_boundaries*.py"),
+    ),
+    "resolution": Part(
+        ("annotate/resolution.py",),
+        ("tests/annotate/test_resolution.py", "tests/annotate/test_boundaries*.py"),
+    ),
+    "parsing": Part(("tasks/parse.py",), ("tests/tasks",)),
+    "phonetics": Part(
+        tuple(
+            f"phonetics/{name}.py"
+            for name in ("assembly", "evidence", "lattice", "ranking", "sound", "speech")
+        ),
+        tuple(
+            f"tests/phonetics/test_{name}.py"
+            for name in ("boundaries*", "readings", "english", "sound", "two_spans")
+        ),
+    ),
+    "vision": Part(
+        tuple(
+            f"vision/{name}.py"
+            for name in ("hashes", "layout", "panels", "regions", "spacing", "wrapping")
+        ),
+        ("tests/vision", "tests/mer_bench/test_panels.py", "tests/build/collect/test_hashes.py"),
+    ),
+}
+
+# Examples in docstrings are tests too, but every changed copy of a function has its docstring:
+# left to pytest, each example would be run hundreds of times.
+_EXAMPLES = """
+import doctest, importlib
+import pytest
+
+def cases():
+    for name in {modules!r}:
+        for case in doctest.DocTestFinder().find(importlib.import_module(name), name):
+            if case.examples and "mutmut" not in case.name:
+                yield pytest.param(case, id=case.name)
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_example(case):
+    case.globs = dict(case.globs)
+    assert doctest.DocTestRunner().run(case, out=lambda _: None, clear_globs=False).failed == 0
+"""
+
+
+def find_files(names: Iterable[str]) -> dict[str, list[Path]]:
+    """The files of each part, relative to the root."""
+    found = {}
+    for name in names:
+        paths = [p for f in PARTS[name].files for p in Path("src/memantics").glob(f)]
+        found[name] = sorted(path for path in paths if path.name != "__init__.py")
+        if not found[name]:
+            sys.exit(f"no file of part {name!r} is left: change PARTS in perf/mutate.py")
+    return found
+
+
+def find_tests(names: Iterable[str]) -> list[str]:
+    """The tests of the parts; a pattern may fit nothing."""
+    return sorted(
+        {str(path) for name in names for t in PARTS[name].tests for path in Path().glob(t)}
+    )
+
+
+def set_up(files: Sequence[Path], tests: Sequence[str]) -> Any:
+    """Load mutmut with our settings; ``pyproject.toml`` would have to repeat the table above."""
+    import pytest
+
+    # mutmut 3.8 reads a private name that pytest 9 no longer has.
+    if not hasattr(pytest.Item, "_nodeid"):
+        pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]
+    configuration = importlib.import_module("mutmut.configuration")
+    settings = configuration.config()
+    settings.source_paths = [Path("src")]
+    settings.resolved_mutated_source_paths = [ROOT / WORK / "src"]
+    settings.only_mutate = [str(path) for path in files]
+    settings.also_copy = [Path(p) for p in ("tests", "starter", "docs", "perf", "pyproject.toml")]
+    settings.pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    settings.pytest_add_cli_args_test_selection = [*tests, EXAMPLES]
+    settings.use_git_change_detection = False
+    # A mismatch of lengths is a bug elsewhere; without the word, zip behaves the same.
+    settings.do_not_mutate_patterns = [r"strict=(True|False)\)", r"^\s*raise ", r"hint="]
+    return importlib.import_module("mutmut.__main__")
+
+
+def draw(keys: Mapping[str, Sequence[str]], count: int, seed: int) -> list[str]:
+    """As many of each part as its share, at least eight, in an order that the seed fixes.
+
+    >>> drawn = draw({"a": [f"a{n}" for n in range(90)], "b": [f"b{n}" for n in range(30)]}, 40, 0)
+    >>> sum(key.startswith("a") for key in drawn), len(drawn)
+    (30, 40)
+    """
+    chance = random.Random(seed)
+    whole = sum(map(len, keys.values()))
+    picked: list[str] = []
+    for name in sorted(keys):
+        share = max(8, round(count * len(keys[name]) / whole))
+        picked += chance.sample(sorted(keys[name]), min(share, len(keys[name])))
+    return picked
+
+
+def mutate(names: Sequence[str], count: int, seed: int, workers: int) -> dict[str, str]:
+    """How each drawn change ended: ``killed``, ``survived``, ``timeout``, ``no tests``…"""
+    files = find_files(names)
+    main = set_up([path for paths in files.values() for path in paths], find_tests(names))
+    main.set_mutant_under_test("mutant_generation")
+    Path(WORK).mkdir(exist_ok=True)
+    main.copy_src_dir()
+    main.copy_also_copy_files()
+    main.setup_source_paths()
+    main.create_mutants(workers)
+    modules = {_module(path): name for name, paths in files.items() for path in paths}
+    (Path(WORK) / EXAMPLES).write_text(_EXAMPLES.format(modules=list(modules)), encoding="utf-8")
+    keys: dict[str, list[str]] = defaultdict(list)
+    for _, key, _ in main.collect_source_file_mutation_data(mutant_names=())[0]:
+        keys[modules[key.rpartition(".")[0]]].append(key)
+    drawn = draw(keys, count, seed)
+    main._run(drawn, workers)
+    ended = importlib.import_module("mutmut.stats").status_by_exit_code
+    results, _ = main.collect_source_file_mutation_data(mutant_names=drawn)
+    return {key: str(ended[code]) for _, key, code in results}
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts[1:])
+
+
+def show(ended: Mapping[str, str], names: Iterable[str]) -> float:
+    """Print the survivors and the share of each part; return that of all."""
+    noticed = {key: status in ("killed", "timeout", "segfault") for key, status in ended.items()}
+    for key, status in sorted(ended.items()):
+        if not noticed[key]:
+            print(f"{status}: {key}\n{_difference(key)}")
+    modules = {_module(path): n for n, paths in find_files(names).items() for path in paths}
+    parts: dict[str, list[bool]] = defaultdict(list)
+    for key, seen in noticed.items():
+        parts[modules[key.rpartition(".")[0]]].append(seen)
+    for name, found in sorted(parts.items()):
+        print(f"{name:<12}{sum(found):>5} of {len(found):>4}  {sum(found) / len(found):6.1%}")
+    share = sum(noticed.values()) / len(noticed)
+    print(f"{'all':<12}{sum(noticed.values()):>5} of {len(noticed):>4}  {share:6.1%}", end="  ")
+    print(f"target {TARGET:.0%}: {'kept' if share >= TARGET else 'MISSED'}")
+    return share
+
+
+def _difference(key: str) -> str:
+    found = importlib.import_module("mutmut.mutation.diff_apply").get_diff_for_mutant(key)
+    changes = (line for line in found.splitlines() if line[:1] in ("+", "-"))
+    lines = [line for line in changes if line[:3] not in ("+++", "---")]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def main() -> int:
+    """Draw, run, print, judge."""
+    parser = argparse.ArgumentParser(prog="python -m perf.mutate", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="another seed draws other changes")
+    parser.add_argument("--sample", type=int, default=SAMPLE, help="how many changes are drawn")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    names = given.part or sorted(PARTS)
+    began = time.monotonic()
+    ended = mutate(names, given.sample, given.seed, min(2, os.cpu_count() or 1))
+    share = show(ended, names)
+    print(f"{time.monotonic() - began:.0f} s, seed {given.seed}")
+    return 0 if share >= TARGET else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,367 @@
+"""Detectors of harmful memes: train, open, ask, explain, measure and compare them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from memantics import __version__
+from memantics.actions.detector_data import (
+    Data,
+    Item,
+    find_examples,
+    make_examples,
+    read_starter_examples,
+)
+from memantics.core.errors import InputError
+from memantics.core.home import home
+from memantics.core.result import Result, Table, html_table, to_plain
+from memantics.detector.card import SAMPLE_NOTE, ModelCard, make_card, write_card
+from memantics.detector.evaluation import (
+    DetectorComparison,
+    Evaluation,
+    compare,
+    cross_validate,
+    evaluate,
+    make_trainer,
+)
+from memantics.detector.examples import Example, Loaded, need_labels
+from memantics.detector.explanation import Explanation, explain
+from memantics.detector.fast import FastSettings, Prediction, TypeHead, find_preset, fit
+from memantics.detector.features import Dense, Embedder, FeatureBlock
+from memantics.detector.folds import Split
+from memantics.detector.judges import (
+    FastJudge,
+    Judge,
+    NeuralJudge,
+    open_embedder,
+    open_fast,
+    open_judge,
+    read_images,
+)
+from memantics.detector.neural.export import export_onnx
+from memantics.detector.neural.saved import is_neural
+from memantics.detector.neural.settings import PRESETS as NETWORKS
+from memantics.detector.robustness import (
+    Evasion,
+    Robustness,
+    augment,
+    measure_evasion,
+    measure_leakage,
+)
+from memantics.detector.storage import load, save
+
+SEEN = "this detector was trained on these files; only memes it has not seen tell how good it is"
+_WIDTH = 34
+_HELD_OUT = (
+    "On memes that were held out inside training; the threshold was chosen on the same"
+    " predictions, so an outer test is a little lower (see detector eval --folds)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """Choices of a training beside its preset.
+
+    ``split`` and ``labels`` name a part of the release. ``inner`` says how examples are held out
+    to calibrate and choose, ``types`` whether types stand beside the decision or after it. ``ocr``
+    reads the images, ``image_statistics`` adds light, colour and edges, ``disguised`` is the share
+    of examples that is added in disguise, ``embedder`` the folder of a text encoder.
+    """
+
+    split: str = "train"
+    labels: str = "v1"
+    inner: Split = "random"
+    types: TypeHead = "flat"
+    ocr: bool = False
+    image_statistics: bool = False
+    disguised: float = 0.0
+    embedder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Result):
+    """Figures of a detector with all that is shown beside them."""
+
+    title: str
+    data: Loaded
+    predictions: tuple[Prediction, ...]
+    figures: Evaluation
+    robustness: Robustness | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Detector:
+    """A detector that stays loaded: fast, a network (folder or exported file), or LoRA.
+
+    ``name`` is its file or preset, ``card`` its model card. ``trained_on`` and ``held_out`` are
+    the data and the figures of a training in this process.
+    """
+
+    def __init__(self, judge: Judge, name: str) -> None:
+        self.judge, self.name = judge, name
+        self.card: Mapping[str, Any] = judge.card
+        self.trained_on: Loaded | None = None
+        self.held_out: Evaluation | None = None
+        self._written_card: ModelCard | None = None
+        self._path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Detector({self.name!r}{', sample=True' if self.sample else ''})"
+
+    def _repr_html_(self) -> str:
+        shown = ("data", "examples", "harmful", "licence", "selection", "figures_note", "counts")
+        facts = {name: to_plain(self.card[name]) for name in shown if name in self.card}
+        return html_table({"detector": self.name, "note": self.note, **facts})
+
+    @property
+    def sample(self) -> bool:
+        """Whether it was trained on the starter pack, whose verdicts mean nothing."""
+        return bool(self.card.get("sample", False))
+
+    @property
+    def note(self) -> str:
+        """What belongs beside each of its verdicts; empty where nothing does."""
+        return SAMPLE_NOTE if self.sample else ""
+
+    @classmethod
+    def train(
+        cls, data: Data = "toxicn_mm", preset: str = "fast", options: TrainOptions | None = None
+    ) -> Detector:
+        """Train a fast detector on labelled memes.
+
+        ``data`` is ``toxicn_mm`` (the registered release), ``starter``, a file or folder, or
+        examples. Without a registered release the starter pack is taken: see ``sample``.
+        """
+        options = options or TrainOptions()
+        if preset in NETWORKS:
+            raise InputError(
+                f"the preset {preset} is a network",
+                hint=f"use memantics detector train-neural --preset {preset}",
+            )
+        settings = _add_blocks(find_preset(preset), options)
+        encoder = open_encoder(settings, options.embedder)
+        loaded = find_examples(data, options.split, options.labels)
+        need_labels(loaded.examples, loaded.name)
+        if options.ocr:
+            examples, missed = read_images(loaded.examples)
+            more = (f"{missed} images could not be read",) if missed else ()
+            loaded = replace(loaded, examples=examples, notes=(*loaded.notes, *more))
+        grown = augment(loaded.examples, options.disguised)
+        trained = fit(grown.examples, settings, encoder, grown.origins)
+        # Disguised copies of a meme are no further memes: figures are on those that are real.
+        found = evaluate(loaded.examples, trained.held_out[: len(loaded.examples)])
+        card = make_card(trained.detector, loaded, found, _HELD_OUT, sample=loaded.sample)
+        stored = {"sample": loaded.sample, **card.dump()}
+        made = cls(FastJudge(trained.detector, encoder, stored), f"preset {preset}")
+        made.trained_on, made.held_out, made._written_card = loaded, found, card
+        return made
+
+    @classmethod
+    def load(
+        cls, path: str | Path, embedder: Path | None = None, base: Path | None = None
+    ) -> Detector:
+        """Open a detector: a file, the folder of a network, or the folder of a tuned model.
+
+        ``embedder`` is the folder of the text encoder it was trained with, ``base`` the model's
+        folder that an adapter was tuned on, where it has moved since.
+        """
+        made = cls(open_judge(Path(path), embedder, base), Path(path).name)
+        made._path = Path(path)
+        return made
+
+    @classmethod
+    def starter(cls) -> Detector:
+        """A tiny detector on the starter pack, trained once in seconds: to try, not to act on."""
+        loaded = read_starter_examples()
+        facts = f"{__version__}:{loaded.checksum}:{len(loaded.examples)}"
+        mark = hashlib.sha256(facts.encode()).hexdigest()[:16]
+        place = home() / "detectors" / f"starter-{mark}.zip"
+        if not place.is_file():
+            made = fit(loaded.examples, find_preset("ridge")).detector
+            save(made, place, {"sample": True})
+        return cls(open_fast(place), "starter sample")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the detector as one file, after a training with its model card beside it."""
+        target = Path(path)
+        if isinstance(self.judge, FastJudge):
+            save(self.judge.detector, target, self.judge.card)
+            if self._written_card is not None:
+                write_card(self._written_card, target)
+        elif isinstance(self.judge, NeuralJudge) and self._path is not None and self._path.is_dir():
+            export_onnx(self._path, target)
+        else:
+            raise InputError(
+                f"{self.name} cannot be written as one file", hint="copy what it was opened from"
+            )
+        return target
+
+    def predict(self, items: Item | Sequence[Item] | Loaded) -> list[Prediction]:
+        """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
+        if isinstance(items, Loaded):
+            return self.judge.predict(items.examples)
+        return self.judge.predict(self.prepare(items))
+
+    def explain(self, item: Item) -> Explanation:
+        """Say which characters, words and captions moved a decision (fast detectors only)."""
+        if not isinstance(self.judge, FastJudge):
+            raise InputError(
+                f"{self.name} is a network, and this works on fast detectors only",
+                hint="give a file that 'memantics detector train' wrote",
+            )
+        (example,) = self.judge.look(self.prepare(item))
+        if example.empty and example.image is None:
+            raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
+        return explain(self.judge.detector, example, self.judge.embedder)
+
+    def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
+        """Texts and image files as examples; a file without a text that can be read is refused."""
+        given = [items] if isinstance(items, str | Path | Example) else items
+        examples = make_examples(given)
+        for item, example in zip(given, examples, strict=True):
+            unread = example.image is not None and example.empty and item is not example
+            if unread and isinstance(self.judge, FastJudge):
+                raise InputError(
+                    f"no text can be read in {example.image}",
+                    hint="leave it out, or use a detector of images",
+                )
+        return examples
+
+    def evaluate(self, data: Data = "toxicn_mm", split: str = "test") -> Evaluation:
+        """Figures on labelled memes, with 95 % intervals."""
+        return self.measure(find_examples(data, split)).figures
+
+    def measure(self, data: Loaded, disguise: bool = False, seen: Loaded | None = None) -> Measured:
+        """Figures with predictions and notes; ``disguise`` adds evasion and near-duplicates.
+
+        ``seen`` is the training data, in which near-duplicates are looked for.
+        """
+        need_labels(data.examples, data.name)
+        said = self.judge.predict(data.examples)
+        found = evaluate(data.examples, said)
+        report = self._test(data, said, seen) if disguise else None
+        notes = (SEEN,) if self.has_seen(data) else ()
+        title = f"{self.name} on {data.name}"
+        return Measured(title, data, tuple(said), found, report, notes)
+
+    def count_blank(self, examples: Sequence[Example]) -> int:
+        """How many examples hold nothing that this detector looks at."""
+        if not isinstance(self.judge, FastJudge) or self.judge.reads_images:
+            return 0
+        return sum(example.empty for example in examples)
+
+    def has_seen(self, data: Loaded) -> bool:
+        """Whether it was trained on these very files."""
+        return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
+
+    def _test(self, data: Loaded, said: Sequence[Prediction], seen: Loaded | None) -> Robustness:
+        evasions: tuple[Evasion, ...] = ()
+        notes: list[str] = []
+        if isinstance(self.judge, FastJudge):
+            examples = self.judge.look(data.examples)
+            evasions = measure_evasion(self.judge.detector, examples, self.judge.embedder)
+        else:
+            notes.append("disguises are tried on fast detectors only")
+        leakage = None
+        if seen is None:
+            notes.append("near-duplicates are counted with --trained-on DATA, or without a file")
+        else:
+            texts = [example.text for example in seen.examples]
+            leakage = measure_leakage(data.examples, said, seen=texts)
+        return Robustness(evasions, leakage, tuple(notes))
+
+    def compare(
+        self, other: Detector, data: Data = "toxicn_mm", split: str = "test"
+    ) -> DetectorComparison:
+        """Both detectors on the same labelled memes, pair by pair."""
+        loaded = find_examples(data, split)
+        need_labels(loaded.examples, loaded.name)
+        one, two = (each.judge.predict(loaded.examples) for each in (self, other))
+        return compare(loaded.examples, one, two)
+
+
+def open_encoder(settings: FastSettings, folder: Path | None) -> Embedder | None:
+    """The text encoder that settings ask for; a folder that they have no use for is refused."""
+    found = open_embedder(settings, folder)
+    if folder is not None and found is None:
+        raise InputError(
+            f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
+            hint="use --preset full",
+        )
+    return found
+
+
+def _add_blocks(settings: FastSettings, options: TrainOptions) -> FastSettings:
+    blocks, dense = settings.blocks, settings.dense
+    if options.ocr:
+        blocks = (*blocks, FeatureBlock("ocr", "chars", 0.7))
+    if options.image_statistics:
+        dense = (*dense, Dense("image", 0.3))
+    return replace(
+        settings, blocks=blocks, dense=dense, inner=options.inner, type_head=options.types
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """How a preset is cross-validated: kind and number of folds, and where meanings come from."""
+
+    preset: str = "fast"
+    folds: Literal["blocks", "random"] = "blocks"
+    count: int | None = None
+    embedder: Path | None = None
+    near_duplicates: bool = False
+
+
+def validate_preset(
+    data: Loaded,
+    validation: Validation,
+    on_fold: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Measured:
+    """Cross-validate a preset; near-duplicates are counted between its folds."""
+    settings = replace(find_preset(validation.preset), inner=validation.folds)
+    trainer = make_trainer(settings, open_encoder(settings, validation.embedder))
+    study = cross_validate(data.examples, trainer, settings.inner, validation.count, on_fold)
+    report = None
+    if validation.near_duplicates:
+        leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
+        report = Robustness((), leakage, ("disguises are tried on a detector file",))
+    title = f"Preset {settings.preset}, {study.count} {study.split} folds of {data.name}"
+    found = evaluate(study.examples, study.predictions)
+    return Measured(title, data, study.predictions, found, report)
+
+
+def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:
+    """The first predictions beside the texts they are about."""
+    rows = []
+    for example, found in list(zip(examples, said, strict=True))[:most]:
+        kind = f", {found.type}" if found.label and found.type not in (None, "none") else ""
+        text = " ".join(example.text.split())
+        short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        rows.append((example.id, f"{found.name}{kind}", f"{found.probability:.2f}", short))
+    return Table(("id", "verdict", ">harm", "text"), tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Result):
+    """A detector's file, how large it is and its checksum."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+def export(model: Path, out: Path) -> Exported:
+    """Write the single file that is loaded without PyTorch, and read it back once."""
+    if is_neural(model) and model.is_dir():
+        export_onnx(model, out)
+    else:
+        judge = open_fast(model)
+        save(judge.detector, out, judge.card)
+        load(out)
+    body = out.read_bytes()
+    return Exported(str(out), len(body), hashlib.sha256(body).hexdigest())

@@ -1,0 +1,138 @@
+"""``publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from memantics.actions.audit import audit_data
+from memantics.build.publish.bundle import Bundle, Facts, Section
+from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
+from memantics.build.publish.sections import describe_contents, describe_review
+from memantics.core.data import Source
+from memantics.core.errors import InputError
+from memantics.core.queue import CARD, ITEMS, VERDICTS
+from memantics.core.registry import add_to_shelf, read_shelf
+from memantics.core.result import Result
+from memantics.core.review import Review, read_review
+from memantics.core.writing import Made
+from memantics.registry import Benchmark, find_benchmarks
+from memantics.registry.publishing import find_writer
+
+
+@dataclass(frozen=True, slots=True)
+class Published(Result):
+    """A benchmark that was published: its folder, family, memes and records by table."""
+
+    folder: Path
+    like: str
+    memes: int
+    records: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+
+def publish(
+    queue: str | Path,
+    *,
+    name: str,
+    licence: str,
+    verdicts: str | Path | None = None,
+    title: str | None = None,
+    summary: str = "",
+    citation: str = "",
+    version: str = "1.0.0",
+    out: str | Path = "published",
+    chats: str | Path | None = None,
+    unreviewed: bool = False,
+) -> Published:
+    """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
+
+    The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
+    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so.
+    """
+    judged = Path(verdicts) if verdicts else None
+    review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
+    family, made = _write(review, Path(chats) if chats else None, unreviewed=unreviewed)
+    facts = Facts(
+        name=name,
+        title=title or review.card.title,
+        summary=summary or f"{review.card.title}: {len(made.memes):,} memes.",
+        licence=licence,
+        languages=tuple(sorted({meme.language or "en" for meme in made.memes})),
+        warning=review.card.warning,
+        citation=citation,
+        version=version,
+    )
+    facts.check()
+    folder = Path(out) / name
+    _check_name(name, folder)
+    sections = (describe_contents(made), describe_review(review))
+    bundle = Bundle(facts, made.memes, made.tables, sections)
+    files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
+    add_to_shelf(folder)
+    rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
+    counts = {table: len(records) for table, records in bundle.tables.items()}
+    left_out = {reason: count for reason, count in made.left_out.items() if count}
+    return Published(folder, made.like, len(bundle.memes), counts, left_out)
+
+
+def _write(review: Review, chats: Path | None, *, unreviewed: bool) -> tuple[Benchmark, Made]:
+    """The records in the format of the family whose card names the queue's workflow."""
+    family, writer = find_writer(review.card.workflow)
+    made = writer.write(review)
+    if chats is None:
+        return family, made
+    if writer.add_chats is None:
+        raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
+    spoken = read_review(_find_queue(chats, None), None, unreviewed=unreviewed)
+    return family, writer.add_chats(made, spoken)
+
+
+def _find_queue(folder: Path, verdicts: Path | None) -> Path:
+    """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
+    found = [own for own in (folder, *sorted(folder.glob("queue*"))) if (own / CARD).is_file()]
+    if not found and (verdicts or folder / VERDICTS).is_file():
+        return folder
+    if not found:
+        raise InputError(
+            f"{folder}: no queue here",
+            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
+        )
+    if len(found) > 1 and found[0] != folder:
+        names = ", ".join(str(own) for own in found)
+        raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
+    return found[0]
+
+
+def _check_name(name: str, folder: Path) -> None:
+    """Refuse a name that another benchmark has; publishing again over one's own is fine."""
+    if name in find_benchmarks() and folder.resolve() not in read_shelf():
+        raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
+
+
+def _check_data(family: Benchmark, folder: Path) -> None:
+    """Read what was written before it takes its place: no broken benchmark is left behind."""
+    try:
+        family.open(Source("release", folder / DATA, folder / DATA / "images"))
+    except InputError as error:
+        raise InputError(
+            f"nothing was published: {family.card.title} cannot read it: {error.what}",
+            hint="correct it in the review, or drop it there",
+        ) from error
+
+
+def _audit(name: str) -> Section:
+    found = audit_data(name)
+    rows = [
+        # A family's own checks name the family's task.
+        (f"{own.title} ({name}/{own.task.partition('/')[2]})", f"{own.verdict}: {own.meaning}")
+        if own.task
+        else (own.title, f"{own.verdict}: {own.meaning}")
+        for own in found.findings
+    ]
+    rows += [(f"not checked: {own.check}", own.reason) for own in found.gaps]
+    return Section(
+        "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
+    )

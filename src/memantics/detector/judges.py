@@ -1,0 +1,185 @@
+"""Detectors of every kind behind one face: examples in, predictions out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from memantics.core.errors import ImageError, InputError, StoreError, first_fault
+from memantics.core.images import read_bytes
+from memantics.detector.examples import Example
+from memantics.detector.fast import FastDetector, FastSettings, Prediction
+from memantics.detector.features import Embedder
+from memantics.detector.lora.judging import ADAPTER, open_adapter
+from memantics.detector.lora.judging import FACTS as TUNED
+from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.neural.saved import (
+    NeuralDetector,
+    is_neural,
+    open_neural,
+    predict_neural,
+)
+from memantics.detector.storage import load_with_card
+from memantics.models.embedded.ocr import open_reader
+from memantics.models.embedders import LOCAL, open_text_encoder
+
+
+@dataclass(frozen=True, slots=True)
+class FastJudge:
+    """A fast detector with the embedder it needs."""
+
+    detector: FastDetector
+    embedder: Embedder | None = None
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether it has learnt from what images say."""
+        return any(block.field == "ocr" for block in self.detector.settings.blocks)
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """One prediction per example, in order."""
+        return self.detector.predict(self.look(examples), self.embedder)
+
+    def look(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+        """Examples with their images read, where the detector has learnt from such texts."""
+        return read_images(examples)[0] if self.reads_images else tuple(examples)
+
+
+@dataclass(frozen=True, slots=True)
+class NeuralJudge:
+    """A network, or what was exported from one."""
+
+    detector: NeuralDetector
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """What is known of its data and training."""
+        facts = asdict(self.detector.facts)
+        return facts | {"checksum": self.detector.facts.data.get("checksum", "")}
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """One prediction per example, in order; a missing image is an error here."""
+        if not examples:
+            return []
+        asked = predict_neural(self.detector, examples)
+        if asked.skips:
+            first = asked.skips[0]
+            raise InputError(
+                f"{len(asked.skips)} memes cannot be judged: {first.row}: {first.reason}",
+                hint="leave them out, or use a detector of texts",
+            )
+        types = set(self.detector.classes) != {"harmless", "harmful"}
+        return [
+            Prediction(
+                id=said.id,
+                label=int(said.label not in ("harmless", "none")),
+                probability=said.harmful,
+                type=said.label if types else None,
+                types=said.chances if types else {},
+            )
+            for said in asked.predictions
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class LoraJudge:
+    """A vision-language model with the adapter that ``detector tune --question harm`` made."""
+
+    model: Any
+    card: Mapping[str, Any]
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """One prediction per example, in order; a reply without a verdict is an error here."""
+        cases = [Case(e.id, e.id, False, e.text, "", e.image) for e in examples]
+        verdicts = self.model.judge(cases)
+        silent = [verdict.id for verdict in verdicts if verdict.said is None]
+        if silent:
+            raise InputError(
+                f"{len(silent)} replies hold no verdict, the first is on meme {silent[0]}",
+                hint="leave these memes out, or tune with --style caption",
+            )
+        return [
+            Prediction(v.id, int(v.said), float(v.said) if v.score is None else v.score, None, {})
+            for v in verdicts
+        ]
+
+
+Judge = FastJudge | NeuralJudge | LoraJudge
+
+
+def open_judge(path: Path, encoder: Path | None = None, base: Path | None = None) -> Judge:
+    """Open a detector of any kind.
+
+    ``encoder`` is the folder of the text encoder that a fast one was trained with, ``base`` that
+    of the model which a LoRA adapter was tuned on, where it has moved since.
+    """
+    if is_neural(path):
+        return NeuralJudge(open_neural(path))
+    if (path / TUNED).is_file():
+        return _open_lora(path, base)
+    return open_fast(path, encoder)
+
+
+def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
+    """Open a fast detector; a network is refused with what to do."""
+    if is_neural(path) or (path / TUNED).is_file():
+        raise InputError(
+            f"{path} is a network, and this works on fast detectors only",
+            hint="give a file that 'memantics detector train' wrote",
+        )
+    detector, card = load_with_card(path)
+    # Of two detectors that are compared only one may need the folder.
+    folder = encoder if detector.embedder.startswith(LOCAL) else None
+    return FastJudge(detector, open_embedder(detector.settings, folder), card)
+
+
+def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
+    try:
+        facts = orjson.loads((folder / TUNED).read_bytes())
+        said = {name: facts["wording"][name] for name in ("question", "style", "language")}
+        wording = TypeAdapter(Wording).validate_python(said)
+        settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
+        model = base or Path(settings["base_model_name_or_path"])
+        pixels = int(facts["tuning"]["max_pixels"])
+    except ValidationError as error:
+        raise StoreError(f"{folder / TUNED} is damaged: {first_fault(error)}") from error
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{folder} is no whole tuned model: {error!r}"[:200], hint="tune it again"
+        ) from error
+    if wording.question != "harm":
+        raise InputError(
+            f"{folder} was tuned to tell puns, not harm", hint="tune with --question harm"
+        )
+    return LoraJudge(open_adapter(model, folder / ADAPTER, wording, pixels), facts)
+
+
+def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:
+    """The encoder of a folder, or the one that ships, where the settings ask for meanings."""
+    if not any(block.source != "image" for block in settings.dense):
+        return None
+    return open_text_encoder(folder)
+
+
+def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
+    """Examples with what OCR reads in their images, and how many images it could not read."""
+    reader = open_reader()
+    found, missed = [], 0
+    try:
+        for example in examples:
+            text = ""
+            if example.image is not None:
+                try:
+                    text = reader.read(read_bytes(example.image), example.image.name).text
+                except ImageError:
+                    missed += 1
+            found.append(replace(example, ocr=text))
+    finally:
+        reader.close()
+    return tuple(found), missed

@@ -1,0 +1,180 @@
+"""Tasks from their items and prompts: one of several options, one of several labels, a text.
+
+Where a task says nothing else, the prompt named like the task is filled (``question``, ``options``,
+``names`` and the item's context are its holes), ``again`` complains about an unreadable reply, and
+replies are read by the tolerant parsers of :mod:`memantics.tasks.parse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from memantics.core.prompt import Prompt
+from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.choice import accuracy
+from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.choices import LETTERS, hits, list_options
+from memantics.tasks.parse import clean, parse_label, parse_letter
+from memantics.tasks.plugin import TaskSetup
+
+Items = Callable[[], Iterator[Item]]
+Parse = Callable[[str, Form], JsonValue]
+Scorer = Callable[[Sequence[Outcome]], tuple[Score, ...]]
+GREEDY = Sampling(temperature=0.0)
+
+
+def choice_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    prompts: Prompts | None = None,
+    parse: Parse | None = None,
+    score: Scorer | None = None,
+) -> Task:
+    """Which of the lettered options? By default the accuracy, and by the place of the key."""
+    used = prompts or Prompts.of(setup)
+    return setup.make(items, used.ask, parse or read_letter, score or score_choices, used.all)
+
+
+def label_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    parse: Parse | Mapping[str, Sequence[str]],
+    score: Scorer,
+    prompts: Prompts | None = None,
+) -> Task:
+    """Which of the labels? ``parse`` reads a reply, or lists the names of each label."""
+    used = prompts or Prompts.of(setup)
+
+    def read(text: str, form: Form) -> JsonValue:
+        return parse_label(text, parse) if isinstance(parse, Mapping) else parse(text, form)
+
+    return setup.make(items, used.ask, read, score, used.all)
+
+
+def text_task(
+    setup: TaskSetup,
+    items: Items,
+    *,
+    score: Scorer,
+    parse: Parse | None = None,
+    prompts: Prompts | None = None,
+) -> Task:
+    """What is said in free text? By default the reply is taken as it is."""
+    used = prompts or Prompts.of(setup)
+    return setup.make(items, used.ask, parse or read_text, score, used.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """How a task asks: images first, what is given, the prompt, and perhaps a complaint.
+
+    ``given`` is filled with the item's context and put into the prompt's hole of that name;
+    ``facts`` tell one text of the context each and stand before the prompt.
+    """
+
+    main: Prompt
+    again: Prompt | None = None
+    given: Prompt | None = None
+    facts: Mapping[str, Prompt] = field(default_factory=dict)
+    sampling: Sampling = GREEDY
+
+    @classmethod
+    def of(cls, setup: TaskSetup) -> Prompts:
+        """The prompt named like the task, ``again``, and ``given_NAME`` for a text NAME."""
+        found = setup.prompts
+        told = {n.removeprefix("given_"): p for n, p in found.items() if n.startswith("given_")}
+        return cls(found[setup.card.name], found.get("again"), facts=told)
+
+    @property
+    def all(self) -> list[Prompt]:
+        """Those that a run remembers."""
+        return [own for own in (self.main, self.again, self.given) if own] + [*self.facts.values()]
+
+    def ask(self, item: Item, complaint: str | None) -> Request:
+        """The request of an item."""
+        form = item.form
+        options = form.fields[0].options
+        values = {
+            **form.context,
+            "question": form.question,
+            "options": list_options(options),
+            "names": "\n".join(f"- {option.key}" for option in options),
+            "letters": ", ".join(option.key for option in options),
+            "keys": ("、" if form.language == "zh" else ", ").join(o.key for o in options),
+        }
+        if self.given is not None:
+            values["given"] = self.given.fill(**form.context)
+        told = [(self.facts[n], text) for n, text in form.context.items() if n in self.facts]
+        parts = [fact.fill(**dict.fromkeys(fact.holes, text)) for fact, text in told]
+        parts.append(_fill(self.main, values))
+        if complaint is not None and self.again is not None:
+            parts.append(_fill(self.again, values | {"complaint": complaint}))
+        message = Message("user", (*item.images, "\n\n".join(parts)))
+        return Request((message,), form, self.sampling)
+
+
+def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
+    return prompt.fill(**{hole: values[hole] for hole in prompt.holes if hole in values})
+
+
+def read_letter(text: str, form: Form) -> JsonValue:
+    """The letter of a reply, or ``Unparsed``."""
+    return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
+
+
+def read_text(text: str, _form: Form) -> JsonValue:
+    """The reply as it is, without thinking aloud."""
+    body = clean(text)
+    if not body:
+        raise Unparsed("empty reply")
+    return body
+
+
+def score_choices(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Accuracy over all, and by the place of the key."""
+    places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
+    return (
+        share_right("accuracy", outcomes),
+        *share_by(outcomes, "position", places, lambda outcome: str(outcome.item.gold)),
+    )
+
+
+def share_right(
+    key: str, outcomes: Sequence[Outcome], by: str = "", label: str = "", note: str = ""
+) -> Score:
+    """The share of outcomes whose value is the gold value, with its interval over memes."""
+    return share(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
+
+
+def share_by(
+    outcomes: Sequence[Outcome], by: str, labels: Sequence[str], label_of: Callable[[Outcome], str]
+) -> Iterator[Score]:
+    """The accuracy in each part, also in those without members."""
+    for label in labels:
+        part = [outcome for outcome in outcomes if label_of(outcome) == label]
+        yield share_right("accuracy", part, by, label)
+
+
+def share_by_tag(outcomes: Sequence[Outcome], tag: str, labels: Sequence[str]) -> Iterator[Score]:
+    """The accuracy in each part that has members, by a tag of its items."""
+    rows = share_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
+    return (row for row in rows if row.n)
+
+
+def share(
+    key: str,
+    right: Sequence[bool],
+    groups: Sequence[str],
+    by: str = "",
+    label: str = "",
+    note: str = "",
+) -> Score:
+    """A share with the Wilson interval, groups (memes) resampled as wholes."""
+    low, high = clustered_wilson(right, groups) or (None, None)
+    return Score(key, accuracy(right), len(right), low, high, by, label, note)

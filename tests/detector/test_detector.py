@@ -1,0 +1,165 @@
+"""The public ``Detector``: what a person does with it from Python."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pillow
+
+from memantics.actions import detect, detector_data
+from memantics.actions.detect import Detector, TrainOptions
+from memantics.actions.detector_data import looks_like_path
+from memantics.core.errors import ImageError, InputError
+from memantics.detector.card import SAMPLE_NOTE
+from memantics.detector.examples import Example, Loaded
+from memantics.detector.fast import fit
+from memantics.models.embedded import ocr
+from memantics.models.embedded.ocr import Line, Reading
+from tests.detector.commands import run
+from tests.detector.samples import make_examples
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return Detector.train(make_examples(160))
+
+
+def test_without_a_release_the_starter_pack_is_taken_and_says_so() -> None:
+    made = Detector.train("toxicn_mm", preset="ridge")
+    assert made.sample
+    assert made.note == SAMPLE_NOTE
+    assert made.trained_on is not None
+    assert "starter pack" in made.trained_on.name
+    assert made.held_out is not None
+    assert "macro-f1" in made.held_out._repr_html_()
+    assert "starter pack" in made._repr_html_()
+
+
+def test_trained_saved_loaded_and_asked(detector: Detector, tmp_path: Path) -> None:
+    assert not detector.sample
+    assert detector.note == ""
+    detector.save(tmp_path / "d.zip")
+    assert (tmp_path / "d.card.md").is_file()
+    again = Detector.load(str(tmp_path / "d.zip"))
+    texts = [e.text for e in make_examples(60, seed=5)]
+    assert again.predict(texts) == detector.predict(texts)
+    assert [p.id for p in again.predict(texts)] == [str(n) for n in range(1, 61)]
+    assert again.card["examples"] == 160
+    assert again.predict("我们买苦瓜")[0].to_dict()["label"] in (0, 1)
+    assert again.predict([]) == []
+    again.save(tmp_path / "e.zip")
+    assert (tmp_path / "e.zip").read_bytes() == (tmp_path / "d.zip").read_bytes()
+
+
+def test_figures_and_reasons(detector: Detector) -> None:
+    unseen = make_examples(80, seed=7)
+    found = detector.evaluate(unseen)
+    assert (found.find("macro_f1") or 0) > 0.9
+    assert found.to_dict()["count"] == 80
+    bitter = next(e for e in unseen if e.label)
+    why = detector.explain(bitter)
+    assert why.prediction == detector.predict(bitter)[0]
+    assert abs(why.gap) < 1e-4
+    assert "chance of harm" in why._repr_html_()
+    other = Detector.train(make_examples(160), preset="ridge")
+    both = detector.compare(other, unseen)
+    assert both.count == 80
+    assert "McNemar" in both._repr_html_()
+    with pytest.raises(InputError, match="no text to judge by"):
+        detector.explain(" ")
+    with pytest.raises(InputError, match="has no label"):
+        detector.evaluate([replace(bitter, label=None)])
+
+
+def test_a_network_is_not_trained_in_passing() -> None:
+    with pytest.raises(InputError, match="is a network; use memantics detector train-neural"):
+        Detector.train(make_examples(40), preset="mke")
+    with pytest.raises(InputError, match="--embedder has no use"):
+        Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))
+
+
+def test_the_starter_detector_is_trained_once_for_each_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The official code cached its data and took the old copy whatever had changed."""
+    data = Loaded("toy", tuple(make_examples(60)), checksum="c", sample=True)
+    trained = []
+
+    def count(*given: object) -> object:
+        trained.append(1)
+        return fit(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(detect, "fit", count)
+    monkeypatch.setattr(detect, "read_starter_examples", lambda: data)
+    first, second = Detector.starter(), Detector.starter()
+    assert len(trained) == 1
+    assert (first.name, first.sample, first.note) == ("starter sample", True, SAMPLE_NOTE)
+    said = first.explain("今天买苦瓜").prediction
+    assert second.explain("今天买苦瓜").prediction == said
+    other = replace(data, examples=tuple(make_examples(60, seed=4)), checksum="d")
+    monkeypatch.setattr(detect, "read_starter_examples", lambda: other)
+    assert Detector.starter().explain("今天买苦瓜").prediction.probability != said.probability
+
+
+class Reader:
+    """Reads a bitter word in every image that is decoded, nothing in a black one."""
+
+    version = "reader-1"
+
+    def read(self, data: bytes, name: str) -> Reading:
+        from memantics.core.images import decode
+
+        dark = decode(data, name).convert("L").getextrema() == (0, 0)
+        return Reading(() if dark else (Line("我们买苦瓜酸菜", (0, 0, 9, 9), 1.0),))
+
+
+def test_a_path_is_read_or_refused_and_never_judged_as_a_text(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ocr, "RapidReader", Reader)
+    monkeypatch.chdir(tmp_path)
+    Pillow.new("RGB", (32, 32), "white").save("meme.png")
+    Pillow.new("RGB", (32, 32), "black").save("blank.png")
+    Path("memes").mkdir()
+    Path("rows.csv").write_text("text\nhi\n")
+    Path("notes").write_text("no image")
+    (read,) = detector.predict("我们买苦瓜酸菜")
+    for item in ("meme.png", "./meme.png", str(tmp_path / "meme.png"), Path("meme.png")):
+        assert detector.predict(item)[0] == read, item
+    assert detector.explain("meme.png").prediction.probability == read.probability
+    detector.save("d.zip")
+    assert json.loads(run("predict", "d.zip", "meme.png", "--json"))[0] == read.to_dict()
+    for item, problem in (
+        ("memes", "memes is a directory, not a text"),
+        ("gone.jpg", "no such file: gone.jpg; check the path"),
+        ("gone/", "no such file: gone/"),
+        (Path("蒸多鱼"), "no such file: 蒸多鱼"),
+        ("rows.csv", "rows.csv is a table, not a text; use --data rows.csv"),
+        ("blank.png", "no text can be read in blank.png"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            detector.predict(item)
+        if isinstance(item, str):
+            with pytest.raises(InputError, match=problem):
+                run("predict", "d.zip", item)
+    with pytest.raises(ImageError, match="notes"):
+        detector.predict("notes")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "今天/明天", "and/or", "a.b", "png", "你好.", "/s", "a\nb.png", "x" * 2000],
+)
+def test_a_caption_is_a_text(text: str) -> None:
+    assert not looks_like_path(text)
+
+
+def test_names_that_stand_for_data() -> None:
+    assert detector_data.find_examples("starter").sample
+    assert detector_data.find_examples(None).sample
+    with pytest.raises(InputError, match="no data at nowhere"):
+        detector_data.find_examples("nowhere")
+    assert detector_data.find_examples([Example("1", "hi")]).examples[0].text == "hi"

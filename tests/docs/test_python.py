@@ -1,0 +1,139 @@
+"""Python as the docs show it runs: page by page as scripts, and the quickstart as a notebook."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.background import serve_in_background
+from tests.docs.test_commands import PAGES, SERVER, desk
+from tests.places import ROOT
+
+__all__ = ["desk"]  # the fixture: a folder in which the paths of the docs exist
+NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
+# Its blocks are files of a benchmark; tests/docs/test_tutorial.py builds it.
+TUTORIALS = {"add-a-benchmark.md"}
+# What a command on the same page has made before.
+MADE = {"toxicn.zip": 'import memantics as mm\nmm.Detector.starter().save("toxicn.zip")\n'}
+
+
+def python_blocks(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+SHOWN = [page for page in PAGES if python_blocks(page) and page.name not in TUTORIALS]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return dict(os.environ) | {"MEMANTICS_HOME": str(folder / "home"), "OPENAI_API_KEY": ""}
+
+
+def test_the_guide_to_python_is_among_the_pages() -> None:
+    assert "python.md" in {page.name for page in SHOWN}
+    assert not any("memantics.cli" in python_blocks(page) for page in SHOWN)
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs(page: Path, desk: Path) -> None:
+    with serve_in_background() as server:
+        code = python_blocks(page).replace(SERVER, server.url)
+        code = "".join(make for file, make in MADE.items() if file in code) + code
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=desk,
+            env=environment(desk),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+
+
+SNIPPET = """
+import memantics as mm
+run = mm.evaluate("mquest/qa", model="openai/NAME", base_url=URL, limit=100)
+run.scores["accuracy"].value, run.scores["accuracy"].interval, run.counts, run.folder
+other = mm.evaluate("mquest/qa", model="baseline/longest", limit=100)
+mm.score(run.folder); mm.compare(run, other); mm.audit("mquest")
+mm.report([run, other], "report.html")
+data = mm.load_dataset("punmemecn", split="test")
+frame = data.to_pandas()
+a = mm.analyze("meme.png")
+a.text, a.readings, a.harm, a.knowledge, a.save("page.html")
+mm.read_aloud("压力山大").meant
+mm.reappraise("meme.png", target="calm").save("kinder.png")
+d = mm.Detector.train("toxicn_mm", preset="fast"); d.save("d.zip"); d = mm.Detector.load("d.zip")
+d.predict(["今天天气真好", "meme.png"]); d.explain("今天天气真好"); d.evaluate("toxicn_mm")
+kb = mm.KnowledgeStore.open("kb"); kb.query(SPARQL); kb.get("en-001")
+collected = mm.collect("memes/")
+built = mm.build.knowledge("memes", model="fake/builder", out="builds/k")
+asked = mm.build.questions("builds/k", model="fake/builder")
+mm.publish(asked.folder, name="mine", licence="CC0-1.0", unreviewed=True)
+mm.list_benchmarks(); mm.list_models()
+"""
+CHECK = """
+assert run.counts["answered"] == len(frame) or sum(run.counts.values()) > 0
+assert 0 <= run.scores["accuracy"].value <= 1 and len(run.scores["accuracy"].interval) == 2
+assert a.text and (page := open("page.html", encoding="utf-8").read()).startswith("<!doctype html>")
+assert open("kinder.png", "rb").read(8).startswith(b"\\x89PNG")
+assert "mine" in [each.name for each in mm.list_benchmarks()]
+because = d.explain("今天天气真好")
+for shown in (run, other, a, data, because, mm.compare(run, other), mm.audit("mquest")):
+    assert "<" in shown._repr_html_() and shown.to_dict()
+"""
+QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
+
+
+@pytest.mark.parametrize("face", ["script", "notebook"])
+def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: Path) -> None:
+    shutil.copy(desk / "memes" / "en-001.png", desk / "meme.png")
+    store = [sys.executable, "-m", "memantics", "kb", "import", "starter", "--store", "kb"]
+    subprocess.run(store, cwd=desk, env=environment(desk), check=True, capture_output=True)
+    with serve_in_background() as server:
+        code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"
+        if face == "notebook":
+            run_notebook([code], desk)
+            return
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=desk,
+            env=environment(desk),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_quickstart_runs_and_shows_results(desk: Path) -> None:
+    book = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
+    with serve_in_background() as server:
+        done = run_notebook([cell.replace(SERVER, server.url) for cell in cells], desk)
+    shown = [
+        out for cell in done.cells for out in cell.outputs if "text/html" in out.get("data", {})
+    ]
+    assert len(shown) >= 5
+
+
+def run_notebook(cells: list[str], folder: Path) -> Any:
+    nbformat: Any = importlib.import_module("nbformat.v4")
+    client: Any = importlib.import_module("nbclient").NotebookClient
+    book = nbformat.new_notebook(cells=[nbformat.new_code_cell(cell) for cell in cells])
+    place = {"metadata": {"path": str(folder)}}
+    client(book, timeout=600, kernel_name="python3", resources=place).execute(
+        env=environment(folder)
+    )
+    return book

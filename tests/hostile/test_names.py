@@ -1,0 +1,107 @@
+"""Nothing from outside speaks to the terminal, and no name ends a command in a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+from memantics.cli.main import main
+from tests.background import serve_in_background
+from tests.commands import Shell
+from tests.faults import FaultServer
+from tests.hostile.cases import SEED, Case, count_cases, noted, read_corpus, write_case
+from tests.hostile.names import COMMANDS, generate
+
+# What our own tables and progress bars send: styles, hide and show the cursor, up, erase a line.
+OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\x1b\[0?K")
+
+
+def run_on_terminal(shell: Shell, *words: str) -> tuple[int, bytes]:
+    """Run a command on a pseudo-terminal, forked so that nothing is imported again."""
+    process, terminal = pty.fork()
+    if process == 0:
+        code = 70
+        with contextlib.suppress(BaseException):
+            os.chdir(shell.folder)
+            os.environ.clear()
+            os.environ.update(shell.environment | {"TERM": "xterm-256color"})
+            sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+            sys.argv = ["memantics", *words]
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 1
+            except BaseException:  # noqa: BLE001 - shown to the parent, whatever it is
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal says that its process has gone
+        while data := os.read(terminal, 65536):
+            shown += data
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown
+
+
+def check(code: int, shown: bytes) -> None:
+    text = shown.decode("utf-8")
+    assert "Traceback" not in text, text
+    assert code in (0, 1, 2), text
+    assert "\x1b[38;5;201m" not in text
+    left = OURS.sub("", text).replace("\r\n", "\n").replace("\r", "")
+    strange = {char for char in left if not char.isprintable() and char != "\n"}
+    assert strange == set(), (strange, text)
+
+
+def try_name(shell: Shell, case: Case) -> None:
+    place = os.fsencode(shell.folder) + b"/" + os.fsencode(case["name"])
+    with contextlib.suppress(OSError):  # some names are too long, or hold a slash
+        if case["there"] == "file":
+            Path(os.fsdecode(place)).write_bytes(b'{"\\u001b]0;PWNED\\u0007": [')
+        elif case["there"] == "folder":
+            os.mkdir(place)  # noqa: PTH102 - bytes
+            with open(place + b"/\x1b[2J\xff.png", "wb") as file:  # noqa: PTH123 - bytes
+                file.write(b"no image")
+    words = [word.replace("{}", case["name"]) for word in case["command"].split(" ")]
+    check(*run_on_terminal(shell, *words))
+
+
+@pytest.mark.parametrize("case", read_corpus("names"), ids=write_case)
+def test_known_names_stay_silent(shell: Shell, case: Case) -> None:
+    try_name(shell, case)
+
+
+def test_names_in_every_command_stay_silent(shell: Shell) -> None:
+    broken = []
+    for case in generate(SEED, max(len(COMMANDS), count_cases(len(COMMANDS)))):
+        try:
+            with noted("names", case):
+                try_name(shell, case)
+        except AssertionError as error:
+            broken.append((case, str(error)[:300]))
+    assert broken == []
+
+
+def test_what_a_server_says_stays_silent(shell: Shell) -> None:
+    """The body of an error goes into an error line."""
+    with serve_in_background(FaultServer(always="speaks")) as server:
+        words = ("run", "mquest", "-m", "openai/x", "--base-url", server.url, "--data", "starter")
+        code, shown = run_on_terminal(shell, *words, "--limit", "2")
+    assert b"PWNED" in shown
+    check(code, shown)
+
+
+def test_the_check_sees_what_it_should() -> None:
+    check(2, b"error: plain \x1b[1mbold\x1b[0m text\r\n")
+    for speech in ("\x1b]0;PWNED\x07", "\x1b[2J", "\x9b31m", "\u202e", "\x07"):
+        with pytest.raises(AssertionError):
+            check(2, f"error: {speech}\n".encode())

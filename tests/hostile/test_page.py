@@ -1,0 +1,30 @@
+"""``docs/security.md`` promises what tests hold, and every attack stands on it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.hostile.cases import CORPUS, read_corpus
+from tests.places import ROOT
+
+PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+HERE = Path(__file__).parent
+
+
+def test_every_promise_is_held_by_tests_that_exist() -> None:
+    named = re.findall(r"\| `(tests/[\w/]+\.py)` \|", PAGE)
+    promises = [line for line in PAGE.splitlines() if line.startswith("| **")]
+    assert len(named) == len(promises) >= 10
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_every_attack_stands_on_the_page() -> None:
+    attacks = {path.name for path in HERE.glob("test_*.py")} - {"test_page.py"}
+    assert {name for name in attacks if f"tests/hostile/{name}" not in PAGE} == set()
+
+
+def test_every_corpus_can_be_read() -> None:
+    kinds = sorted(path.stem for path in CORPUS.glob("*.jsonl"))
+    assert kinds == ["backups", "cachedrows", "detectors", "headers", "names"]
+    assert all(read_corpus(kind) for kind in kinds)

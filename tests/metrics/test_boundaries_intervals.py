@@ -1,0 +1,244 @@
+"""Intervals against a plain loop over the same draws, and both sides of their thresholds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from memantics.metrics import interval
+from memantics.metrics.agreement import cohen_kappa, krippendorff_alpha, mean_cohen_kappa
+from memantics.metrics.choice import macro_interval
+from memantics.metrics.classification import (
+    BinaryCounts,
+    ClassCounts,
+    balanced_accuracy,
+    binary_intervals,
+    count_classes,
+    f1,
+    macro_f1,
+    macro_figures,
+    multiclass_intervals,
+    precision,
+)
+from memantics.metrics.interval import bootstrap, draw_sums, sum_by_cluster, wilson
+from memantics.metrics.reappraisal import KEYS, components, summarise
+
+DRAWS = 2000
+CHANCE = random.Random(4)
+GOLD = [CHANCE.choice("pn") for _ in range(60)]
+SAID = [truth if CHANCE.random() < 0.7 else CHANCE.choice(["p", "n", None]) for truth in GOLD]
+MEMES = [place // 3 for place in range(60)]
+
+
+def draw_items(count: int, draws: int = DRAWS) -> list[list[int]]:
+    """How often each cluster is drawn, by the documented generator."""
+    weights = np.random.default_rng([0, 0]).multinomial(
+        count, np.full(count, 1 / count), size=draws
+    )
+    return [list(map(int, row)) for row in weights]
+
+
+def span(values: Sequence[float | None]) -> tuple[float, float]:
+    low, high = np.percentile([value for value in values if value is not None], [2.5, 97.5])
+    return float(low), float(high)
+
+
+def cell(truth: str, said: str | None) -> int:
+    if truth == "p":
+        return 0 if said == "p" else 1
+    return 2 if said == "n" else 3
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        ("precision", precision),
+        ("f1", f1),
+        ("macro_f1", macro_f1),
+        ("balanced_accuracy", balanced_accuracy),
+    ],
+)
+def test_binary_intervals_equal_a_loop(
+    name: str, figure: Callable[[BinaryCounts], float | None]
+) -> None:
+    values = []
+    for times in draw_items(20):
+        cells = [0, 0, 0, 0]
+        for truth, said, meme in zip(GOLD, SAID, MEMES, strict=True):
+            cells[cell(truth, said)] += times[meme]
+        values.append(figure(BinaryCounts(*cells)))
+    found = getattr(binary_intervals(GOLD, SAID, "p", MEMES), name)
+    assert found == pytest.approx(span(values), abs=1e-12)
+
+
+def test_rates_are_of_their_own_class() -> None:
+    found = binary_intervals(GOLD, SAID, "p", list(range(60)))
+    hits = [said == truth for truth, said in zip(GOLD, SAID, strict=True) if truth == "p"]
+    misses = [said == truth for truth, said in zip(GOLD, SAID, strict=True) if truth == "n"]
+    assert found.tpr == wilson(sum(hits), len(hits))
+    assert found.tnr == wilson(sum(misses), len(misses))
+    assert binary_intervals(["p"] * 3, ["p"] * 3, "p", "abc").tnr is None
+
+
+def test_multiclass_intervals_equal_a_loop() -> None:
+    classes = ["a", "b", "c"]
+    chance = random.Random(8)
+    gold = [chance.choice(classes) for _ in range(40)]
+    said = [truth if chance.random() < 0.6 else chance.choice([*classes, None]) for truth in gold]
+    memes = [place // 2 for place in range(40)]
+    rows = np.zeros((40, 9))
+    for row, truth, guess in zip(rows, gold, said, strict=True):
+        for place, count in enumerate(count_classes([truth], [guess], classes).values()):
+            row[place], row[3 + place], row[6 + place] = count.tp, count.fp, count.fn
+    kinds, counts = np.unique(sum_by_cluster(rows, memes), axis=0, return_counts=True)
+    drawn = np.random.default_rng([0, 0]).multinomial(20, counts / 20, size=DRAWS) @ kinds
+    means: list[list[float | None]] = [[], [], []]
+    single: list[float | None] = []
+    for row in drawn.astype(int).reshape(DRAWS, 3, 3):
+        cells = {name: ClassCounts(*map(int, row[:, place])) for place, name in enumerate(classes)}
+        single.append(f1(cells["b"]))
+        if all(one.occurs for one in cells.values()):
+            figures = macro_figures(cells)
+            for kept, value in zip(
+                means, (figures.precision, figures.recall, figures.f1), strict=True
+            ):
+                kept.append(value)
+    found = multiclass_intervals(gold, said, classes, memes)
+    spans = [found.precision, found.recall, found.f1, found.f1_by_class["b"]]
+    assert spans == [pytest.approx(span(values), abs=1e-12) for values in [*means, single]]
+
+
+def test_a_class_that_vanishes_from_most_draws_has_no_interval_of_means() -> None:
+    """One item in 300 is of class b: in 37 % of draws it is absent, and they do not count."""
+    gold = ["a"] * 299 + ["b"]
+    few = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), draws=99)
+    many = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), draws=400)
+    assert (few.f1, few.f1_by_class["a"]) == (None, None)
+    assert many.f1 == (1.0, 1.0)
+    exact = multiclass_intervals(["a"] * 9, ["a"] * 9, ["a"], list(range(9)), draws=100)
+    assert exact.f1 == (1.0, 1.0)
+    unasked = multiclass_intervals(["a"] * 9, ["a"] * 9, ["a", "z"], list(range(9)))
+    assert (unasked.f1, unasked.f1_by_class["z"]) == ((1.0, 1.0), None)
+    assert multiclass_intervals(["a"] * 9, ["a"] * 9, ["a"], ["one"] * 9).f1 is None
+
+
+def test_draws_come_in_pieces_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums = np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 5.0]])
+    whole = list(draw_sums(sums, 10))
+    assert [len(piece) for piece in whole] == [10]
+    monkeypatch.setattr(interval, "_MOST_WEIGHTS", 12)
+    pieces = list(draw_sums(sums, 10))
+    assert [len(piece) for piece in pieces] == [4, 4, 2]
+    first = np.random.default_rng([0, 0]).multinomial(3, [1 / 3] * 3, size=4) @ sums
+    last = np.random.default_rng([0, 2]).multinomial(3, [1 / 3] * 3, size=2) @ sums
+    assert np.array_equal(pieces[0], first)
+    assert np.array_equal(pieces[2], last)
+    other = next(iter(draw_sums(sums, 4, 7)))
+    assert np.array_equal(
+        other, np.random.default_rng([7, 0]).multinomial(3, [1 / 3] * 3, size=4) @ sums
+    )
+
+
+def test_a_statistic_that_is_never_defined_has_no_interval() -> None:
+    nothing = np.zeros((5, 2))
+    assert bootstrap(nothing, lambda s: s[:, 0] / s[:, 1]) is None
+    assert bootstrap(np.ones((1, 2)), lambda s: s[:, 0] / s[:, 1]) is None
+    assert bootstrap(np.ones((2, 2)), lambda s: s[:, 0] / s[:, 1]) == (1.0, 1.0)
+
+
+def test_a_macro_interval_averages_over_kinds() -> None:
+    hits = [True, False, True, True, False, True, False, True]
+    kinds = ["x", "y"] * 4
+    memes = [0, 0, 1, 1, 2, 2, 3, 3]
+    values = []
+    for times in draw_items(4):
+        rates = []
+        for kind in "xy":
+            right = sum(t for h, k, m in zip(hits, kinds, memes, strict=True) if h and k == kind
+                        for t in [times[m]])  # fmt: skip
+            rates.append(right / sum(times))
+        values.append(sum(rates) / 2)
+    assert macro_interval(hits, kinds, memes) == pytest.approx(span(values), abs=1e-12)
+    assert macro_interval([], [], []) is None
+
+
+UNITS = np.random.default_rng(3).random((12, 8))
+RUNS = [[0], [0, 1], [1], [0], [1, 1], [0], [1], [0], [], [1], [0, 1], [0]]
+TEMPLATES = [place // 2 for place in range(12)]
+
+
+def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, list[float]]:
+    """All figures of both runs by loops; ``weights`` says how often each judgement is drawn."""
+    each = components(UNITS, combine)  # type: ignore[arg-type]
+    found: dict[str, list[float]] = {key: [] for key in KEYS}
+    for run in (0, 1):
+        times = np.array([w * runs.count(run) for w, runs in zip(weights, RUNS, strict=True)])
+        if not times.sum():
+            continue
+        means = (times[:, None] * UNITS).sum(axis=0) / times.sum()
+        own = (times[:, None] * each).sum(axis=0) / times.sum()
+        late = components(means[None], combine)[0]  # type: ignore[arg-type]
+        for key, value in zip(KEYS, [*means, *own, *late], strict=True):
+            found[key].append(float(value))
+    return found
+
+
+@pytest.mark.parametrize("combine", ["soft", "product"])
+def test_figures_of_reappraisal_equal_a_loop(combine: str) -> None:
+    summary = summarise(UNITS, RUNS, TEMPLATES, combine, draws=60)  # type: ignore[arg-type]
+    assert summary is not None
+    assert (summary.judged, summary.runs) == (11, 2)
+    plain = plain_summary([1.0] * 12, combine)
+    drawn: dict[str, list[float]] = {key: [] for key in KEYS}
+    for times in draw_items(6, 60):
+        for key, values in plain_summary([times[t] for t in TEMPLATES], combine).items():
+            if values:
+                drawn[key].append(sum(values) / len(values))
+    for key, figure in summary.figures.items():
+        assert figure.value == pytest.approx(np.mean(plain[key]), abs=1e-12), key
+        assert figure.sd == pytest.approx(np.std(plain[key], ddof=1), abs=1e-12), key
+        assert (figure.low, figure.high) == pytest.approx(span(drawn[key]), abs=1e-9), key
+
+
+def test_a_draw_without_a_run_averages_over_the_others() -> None:
+    """Each template is in one run only: some draws leave a run, or all but one, empty."""
+    units = np.array([[0.2] * 8, [0.8] * 8])
+    summary = summarise(units, [[0], [1]], ["a", "b"], draws=200)
+    assert summary is not None
+    assert summary.figures["vgq"].value == pytest.approx(0.5)
+    assert summary.figures["vgq"].low == pytest.approx(0.2)
+    assert summary.figures["vgq"].high == pytest.approx(0.8)
+
+
+def test_one_template_has_no_interval_and_one_run_no_deviation() -> None:
+    alone = summarise(UNITS[:2], [[0], [0]], ["a", "a"])
+    assert alone is not None
+    assert {(f.sd, f.low, f.high) for f in alone.figures.values()} == {(None, None, None)}
+    pair = summarise(UNITS[:2], [[0], [0]], ["a", "b"])
+    assert pair is not None
+    assert pair.figures["tas"].low is not None
+    assert summarise(UNITS[:2], [[], []], ["a", "b"]) is None
+
+
+def test_agreement_leaves_out_what_one_did_not_rate() -> None:
+    first, second = ["a", "b", "a", None, "b"], ["a", "b", "b", "a", None]
+    assert cohen_kappa(first, second) == cohen_kappa(["a", "b", "a"], ["a", "b", "b"])
+    assert cohen_kappa(["a", None], [None, "a"]) is None
+    assert cohen_kappa(["a", "a"], ["a", "a"]) is None
+    assert mean_cohen_kappa([["a", "a"], ["a", "a"]]) is None
+    assert krippendorff_alpha([["a", None], ["b", None]]) is None
+    assert krippendorff_alpha([["a", "a"], ["a", "a"]]) is None
+    assert krippendorff_alpha([["a", "b"]]) == pytest.approx(0.0)
+    with pytest.raises(TypeError, match="'a'"):
+        krippendorff_alpha([["a", "b"], ["a", "a"]], "ordinal")
+
+
+def test_ordinal_agreement_goes_by_rank() -> None:
+    rows: list[list[int | None]] = [[1, 2, 2], [3, 3, 4], [1, 1, 10], [4, 4, 4], [2, 3, None]]
+    stretched = [[one and one**3 for one in row] for row in rows]
+    ranks = krippendorff_alpha(rows, "ordinal")
+    assert ranks == pytest.approx(krippendorff_alpha(stretched, "ordinal"))
+    assert krippendorff_alpha(rows, "interval") != pytest.approx(ranks)

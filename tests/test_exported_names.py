@@ -1,0 +1,99 @@
+"""The public names: a closed list, loaded when used, typed as they are."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import memantics as mm
+from tests.places import ROOT
+
+NAMES = [
+    "Analysis",
+    "Audit",
+    "DataError",
+    "Dataset",
+    "Detector",
+    "ImageError",
+    "InputError",
+    "KnowledgeStore",
+    "MemanticsError",
+    "MissingExtra",
+    "ModelError",
+    "Reappraisal",
+    "Run",
+    "Runs",
+    "UnknownName",
+    "__version__",
+    "analyze",
+    "analyze_async",
+    "audit",
+    "build",
+    "collect",
+    "compare",
+    "evaluate",
+    "evaluate_async",
+    "list_benchmarks",
+    "list_models",
+    "load_dataset",
+    "load_run",
+    "publish",
+    "read_aloud",
+    "reappraise",
+    "reappraise_async",
+    "report",
+    "score",
+]
+HEAVY = {"aiohttp", "numpy", "pydantic", "PIL", "rich", "typer", "torch", "pyarrow", "jieba"}
+
+
+def test_the_list_is_what_is_promised() -> None:
+    assert mm.__all__ == NAMES
+    assert dir(mm) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_there_and_documented(name: str) -> None:
+    found = getattr(mm, name)
+    assert name == "__version__" or inspect.getdoc(found)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        mm.evalute  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_type_checkers_and_the_table_agree() -> None:
+    tree = ast.parse((ROOT / "src/memantics/__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        (alias.name, (node.module or "").removeprefix("memantics."))
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    table = {(name, place) for place, names in mm._PLACES.items() for name in names}
+    assert typed == table | {("build", "actions")}
+    assert {name for name, _ in typed} | {"__version__"} == set(NAMES)
+
+
+def test_verbs_stay_verbs_when_rooms_of_the_same_name_are_imported() -> None:
+    code = (
+        "import memantics.report.tables, memantics.reappraise.records, memantics.build.extract\n"
+        "import memantics as mm\n"
+        "assert callable(mm.report) and callable(mm.reappraise) and callable(mm.build.knowledge)\n"
+        "from memantics import report\n"
+        "assert report is mm.report\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = "import memantics, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded & HEAVY == set()
