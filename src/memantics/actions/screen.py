@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -15,10 +15,12 @@ from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
 from memantics.build.collect.language import UNKNOWN, guess_language
-from memantics.core.errors import ImageError, InputError, MemanticsError
+from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode
+from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.detector.examples import Example
+from memantics.report.pages.screening import summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
@@ -32,8 +34,6 @@ Status = Literal["judged", "unjudged", "failed"]
 LABELS = ("harmless", "harmful", "review")
 _MOST_TEXT = 20_000
 _READINGS = 3
-# Below this share of known pieces, a text is unlike anything the detector was trained on.
-_FAMILIAR = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class ScreenSettings:
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.decide:
-            raise InputError("a threshold and a rule to choose one exclude each other", hint="drop one")
+            raise InputError(
+                "a threshold and a rule to choose one exclude each other", hint="drop one"
+            )
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
         if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
@@ -151,12 +153,19 @@ class ScreenWork:
 
     def _row(self, ref: Ref, **known: Any) -> Row:
         empty: Row = dict.fromkeys(self.schema.names)
-        given = {"text": (ref.text or "")[:_MOST_TEXT], "text_source": "given" if ref.text else "none"}
+        given = {
+            "text": (ref.text or "")[:_MOST_TEXT],
+            "text_source": "given" if ref.text else "none",
+        }
         start = {"id": ref.id, "types": [], "because": [], "readings": [], "reason": ""}
         return empty | start | given | {"detector": self.detector} | known
 
     def _screen(
-        self, judge: Detector, fetcher: Fetcher, read: Callable[[bytes, str], str], refs: Sequence[Ref]
+        self,
+        judge: Detector,
+        fetcher: Fetcher,
+        read: Callable[[bytes, str], str],
+        refs: Sequence[Ref],
     ) -> list[Row]:
         rows = [self._look(ref, fetcher, read) for ref in refs]
         ready = [row for row in rows if row["status"] == "judged"]
@@ -193,7 +202,9 @@ class ScreenWork:
             return row | {"status": "unjudged", "reason": why, "text_source": "none"}
         row["language"] = ref.language or guess_language(text).language
         if row["language"] not in self.languages:
-            shown = "no language that can be told" if row["language"] == UNKNOWN else row["language"]
+            shown = (
+                "no language that can be told" if row["language"] == UNKNOWN else row["language"]
+            )
             known = ", ".join(self.languages)
             return row | {
                 "status": "unjudged",
@@ -232,7 +243,7 @@ def _listen(text: str) -> list[str]:
 def _list_reasons(judge: Detector, example: Example) -> list[Row]:
     with suppress(InputError):  # networks give no reasons
         found = judge.explain(example).strongest(6)
-        return [{"piece": part.text, "share": part.share} for part in found]
+        return [{"piece": part.text, "share": part.contribution} for part in found]
     return []
 
 
@@ -245,6 +256,7 @@ def screen(
     engine: Engine | None = None,
     shard_size: int = 1000,
     retry_failed: bool = False,
+    csv: bool = False,
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:
@@ -275,7 +287,40 @@ def screen(
         engine or PoolEngine(),
         progress or (lambda _: None),
     )
-    return _sum_up(folder, done, judge, threshold)
+    if csv:
+        write_csv(folder)
+    return _sum_up(folder, done, judge, settings, threshold)
+
+
+def open_engine(
+    name: Literal["pool", "ray"], workers: int = 0, address: str | None = None
+) -> Engine:
+    """The engine of that name."""
+    if name == "ray":
+        from memantics.scale.ray import RayEngine
+
+        return RayEngine(workers, address)
+    if address is not None:
+        raise InputError("an address is that of a Ray cluster", hint="add --engine ray")
+    return PoolEngine(workers)
+
+
+def write_csv(folder: Path) -> Path:
+    """The verdicts as one CSV file; spreadsheets run text that begins like a formula."""
+    import csv
+
+    path = folder / "verdicts.csv"
+    names = ("id", "status", "reason", "label", "probability", "type", "language", "text")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(names)
+        for row in read_rows(folder):
+            rows.writerow([_tame(row[name]) for name in names])
+    return path
+
+
+def _tame(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
 def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
@@ -285,16 +330,18 @@ def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
     return judge.find_threshold(settings.decide) if settings.decide else judge.threshold
 
 
-def _sum_up(folder: Path, done: ScaleResult, judge: Detector, threshold: float) -> Screened:
-    labels = dict.fromkeys(LABELS, 0)
-    for row in read_rows(folder):
-        if row["label"]:
-            labels[row["label"]] += 1
+def _sum_up(
+    folder: Path, done: ScaleResult, judge: Detector, settings: ScreenSettings, threshold: float
+) -> Screened:
+    summary = summarize(read_rows(folder))
+    page = folder / "summary.html"
+    facts = {"detector": judge.name, "threshold": threshold, "note": judge.note}
+    write_summary(summary, facts, page)
     return Screened(
         folder=folder,
         rows=done.rows,
         statuses={name: done.statuses.get(name, 0) for name in ("judged", "unjudged", "failed")},
-        labels=labels,
+        labels=summary.labels,
         repeated=done.repeated,
         done_now=done.done_now,
         seconds=done.seconds,
@@ -302,4 +349,28 @@ def _sum_up(folder: Path, done: ScaleResult, judge: Detector, threshold: float) 
         detector=judge.name,
         threshold=threshold,
         note=judge.note,
+        review_queue=write_review(folder, settings) if settings.review else None,
+        summary=page,
     )
+
+
+def write_review(folder: Path, settings: ScreenSettings) -> Path:
+    """The memes for people as a queue that the annotation app opens."""
+    queue = folder / "review"
+    low, high = settings.review or (0.0, 0.0)
+    card = QueueCard(
+        title=f"Screening: probability {low:g} to {high:g}",
+        workflow="label-by-vote",
+        language="zh",
+        warning="Memes that may be harmful.",
+        origin="memantics screen",
+    )
+    write_queue(queue, card, _list_review(folder))
+    return queue
+
+
+def _list_review(folder: Path) -> Iterator[QueueItem]:
+    for number, row in enumerate(row for row in read_rows(folder) if row["label"] == "review"):
+        shown = [Shown(label="text", value=row["text"])] if row["text"] else []
+        hidden = {"probability": row["probability"], "type": row["type"], "id": row["id"]}
+        yield QueueItem(id=f"{number:06d}", group=row["id"][:300], shown=shown, hidden=hidden)
