@@ -14,9 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
-from memantics.build.collect.language import UNKNOWN, guess_language
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode
+from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.detector.examples import Example
@@ -30,7 +30,8 @@ from memantics.scale.sources import Columns, read_sources
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Status = Literal["judged", "unjudged", "failed"]
+__all__ = ["Columns", "ScaleProgress", "ScreenSettings", "Screened", "open_engine", "screen"]
+ReadText = Callable[[bytes, str], str]
 LABELS = ("harmless", "harmful", "review")
 _MOST_TEXT = 20_000
 _READINGS = 3
@@ -56,9 +57,7 @@ class ScreenSettings:
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.decide:
-            raise InputError(
-                "a threshold and a rule to choose one exclude each other", hint="drop one"
-            )
+            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
         if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
@@ -155,7 +154,7 @@ class ScreenWork:
         empty: Row = dict.fromkeys(self.schema.names)
         given = {
             "text": (ref.text or "")[:_MOST_TEXT],
-            "text_source": "given" if ref.text else "none",
+            "text_source": _source(ref),
         }
         start = {"id": ref.id, "types": [], "because": [], "readings": [], "reason": ""}
         return empty | start | given | {"detector": self.detector} | known
@@ -164,7 +163,7 @@ class ScreenWork:
         self,
         judge: Detector,
         fetcher: Fetcher,
-        read: Callable[[bytes, str], str],
+        read: ReadText,
         refs: Sequence[Ref],
     ) -> list[Row]:
         rows = [self._look(ref, fetcher, read) for ref in refs]
@@ -185,7 +184,7 @@ class ScreenWork:
             return "review"
         return "harmful" if probability >= self.threshold else "harmless"
 
-    def _look(self, ref: Ref, fetcher: Fetcher, read: Callable[[bytes, str], str]) -> Row:
+    def _look(self, ref: Ref, fetcher: Fetcher, read: ReadText) -> Row:
         """Everything before the verdict: bytes, hash, text, language; or why there is none."""
         row = self._row(ref)
         try:
@@ -202,9 +201,8 @@ class ScreenWork:
             return row | {"status": "unjudged", "reason": why, "text_source": "none"}
         row["language"] = ref.language or guess_language(text).language
         if row["language"] not in self.languages:
-            shown = (
-                "no language that can be told" if row["language"] == UNKNOWN else row["language"]
-            )
+            found = row["language"]
+            shown = "no language that can be told" if found == UNKNOWN else found
             known = ", ".join(self.languages)
             return row | {
                 "status": "unjudged",
@@ -222,7 +220,11 @@ def _identify(data: bytes, name: str) -> Row:
     return {"sha256": hashlib.sha256(data).hexdigest(), "phash": f"{hash_image(image):016x}"}
 
 
-def _open_reader() -> Callable[[bytes, str], str]:
+def _source(ref: Ref) -> str:
+    return "given" if ref.text else "none"
+
+
+def _open_reader() -> ReadText:
     from memantics.models.embedded.ocr import open_reader
 
     reader = open_reader()

@@ -27,8 +27,8 @@ def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> floa
     """The threshold of a rule such as ``precision=0.9`` or ``recall=0.8``.
 
     >>> points = [[0.3, 0.6, 0.9], [0.5, 0.8, 0.7], [0.7, 0.95, 0.4]]
-    >>> choose_operating_point(points, "precision=0.8"), choose_operating_point(points, "recall=0.7")
-    (0.5, 0.5)
+    >>> [choose_operating_point(points, rule) for rule in ("precision=0.8", "recall=0.7")]
+    [0.5, 0.5]
     """
     name, _, wanted = rule.partition("=")
     place = {"precision": 1, "recall": 2}.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from collections.abc import Iterable, Iterator
@@ -42,8 +43,7 @@ class RayEngine:
 
     def run(self, orders: Iterable[Order], work: Work, folder: Path) -> Iterator[Part]:
         """Give each idle worker the next order."""
-        import ray
-
+        ray: Any = importlib.import_module("ray")
         self._connect(ray)
         try:
             count = self._workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
