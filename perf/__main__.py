@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ import orjson
 ROOT = Path(__file__).resolve().parent.parent
 ITEMS = 2_000
 MANY = 50_000
+HUGE = 200_000
 SIDE = (143, 142)  # three random bytes per pixel: a PNG of 61 KB
 
 
@@ -41,6 +43,7 @@ class Result:
 
     cpu_ms: dict[str, float]
     peak_mb: dict[int, float]
+    huge: dict[str, dict[str, float]]
     checks: tuple[Check, ...]
 
 
@@ -83,12 +86,60 @@ def run(kind: str, url: str, folder: Path, count: int) -> dict[str, float]:
     return figures
 
 
+def run_huge(folder: Path, count: int) -> dict[str, dict[str, float]]:
+    """A run of very many items: asked, started again, scored, each in a process of its own."""
+    folder.mkdir()
+    phases = {}
+    for phase in ("ask", "resume", "score"):
+        command = [sys.executable, "-m", "perf.size", phase, str(folder), str(count)]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        phases[phase] = figures = orjson.loads(done.stdout)
+        say(
+            f"  {phase:<7} {count:>6} items  {figures['seconds']:6.1f} CPU s  "
+            f"{figures['peak_mb']:6.1f} MB"
+        )
+    return phases
+
+
+def check_huge(found: dict[str, dict[str, float]], count: int) -> tuple[Check, ...]:
+    """What such a run must keep."""
+    first, resume = found["ask"]["first"], found["resume"]["seconds"]
+    peak = max(phase["peak_mb"] for phase in found.values())
+    share = found["score"]["seconds"] / found["ask"]["seconds"]
+    items = f"{count // 1000}k items"
+    return (
+        Check(f"{items}: first call, CPU s at most", first, 5, first <= 5),
+        Check(f"{items}: start again, CPU s at most", resume, 10, resume <= 10),
+        Check(f"{items}: peak memory, MB at most", peak, 300, peak <= 300),
+        Check(f"{items}: scoring / asking, at most", share, 1, share <= 1),
+    )
+
+
+def time_free_text(count: int = 2_000) -> float:
+    """CPU ms to score a reply of 14 words by ROUGE-L and BLEU against two references."""
+    from memantics.metrics.text import bleu_4, load_porter, rouge_l, tokenize
+    from perf.contest import QUESTION
+
+    chance = random.Random(1)
+    words = [*QUESTION.split()]
+    words += [f"word{number}" for number in range(300)]
+    texts = [" ".join(chance.choices(words, k=14)) for _ in range(3 * count)]
+    stem = load_porter()
+    rouge_l(texts[0], texts[1], stem)
+    begin = time.process_time()
+    for place in range(0, len(texts), 3):
+        for reference in texts[place + 1 : place + 3]:
+            rouge_l(texts[place], reference, stem)
+            bleu_4(tokenize(texts[place]), tokenize(reference), "epsilon")
+    return (time.process_time() - begin) * 1000 / count
+
+
 def say(line: str) -> None:
     """Progress goes to standard error: standard output is for the result."""
     print(line, file=sys.stderr, flush=True)
 
 
-def measure(repeats: int, many: int) -> Result:
+def measure(repeats: int, many: int, most: int) -> Result:
     """Run everything."""
     with tempfile.TemporaryDirectory() as place, serve() as url:
         folder = Path(place)
@@ -100,6 +151,8 @@ def measure(repeats: int, many: int) -> Result:
             for kind in kinds:
                 runs[kind].append(run(kind, url, folder, ITEMS)["cpu_ms"])
         peaks = {count: run("engine", url, folder, count)["peak_mb"] for count in (ITEMS, many)}
+        huge = run_huge(folder / "huge", most)
+    text = time_free_text()
     cpu = {kind: median(figures) for kind, figures in runs.items()}
     growth = peaks[many] / peaks[ITEMS] - 1
     ratio, gain = cpu["engine"] / cpu["bare"], cpu["sdk"] / cpu["engine"]
@@ -108,8 +161,10 @@ def measure(repeats: int, many: int) -> Result:
         Check("SDK / engine, at least", gain, 4.0, gain >= 4.0),
         Check("cached, CPU ms per item, at most", cpu["cached"], 0.8, cpu["cached"] <= 0.8),
         Check(f"memory {ITEMS:,} to {many:,} items, % at most", growth * 100, 25, growth <= 0.25),
+        Check("free text, CPU ms per answer, at most", text, 0.2, text <= 0.2),
+        *check_huge(huge, most),
     )
-    return Result(cpu, peaks, checks)
+    return Result(cpu, peaks, huge, checks)
 
 
 def show(result: Result) -> str:
@@ -141,8 +196,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.add_argument("--repeats", type=int, default=5, help="turns per contestant")
     parser.add_argument("--many", type=int, default=MANY, help="items of the memory run")
+    parser.add_argument("--most", type=int, default=HUGE, help="items of the largest run")
     given = parser.parse_args()
-    result = measure(given.repeats, given.many)
+    result = measure(given.repeats, given.many, given.most)
     if given.json:
         print(orjson.dumps(asdict(result), option=orjson.OPT_NON_STR_KEYS).decode())
     else:

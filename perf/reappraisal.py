@@ -19,17 +19,16 @@ from PIL import Image
 
 from memantics.core.images import decode, encode_png
 from memantics.models.embedded.ocr import Ocr, RapidReader, open_reader
-from memantics.reappraise.checking import Made, check_result
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan
-from memantics.reappraise.rendering import draw_meme, show_both
+from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both
 from memantics.reappraise.stages import ReappraisalSubject
 from memantics.starter import IMAGES, read_starter
 from memantics.vision.captions import TextLine
+from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
 from memantics.vision.panels import count_panels
-from memantics.vision.similarity import share_changed
 
 ROOT = Path(__file__).resolve().parent.parent
 PUNS = ROOT.parent / "shared" / "data" / "punmemecn" / "images"

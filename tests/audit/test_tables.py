@@ -4,7 +4,7 @@ import pytest
 
 from memantics.core.published import PublishedRow, read_published
 from memantics.registry import find_benchmarks
-from memantics.run.audit.tables import check_tables, is_checkable, violations
+from memantics.run.audit.published import check_tables, is_checkable, violations
 
 ROWS = [
     (name, row)

@@ -23,7 +23,8 @@ T = TypeVar("T")
 
 
 def text_of(request: Request) -> str:
-    return "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
+    parts = (part for message in request.messages for part in message.parts)
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def fields_of(request: Request) -> set[str]:

@@ -35,11 +35,8 @@ def ask_about(name: str) -> Step[int]:
             raise Unparsed("give one number")
         return int(text)
 
-    def ask(complaint: str | None) -> Request:
-        text = f"How many legs has a {name}?" + (f" Wrong: {complaint}" if complaint else "")
-        return Request((Message("user", (text,)),), Form("", ()))
-
-    return Step(name, ask, read)
+    text = f"How many legs has a {name}?"
+    return Step(name, Request((Message("user", (text,)),), Form("", ())), read)
 
 
 def take(folder: Path, script: Script, names: list[str]) -> tuple[list[Taken[int]], FakeModel]:
@@ -63,15 +60,16 @@ def test_a_second_start_asks_nothing_again(tmp_path: Path) -> None:
 
 
 def test_a_bad_answer_is_asked_again_with_the_reason(tmp_path: Path) -> None:
-    heard: list[str] = []
+    heard: list[list[str]] = []
 
     def script(request: Request) -> str:
-        heard.append(str(request.messages[0].parts[0]))
+        heard.append([f"{own.role}: {own.parts[0]}" for own in request.messages])
         return "four" if len(heard) == 1 else "4"
 
     (taken,), _ = take(tmp_path, script, ["cat"])
     assert (taken.status, taken.value, taken.attempts, taken.calls) == ("answered", 4, 2, 2)
-    assert heard[1].endswith("Wrong: give one number")
+    assert heard[1][:2] == ["user: How many legs has a cat?", "assistant: four"]
+    assert heard[1][2].startswith("user: Your last reply could not be used: give one number. Reply")
     (replayed,), idle = take(tmp_path, lambda _: "9", ["cat"])
     assert (replayed.value, idle.asked) == (4, 0)
 
@@ -106,12 +104,11 @@ def test_the_same_question_at_the_same_time_is_one_call(tmp_path: Path) -> None:
 
 
 def test_a_missing_image_fails_its_step_only(tmp_path: Path) -> None:
-    def ask(_: str | None) -> Request:
-        return Request((Message("user", (Image(tmp_path / "no.png"),)),), Form("", ()))
+    request = Request((Message("user", (Image(tmp_path / "no.png"),)),), Form("", ()))
 
     async def work() -> Taken[str]:
         with Desk(FakeModel(play(["x"])), tmp_path) as desk:
-            return await desk.take(Step("picture", ask, str))
+            return await desk.take(Step("picture", request, str))
 
     taken = asyncio.run(work())
     assert taken.status == "failed"

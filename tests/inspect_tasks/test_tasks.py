@@ -240,7 +240,7 @@ def test_a_benchmark_elsewhere_is_registered_too(tmp_path: Path) -> None:
     (folder / "card.toml").write_text(
         card.replace('name = "mquest"', 'name = "copy_of_mquest"', 1), encoding="utf-8"
     )
-    (folder / "task.py").write_text("", encoding="utf-8")
+    (folder / "plugin.py").write_text("", encoding="utf-8")
     code = "from memantics.inspect_tasks import tasks; print(*tasks.OTHERS)"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -16,10 +16,9 @@ from memantics.core.memes import Meme
 from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
 from memantics.core.review import read_review
 from memantics.knowledge import Individual, Knowledge, Provenance, Relation
-from memantics.knowledge.confirmation import read_confirmed
 from memantics.knowledge.figures import measure
-from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge
-from memantics.knowledge.sources import import_path
+from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
+from memantics.knowledge.sources import import_path, read_confirmed
 from memantics.knowledge.store import GraphStore
 from memantics.starter import image_path
 

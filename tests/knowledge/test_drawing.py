@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from memantics.actions.knowledge import read_starter_knowledge
 from memantics.knowledge import Individual, Knowledge, Relation, tell_apart
-from memantics.knowledge.cards import PAD, choose_cards, make_legend
+from memantics.knowledge.cards import PAD, choose_cards, make_legend, measure_text, tame, wrap
 from memantics.knowledge.drawing import WIDTH, draw, draw_narrow, read_style
 from memantics.knowledge.layout import GAP, Box, Line, arrange, assign_tracks
-from memantics.knowledge.lettering import measure_text, tame, wrap
 from memantics.knowledge.ontology import DIMENSIONS
 from tests.knowledge.samples import DUEL, UNTIDY
 

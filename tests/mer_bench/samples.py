@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.benchmarks.mer_bench.load import TARGETS, Release, open_release
+from memantics.benchmarks.mer_bench.load import TARGETS, ReappraisalRelease, open_release
 from memantics.core.data import Source
 
 FEELINGS = tuple(TARGETS)
@@ -52,7 +52,7 @@ def write_release(root: Path, count: int, editors: Iterable[str] = ("one", "two"
     return Source("release", root)
 
 
-def opened(source: Source) -> Release:
+def opened(source: Source) -> ReappraisalRelease:
     return open_release(source)
 
 

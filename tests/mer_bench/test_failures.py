@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.mer_bench.failures import choose_editors, keep_judgeable
+from memantics.benchmarks.mer_bench.views import choose_editors, keep_judgeable
 from memantics.core.errors import DataError, UnknownName
 from tests.mer_bench.samples import draw, opened, write_release
 

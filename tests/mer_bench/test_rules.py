@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from memantics.benchmarks.mer_bench.judgement import (
     PARTS,
+    Checks,
     Judgement,
     Rationale,
+    judge,
     list_fields,
     make_schema,
     show_shape,
 )
-from memantics.benchmarks.mer_bench.rules import Checks, judge
 from memantics.core.task import Unparsed
 from tests.mer_bench.samples import bare, reason, reply
 

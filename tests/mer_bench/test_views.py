@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.mer_bench.failures import Kept
-from memantics.benchmarks.mer_bench.load import Row
+from memantics.benchmarks.mer_bench.load import ReappraisalRow
 from memantics.benchmarks.mer_bench.views import (
     FACTORS,
     LEVELS,
+    Kept,
     Pair,
     draw_pairs,
     level_of,
@@ -23,11 +23,11 @@ from tests.places import SHARED_DATA, needs_shared_data
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> tuple[Row, ...]:
+def rows(tmp_path: Path) -> tuple[ReappraisalRow, ...]:
     return opened(write_release(tmp_path, 130, ())).rows
 
 
-def keep(rows: tuple[Row, ...], editors: int) -> Kept:
+def keep(rows: tuple[ReappraisalRow, ...], editors: int) -> Kept:
     return Kept(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
 
 
@@ -38,13 +38,15 @@ def drawn_in(pairs: tuple[Pair, ...], table: str, run: int) -> Counter[tuple[str
     )
 
 
-def test_all_judges_every_pair_once(rows: tuple[Row, ...]) -> None:
+def test_all_judges_every_pair_once(rows: tuple[ReappraisalRow, ...]) -> None:
     pairs = draw_pairs(keep(rows, 3), "all", 42)
     assert len(pairs) == 390
     assert all(pair.runs == {"": [0]} for pair in pairs)
 
 
-def test_model_view_draws_the_same_hundred_for_every_editor(rows: tuple[Row, ...]) -> None:
+def test_model_view_draws_the_same_hundred_for_every_editor(
+    rows: tuple[ReappraisalRow, ...],
+) -> None:
     kept = keep(rows, 3)
     pairs = draw_pairs(kept, "model", 42)
     chance = random.Random(42)
@@ -57,7 +59,7 @@ def test_model_view_draws_the_same_hundred_for_every_editor(rows: tuple[Row, ...
     assert len(pairs) == len({(pair.editor, pair.row.id) for pair in pairs})
 
 
-def test_few_memes_are_drawn_again(rows: tuple[Row, ...]) -> None:
+def test_few_memes_are_drawn_again(rows: tuple[ReappraisalRow, ...]) -> None:
     pairs = draw_pairs(keep(rows[:7], 1), "model", 42)
     chance = random.Random(42)
     wanted = Counter(chance.choice(rows[:7]).id for _ in range(100))
@@ -65,7 +67,7 @@ def test_few_memes_are_drawn_again(rows: tuple[Row, ...]) -> None:
 
 
 def simulate(
-    rows: list[Row], editors: tuple[str, ...], size: int
+    rows: list[ReappraisalRow], editors: tuple[str, ...], size: int
 ) -> list[Counter[tuple[str, str]]]:
     chance = random.Random(42)
     runs = []
@@ -89,7 +91,7 @@ def simulate(
     return runs
 
 
-def test_category_view_has_fifty_a_run_with_quotas(rows: tuple[Row, ...]) -> None:
+def test_category_view_has_fifty_a_run_with_quotas(rows: tuple[ReappraisalRow, ...]) -> None:
     kept = keep(rows, 14)
     pairs = draw_pairs(kept, "category", 42)
     for factor in FACTORS:
@@ -106,7 +108,7 @@ def test_category_view_has_fifty_a_run_with_quotas(rows: tuple[Row, ...]) -> Non
                 assert Counter(shares.values()) == {3: 6, 4: 8}
 
 
-def test_overall_view_has_fifty_of_each_editor(rows: tuple[Row, ...]) -> None:
+def test_overall_view_has_fifty_of_each_editor(rows: tuple[ReappraisalRow, ...]) -> None:
     kept = keep(rows, 14)
     pairs = draw_pairs(kept, "overall", 42)
     wanted = simulate(list(rows), kept.editors, 700)
@@ -121,7 +123,7 @@ def test_even_shares_need_no_chance() -> None:
     assert chance.getstate() == before
 
 
-def test_another_seed_draws_otherwise(rows: tuple[Row, ...]) -> None:
+def test_another_seed_draws_otherwise(rows: tuple[ReappraisalRow, ...]) -> None:
     kept = keep(rows, 2)
     one, other = (draw_pairs(kept, "model", seed) for seed in (42, 43))
     assert drawn_in(one, "", 0) != drawn_in(other, "", 0)
@@ -137,7 +139,7 @@ def test_on_the_shared_part() -> None:
     assert sum(len(runs) for pair in pairs for runs in pair.runs.values()) == 9 * 500
 
 
-def opened_shared() -> tuple[Row, ...]:
+def opened_shared() -> tuple[ReappraisalRow, ...]:
     from memantics.core.data import Source
 
     return opened(Source("release", SHARED_DATA / "mer_bench")).rows

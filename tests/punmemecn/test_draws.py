@@ -16,7 +16,8 @@ from memantics.benchmarks.punmemecn.draws import (
     is_official,
     seeded_order,
 )
-from memantics.benchmarks.punmemecn.load import Meme, open_release
+from memantics.benchmarks.punmemecn.load import open_release
+from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from tests.places import SHARED_DATA, needs_shared_data
@@ -32,12 +33,12 @@ def _keep_the_generator() -> Iterator[None]:
     random.setstate(state)
 
 
-def meme(number: int, target: str) -> Meme:
+def meme(number: int, target: str) -> PunMeme:
     name = f"CN{number:05d}"
-    return Meme(name, name, "pun", "茶", "查", target, "neutral", (), "", None)
+    return PunMeme(name, name, "pun", "茶", "查", target, "neutral", (), "", None)
 
 
-def official_pool() -> list[Meme]:
+def official_pool() -> list[PunMeme]:
     targets = [target for target, size in POOL.items() for _ in range(size)]
     random.Random(7).shuffle(targets)
     return [meme(number, target) for number, target in enumerate(targets, 1)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.benchmarks.punmemecn.sounds import drop_tones, read_syllables, spell
+from memantics.benchmarks.punmemecn.matching import drop_tones, read_syllables, spell
 from memantics.core.records import Form
 from memantics.core.task import Task, Unparsed
 from tests.punmemecn.release import SAMPLE, make_task

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.benchmarks.memeintent.load import Release, open_release, repair_text
-from memantics.benchmarks.memeintent.statistics import statistics
-from memantics.benchmarks.memeintent.survey import survey
+from memantics.benchmarks.memeintent.load import IntentRelease, open_release, repair_text
+from memantics.benchmarks.memeintent.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from tests.places import SHARED_DATA, needs_shared_data
@@ -36,7 +35,7 @@ def write(root: Path, rows: object, name: str = "sigdial.json") -> Path:
     return write_rows(root, rows, name)
 
 
-def opened(root: Path, images: Path | None = None) -> Release:
+def opened(root: Path, images: Path | None = None) -> IntentRelease:
     return open_release(Source("release", root, images))
 
 

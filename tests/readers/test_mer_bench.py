@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.benchmarks.mer_bench.caption import unwrap
-from memantics.benchmarks.mer_bench.load import Release, open_release
-from memantics.benchmarks.mer_bench.statistics import statistics
-from memantics.benchmarks.mer_bench.survey import survey
+from memantics.benchmarks.mer_bench.load import ReappraisalRelease, open_release, unwrap
+from memantics.benchmarks.mer_bench.statistics import statistics, survey
 from memantics.core.data import Source
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.readers.releases import complain, write_rows
@@ -42,7 +40,7 @@ def write(root: Path, rows: object, name: str = "index_final.json") -> Path:
     return write_rows(root, rows, name)
 
 
-def opened(root: Path, images: Path | None = None) -> Release:
+def opened(root: Path, images: Path | None = None) -> ReappraisalRelease:
     return open_release(Source("release", root, images))
 
 

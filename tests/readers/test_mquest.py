@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mquest.load import Release, open_release
-from memantics.benchmarks.mquest.statistics import statistics
-from memantics.benchmarks.mquest.survey import survey
+from memantics.benchmarks.mquest.load import MquestRelease, open_release
+from memantics.benchmarks.mquest.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from tests.readers.mquest_release import (
@@ -36,7 +35,7 @@ LAYOUTS = {
 }
 
 
-def opened(root: Path, images: Path | None = None) -> Release:
+def opened(root: Path, images: Path | None = None) -> MquestRelease:
     return open_release(Source("release", root, images))
 
 

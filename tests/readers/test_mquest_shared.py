@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mquest.load import DIMENSIONS, Release, open_release
+from memantics.benchmarks.mquest.load import MquestRelease, open_release
 from memantics.benchmarks.mquest.selection import SHIPPED
-from memantics.benchmarks.mquest.statistics import Figures, statistics
-from memantics.benchmarks.mquest.survey import survey
+from memantics.benchmarks.mquest.statistics import Figures, statistics, survey
 from memantics.core.data import Source
+from memantics.core.meaning import DIMENSIONS
 from tests.places import SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data
@@ -22,7 +22,7 @@ ROOT = SHARED_DATA / "mquest"
 
 
 @cache
-def release() -> Release:
+def release() -> MquestRelease:
     return open_release(Source("release", ROOT))
 
 
@@ -127,7 +127,7 @@ def test_refined_graphs_agree_with_rdflib() -> None:
         meme = path.name[:5]
         got = Counter(
             i.dimension
-            for i in Release(
+            for i in MquestRelease(
                 release().source, None, (), (), (path,), None, frozenset(), None
             ).individuals("refined")
         )

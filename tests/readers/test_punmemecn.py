@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.load import Release, open_release
-from memantics.benchmarks.punmemecn.statistics import statistics
-from memantics.benchmarks.punmemecn.survey import survey
+from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.benchmarks.punmemecn.turns import mend_turns
 from memantics.core.card import read_card
 from memantics.core.data import Source
@@ -100,7 +99,7 @@ def write(folder: Path, change: Callable[[Data, Data, Data], object] | None = No
     return folder
 
 
-def read(root: Path, images: Path | None = None) -> Release:
+def read(root: Path, images: Path | None = None) -> PunRelease:
     return open_release(Source("release", root, images))
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.punmemecn.load import Release, open_release
-from memantics.benchmarks.punmemecn.statistics import statistics
-from memantics.benchmarks.punmemecn.survey import survey
+from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.core.data import Source
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -21,7 +20,7 @@ FOLDER = SHARED_DATA / "punmemecn"
 
 
 @pytest.fixture(scope="module")
-def release() -> Release:
+def release() -> PunRelease:
     return open_release(Source("release", FOLDER))
 
 
@@ -32,11 +31,11 @@ def meta() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def figures(release: Release) -> dict[str, Any]:
+def figures(release: PunRelease) -> dict[str, Any]:
     return dict(statistics(release))
 
 
-def test_all_of_this_part_is_read(release: Release, meta: dict[str, Any]) -> None:
+def test_all_of_this_part_is_read(release: PunRelease, meta: dict[str, Any]) -> None:
     found = survey(release)
     assert found.records == len(meta) == 1500
     assert found.images_found == len(list((FOLDER / "images").glob("*.png"))) == 300
@@ -107,7 +106,7 @@ def test_distinct_words_of_the_chats(figures: dict[str, Any], meta: dict[str, An
     assert figures["chats.distinct_2"] == round(len(set(pairs)) / len(pairs), 4)
 
 
-def test_distractors(release: Release, figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_distractors(release: PunRelease, figures: dict[str, Any], meta: dict[str, Any]) -> None:
     hard = json.loads((FOLDER / "_Chat(hard).json").read_text(encoding="utf-8"))
     for chat in release.hard[:50]:
         options = hard[chat.id]["meme_response"]

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.load import NAMES, TARGETS, Release, open_release
-from memantics.benchmarks.toxicn_mm.statistics import statistics
-from memantics.benchmarks.toxicn_mm.survey import survey
+from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease, open_release
+from memantics.benchmarks.toxicn_mm.rows import TARGETS
+from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.core.card import read_card
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
@@ -97,7 +97,7 @@ def write(folder: Path, change: Change | None = None, *, book: bool = True) -> P
     return folder
 
 
-def read(root: Path, images: Path | None = None) -> Release:
+def read(root: Path, images: Path | None = None) -> HarmRelease:
     return open_release(Source("release", root, images))
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.toxicn_mm.load import TARGETS, Release, open_release
-from memantics.benchmarks.toxicn_mm.statistics import statistics
-from memantics.benchmarks.toxicn_mm.survey import survey
+from memantics.benchmarks.toxicn_mm.load import HarmRelease, open_release
+from memantics.benchmarks.toxicn_mm.rows import TARGETS
+from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.statistic import read_expected
 from tests.places import SHARED_DATA, needs_shared_data
@@ -24,12 +24,12 @@ HARMS = {1: "targeted", 2: "sexual", 3: "offence", 4: "dispirited"}
 
 
 @pytest.fixture(scope="module")
-def release() -> Release:
+def release() -> HarmRelease:
     return open_release(Source("release", FOLDER))
 
 
 @pytest.fixture(scope="module")
-def figures(release: Release) -> dict[str, Any]:
+def figures(release: HarmRelease) -> dict[str, Any]:
     return dict(statistics(release))
 
 
@@ -38,7 +38,7 @@ def rows(name: str) -> list[dict[str, Any]]:
     return data
 
 
-def test_all_of_this_part_is_read_and_its_gaps_named(release: Release) -> None:
+def test_all_of_this_part_is_read_and_its_gaps_named(release: HarmRelease) -> None:
     found = survey(release)
     assert found.records == 9600
     assert (found.images_found, found.images_expected) == (0, 9600)

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from memantics.reappraise.lexicon import read_lexicon
-from memantics.reappraise.motto import find_motto
 from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, make_plan
 from memantics.reappraise.records import EMOTIONS, PAIRS, TARGETS, Target
-from memantics.reappraise.rules import find_faults
+from memantics.reappraise.rules import find_faults, find_motto, read_lexicon
 from memantics.reappraise.stages import ReappraisalSubject
 from memantics.vision.page import read_page
 from tests.reappraise.benches import draw_meme_file, make_page

@@ -13,14 +13,25 @@ from pydantic import JsonValue
 
 from memantics.core.editor import EditRequest
 from memantics.core.errors import Rejected
-from memantics.reappraise.checking import Made, check_result, measure_reading
-from memantics.reappraise.grading import GRADES, EmbeddedEditor, grade_picture
+from memantics.reappraise.grading import (
+    GRADES,
+    EmbeddedEditor,
+    draw_sticker,
+    find_free_spot,
+    grade_picture,
+)
 from memantics.reappraise.records import TARGETS, ReappraisalPlan, Target
-from memantics.reappraise.rendering import Drawn, draw_meme, show_both
-from memantics.reappraise.sticker import draw_sticker, find_free_spot
+from memantics.reappraise.rendering import (
+    Drawn,
+    Made,
+    check_result,
+    draw_meme,
+    measure_reading,
+    show_both,
+)
 from memantics.vision.captions import TextLine
+from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, read_page
-from memantics.vision.similarity import share_changed
 from tests.vision.pictures import BALOO, Print, photo, print_on
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import UnknownName
-from memantics.reappraise.motto import find_motto
 from memantics.reappraise.records import PAIRS, TARGETS, ReappraisalPlan, find_source
-from memantics.reappraise.rules import find_faults, keeps_scenario
+from memantics.reappraise.rules import find_faults, find_motto, keeps_scenario
 from tests.reappraise.benches import PLAN, TOP, make_page
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from memantics.benchmarks.memeintent.task import parse_reply
-from memantics.benchmarks.mer_bench.judgement import Judgement
-from memantics.benchmarks.mer_bench.rules import judge
+from memantics.benchmarks.mer_bench.judgement import Judgement, judge
 from memantics.benchmarks.toxicn_mm.replies import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
 from memantics.registry import find_tasks

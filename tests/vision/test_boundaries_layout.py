@@ -13,7 +13,7 @@ from memantics.vision.panels import Panel, _is_bar, count_panels, find_panels
 from memantics.vision.regions import Region, enclose, join_lines, measure_overlap, share_matched
 from memantics.vision.spacing import draw_profile, part_words
 from memantics.vision.typefaces import ANTON
-from memantics.vision.wrapping import _halve, break_lines, split_pieces
+from memantics.vision.typesetting import _halve, break_lines, split_pieces
 
 
 @pytest.mark.parametrize(("gap", "regions"), [(8, 1), (9, 2), (10, 2)])

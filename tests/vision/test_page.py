@@ -8,6 +8,7 @@ from PIL import Image
 
 from memantics.starter import IMAGES
 from memantics.vision.captions import TextLine
+from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.page import (
     Page,
     erase_captions,
@@ -17,7 +18,6 @@ from memantics.vision.page import (
     restore_ink,
     set_caption,
 )
-from memantics.vision.similarity import compare_pictures, share_changed
 from tests.vision.pictures import (
     ANTON,
     BALOO,

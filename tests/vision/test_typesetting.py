@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from memantics.core.errors import InputError
 from memantics.vision.lettering import Lettering
 from memantics.vision.typefaces import ANTON, BLACK, FACES, FOLDER, REGULAR, find_face, find_missing
-from memantics.vision.typesetting import count_fitting, fit_text
-from memantics.vision.wrapping import break_lines, split_pieces
+from memantics.vision.typesetting import break_lines, count_fitting, fit_text, split_pieces
 from tests.places import ROOT
 
 LOOK = Lettering(

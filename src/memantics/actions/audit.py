@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memantics.actions.asking import Asking, open_cache
@@ -29,8 +29,8 @@ from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
 from memantics.run.audit.audit import AuditNotes, Inquiry, Trivial, order_findings
 from memantics.run.audit.audit import audit as audit_tasks
+from memantics.run.audit.published import check_tables
 from memantics.run.audit.subject import AuditSubject
-from memantics.run.audit.tables import check_tables
 from memantics.run.progress import Progress
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
@@ -72,8 +72,8 @@ async def audit_async(
     figure, a verdict in plain words, and what to do about it. ``settings`` say all the rest.
     """
     models = [model] if isinstance(model, str) else list(model)
-    asking = Asking(ModelSettings(base_url, timeout=300.0))
-    wanted = settings or AuditSettings(models=models, asking=asking)
+    wanted = settings or AuditSettings(asking=Asking(ModelSettings(base_url, timeout=300.0)))
+    wanted = replace(wanted, models=models or wanted.models)
     show = read_wish(progress)
     return await conduct_audit(name, wanted, lambda _title, _total: show)
 

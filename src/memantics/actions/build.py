@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, Unpack
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
@@ -38,7 +39,8 @@ from memantics.core.journal import whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
-from memantics.knowledge.lines import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
+from memantics.run.desk import Desk
 from memantics.starter import image_path, read_starter
 
 STARTER = "starter"
@@ -52,13 +54,19 @@ class Built(Result, Generic[Report]):
     """What a verb left in the folder of a build.
 
     ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
-    whose image cannot be read.
+    whose image cannot be read, ``tokens`` what this start sent and got.
     """
 
     folder: Path
     counts: Mapping[str, int]
     report: Report
     skips: tuple[Skip, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
+
+
+def _count_tokens(*desks: Desk) -> tuple[int, int]:
+    seen = [desk.progress for desk in desks]
+    return sum(own.tokens_in for own in seen), sum(own.tokens_out for own in seen)
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
@@ -115,7 +123,7 @@ async def knowledge_async(
     """Extract what memes show, say and mean, one structured call for each dimension."""
     memes, place = _place(folder, out)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
-    found = find_memes(memes, notes=False)[:limit]
+    found = await read_once(find_memes(memes, notes=False)[:limit])
     asking = find_asking(**options)
     async with open_desk(model, asking, place, progress) as desk:
         adopted = adopt_memes(found, place)
@@ -127,8 +135,9 @@ async def knowledge_async(
                 file.write(dump_knowledge(extraction.knowledge))
                 tally.add(extraction)
         report = tally.report(desk.model, settings, adopted.skips)
+        tokens = _count_tokens(desk)
     write_report(place, report)
-    return Built(place, report.statuses, report, adopted.skips)
+    return Built(place, report.statuses, report, adopted.skips, tokens)
 
 
 async def captions_async(
@@ -144,15 +153,16 @@ async def captions_async(
 ) -> Built[CaptionReport]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         # Captions that were mined before come from the journal, so their sources stay with them.
         adopted = adopt_memes(memes, place)
         report = await mine_captions(desk, adopted.memes[:limit], language, desk.expect)
+        tokens = _count_tokens(desk)
     write_captions(place, report)
-    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
 
 
 async def intents_async(
@@ -168,14 +178,15 @@ async def intents_async(
 ) -> Built[IntentReport]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         adopted = _adopt(memes, place, captions)
         kept = adopted.memes[:limit]
         report = await draft_intents(desk, kept, settings or IntentSettings(), desk.expect)
+        tokens = _count_tokens(desk)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
-    return Built(place, count_statuses([report.tally]), report, adopted.skips)
+    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
 
 
 async def chats_async(
@@ -195,7 +206,7 @@ async def chats_async(
     They are about the first ``limit`` memes; all others may be wrong answers.
     """
     source, place = _place(folder, out)
-    memes = find_memes(source)
+    memes = await read_once(find_memes(source), limit)
     settings, asking = settings or BuildSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):
         async with open_desk(model, asking, place, progress) as desk:
@@ -203,12 +214,13 @@ async def chats_async(
             count = limit or len(adopted.memes)
             parts = (adopted.memes[:count], adopted.memes[count:])
             chats, report = await build_chats(desk, parts, embedders, gauges, settings)
+            tokens = _count_tokens(desk)
     write_lines(place, chats)
     write_report(place, report, CHAT_REPORT)
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
         write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
-    return Built(place, report.statuses, report, adopted.skips)
+    return Built(place, report.statuses, report, adopted.skips, tokens)
 
 
 async def questions_async(
@@ -239,10 +251,11 @@ async def questions_async(
         people, window = People(writer, critic), 2 * asking.concurrency
         built = await build_questions(people, subjects, settings, window)
         report = report_questions(built, settings, writer.model, critic.model)
+        tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
     write_questions(place, built.questions, built.aside)
     write_review(place, built.questions, subjects, settings.language)
     write_report(place, report, QUESTION_REPORT)
-    return Built(place, report.statuses, report)
+    return Built(place, report.statuses, report, tokens=tokens)
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:

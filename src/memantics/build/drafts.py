@@ -62,14 +62,14 @@ def name_language(code: str) -> str:
     return NAMES.get(code, f"the language with the code {clean_line(code, 20)}")
 
 
-def show_material(parts: Mapping[str, str]) -> str:
+def show_material(parts: Mapping[str, str], nothing: str = "Nothing is known about it.") -> str:
     """Texts by name, each between its own marks; empty ones are left out."""
     shown = [
         enclose(clean_line(name, 40), "\n".join(clean_line(x) for x in body[:_LONGEST].split("\n")))
         for name, body in parts.items()
         if body.strip()
     ]
-    return "\n\n".join(shown) or "Nothing is known about it."
+    return "\n\n".join(shown) or nothing
 
 
 def make_request(
@@ -84,19 +84,6 @@ def make_request(
     parts = (body,) if meme is None else (Image(meme.image), body)
     form = Form("", (), language, "json", {"text": meme.text if meme else ""})
     return Request((Message("user", parts),), form, sampling or Sampling(), schema)
-
-
-def complain(request: Request, complaint: str | None) -> Request:
-    """The same request again, with what was wrong with the last reply."""
-    if complaint is None:
-        return request
-    (message,) = request.messages
-    again = (
-        f"Your last reply could not be used: {clean_line(complaint, 500).rstrip('.')}. "
-        "Reply again, with the whole JSON object and nothing else."
-    )
-    parts = (*message.parts[:-1], f"{message.parts[-1]}\n\n{again}")
-    return Request((Message("user", parts),), request.form, request.sampling, request.schema)
 
 
 def text(longest: int = 0) -> JsonValue:

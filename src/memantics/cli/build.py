@@ -17,11 +17,11 @@ from memantics.build.questions.records import Critic, QuestionSettings
 from memantics.build.questions.report import QuestionReport
 from memantics.build.questions.review import QUESTIONS, QUEUE
 from memantics.cli import flags
-from memantics.cli.progress import stop_at_failures, watching
+from memantics.cli.progress import stop_at_failures, tell_tokens, watching
 from memantics.cli.terminal import console, plain, print_json, say, table
 from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.lines import KNOWLEDGE
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
+from memantics.knowledge.records import KNOWLEDGE
 
 _SHOWN = 5
 Folder = Annotated[
@@ -117,6 +117,7 @@ def build_knowledge(
         print_json(built.report)
     else:
         _show_knowledge(built.report)
+        tell_tokens(built.tokens, built.report.memes)
         say(str(built.folder / KNOWLEDGE))
     stop_at_failures(built.counts)
 
@@ -230,6 +231,7 @@ def make_questions(
         print_json(built.report)
     else:
         _show_questions(built.report)
+        tell_tokens(built.tokens, built.report.memes)
         say(str(folder / QUESTIONS))
         say(f"for people to check: {folder / QUEUE}")
     stop_at_failures(built.counts)

@@ -23,7 +23,7 @@ from memantics.build.intents.draft import INTENTS, IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
-from memantics.cli.progress import stop_at_failures, watching
+from memantics.cli.progress import stop_at_failures, tell_tokens, watching
 from memantics.cli.terminal import Justify, console, plain, print_json, say, show_value, table
 from memantics.core.errors import UnknownName
 from memantics.core.memes import CAPTIONS
@@ -120,7 +120,7 @@ def build_captions(
         for name, counts in origins.items():
             rows.add_row(name, *(str(counts[kind]) for kind in kinds))
         console().print(rows)
-        _show_end(built, report.tally.misses)
+        _show_end(built, report.tally.misses, len(report.memes))
         say(str(path))
     stop_at_failures(built.counts)
 
@@ -175,7 +175,7 @@ def build_intents(
                 f"{without} memes are without an intent"
             )
         )
-        _show_end(built, report.tally.misses)
+        _show_end(built, report.tally.misses, len(drafts))
         say(f"{path}\n{queue}")
     stop_at_failures(built.counts)
 
@@ -235,7 +235,7 @@ def make_chats(
         print_json(asdict(built.report))
     else:
         _show_chats(built.report)
-        _show_end(built, built.report.misses)
+        _show_end(built, built.report.misses, built.report.corpus.memes)
         say(str(built.folder / "chats.jsonl"))
     stop_at_failures(built.counts)
 
@@ -275,11 +275,12 @@ def _show_chats(report: ChatReport) -> None:
         out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
 
 
-def _show_end(built: build.Built[Any], misses: Sequence[Miss]) -> None:
+def _show_end(built: build.Built[Any], misses: Sequence[Miss], memes: int) -> None:
     """Say how the steps ended, and what did not come."""
     out = console()
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
     out.print(plain(f"steps: {counts}"))
+    tell_tokens(built.tokens, memes)
     for skip in built.skips[:_SHOWN]:
         out.print(plain(f"left out {skip.row}: {skip.reason}"[:300]))
     for miss in misses[:_SHOWN]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,10 @@ from memantics.actions.datasets import (
     survey_data,
 )
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, show_value, table
-from memantics.core.data import Found, Statistic
+from memantics.cli.terminal import console, plain, print_json, show_table, show_value, table
+from memantics.core.data import Statistic
 from memantics.core.errors import InputError
+from memantics.core.result import Table
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
 models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
@@ -58,14 +60,14 @@ def show_list(as_json: flags.AsJson = False) -> None:
     if as_json:
         print_json(known)
         return
-    rows = table([("benchmark", "left"), ("tasks", "left"), ("release", "left")])
+    rows = []
     for own in known:
         tasks = ", ".join(task.partition("/")[2] for task in own.tasks)
         entry = own.release
         where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
         state = tasks if own.runnable else f"({tasks}: read only)"
-        rows.add_row(own.name, state, plain(where))
-    console().print(rows)
+        rows.append((own.name, state, where))
+    show_table(Table(("benchmark", "tasks", "release"), tuple(rows)))
 
 
 @app.command("check")
@@ -130,17 +132,10 @@ def _show_found(survey: Survey) -> None:
         out.print(f"  images: {found.images_found:,} of {found.images_expected:,}")
     for what, count in found.repairs.items():
         out.print(plain(f"  repaired: {what}: {count:,}"))
-    for reason, count in _reasons(found).items():
+    for reason, count in Counter(skip.reason for skip in found.skips).items():
         out.print(plain(f"  left out: {count:,} × {reason}"))
     for note in found.notes:
         out.print(plain(f"  note: {note}", "yellow"))
-
-
-def _reasons(found: Found) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for skip in found.skips:
-        counts[skip.reason] = counts.get(skip.reason, 0) + 1
-    return counts
 
 
 def _printed(survey: Survey) -> list[Statistic]:
@@ -179,8 +174,6 @@ def show_models(as_json: flags.AsJson = False) -> None:
     """List the kinds of models and how each is named."""
     if as_json:
         print_json(list_models())
-        return
-    rows = table([("--model", "left"), ("what answers", "left")])
-    for kind in list_models():
-        rows.add_row(kind.name, kind.what)
-    console().print(rows)
+    else:
+        rows = tuple((kind.name, kind.what) for kind in list_models())
+        show_table(Table(("--model", "what answers"), rows))

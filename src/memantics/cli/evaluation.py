@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from memantics.actions.asking import Asking, read_pairs, read_price
+from memantics.actions.asking import Asking
 from memantics.actions.evaluate import Evaluation, conduct, estimate_plan, plan_evaluation
 from memantics.actions.score import score as score_run
 from memantics.cli import flags
@@ -22,8 +22,6 @@ from memantics.run.estimate import Estimate
 from memantics.run.grid import read_settings
 from memantics.run.plan import SuitePlan
 from memantics.run.suite import RunEnd
-
-__all__ = ["read_pairs", "read_price", "run", "score"]
 
 # More folders than this are named by the one they are in.
 _FEW = 8

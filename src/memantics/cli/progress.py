@@ -47,6 +47,13 @@ def watching(title: str, prices: Prices) -> Iterator[Callable[[Progress], None]]
         yield view.show
 
 
+def tell_tokens(tokens: tuple[int, int], memes: int) -> None:
+    """Print what a start cost, and how much of it went to one meme; a free one prints nothing."""
+    if any(tokens):
+        each = round(tokens[0] / max(1, memes))
+        console().print(f"{tokens[0]:,} tokens sent, {each:,} a meme; {tokens[1]:,} received")
+
+
 def stop_at_failures(counts: Mapping[str, int]) -> None:
     """Exit code 1 where calls failed."""
     if counts.get("failed"):

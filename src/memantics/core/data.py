@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -17,6 +19,7 @@ from memantics.core.errors import DataError
 Verdict = Literal["reproduced", "differs", "not recomputable", "no reference"]
 DataKind = Literal["starter", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +106,17 @@ def read_json(path: Path) -> JsonValue:
 
 def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
     """Read JSON lines with their numbers, from 1; blank lines do not count."""
-    for number, line in enumerate(_read(path).splitlines(), 1):
-        if line.strip():
-            try:
-                yield number, orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise DataError(
-                    path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
-                ) from error
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(
+            path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
+        ) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def conform(
@@ -164,9 +170,11 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(
-            path.name, f"cannot be read: {error.strerror}", hint="check the path"
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(path.name, f"cannot be read: {error.strerror}", hint="check the path")
 
 
 def checksum(paths: Iterable[Path], root: Path) -> str:
@@ -192,10 +200,55 @@ def inside(root: Path, name: str) -> Path:
     Traceback (most recent call last):
     memantics.core.errors.DataError: ../etc/passwd: leads outside its folder; name one in it
     """
-    safe = name and "\0" not in name and (root / name).resolve().is_relative_to(root.resolve())
-    if not safe:
+    path = root / name
+    if not name or "\0" in name or not (_stays(root, path) or _resolves(root, path)):
         raise DataError(name or "(empty name)", "leads outside its folder", hint="name one in it")
-    return root / name
+    return path
+
+
+def _resolves(root: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def _stays(root: Path, path: Path) -> bool:
+    """Whether a plain file lies in a folder below the root, without resolving every part anew."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - hot, plain
+    if name in ("", ".", "..") or ".." in path.parts or os.path.islink(path):  # noqa: PTH114
+        return False
+    top = _find_real(os.path.abspath(root))  # noqa: PTH100
+    return f"{_find_real(folder)}/".startswith(f"{top.rstrip('/')}/")
+
+
+@lru_cache(maxsize=256)
+def _find_real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+def open_once(reader: Callable[[Source], R], source: Source) -> R:
+    """What a reader makes of a source, read once: surveys and tasks of one run share it."""
+    return cast("R", _open(reader, source))
+
+
+@lru_cache(maxsize=8)
+def _open(reader: Callable[[Source], object], source: Source) -> object:
+    return reader(source)
+
+
+def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> Iterator[str]:
+    """What follows from images that a copy does not have; ``get_images`` says where they are."""
+    if not images:
+        yield f"Images are not in this copy: tasks that need them cannot run. {get_images}"
+    elif images < memes:
+        yield f"{memes - images:,} memes have no image in {folder or 'this copy'}."
+
+
+def note_part(kind: DataKind, memes: int, complete: int) -> Iterator[str]:
+    """That a copy of a release is a part of it."""
+    if kind == "release" and memes < complete:
+        yield (
+            f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
+            "from the paper's."
+        )
 
 
 def dump_json(value: object) -> str:

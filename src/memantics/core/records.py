@@ -9,12 +9,14 @@ answer, and so that raw answers can be parsed again later without the data set. 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, JsonValue
 
 Status = Literal["answered", "refused", "unparsed", "failed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -56,6 +58,12 @@ class Field:
     positive: str | None = None
 
 
+@lru_cache(maxsize=1024)
+def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The same object for equal fields: most items of a task ask for the same ones."""
+    return fields
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """What is asked, as data.
@@ -65,8 +73,9 @@ class Form:
     JSON object of all fields.
     """
 
-    question: str
-    fields: tuple[Field, ...]
+    # Read from a run, equal questions and fields are one object: runs have very many items.
+    question: Annotated[str, AfterValidator(sys.intern)]
+    fields: Annotated[tuple[Field, ...], AfterValidator(_share)]
     language: str = "en"
     reply: Literal["key", "text", "json"] = "key"
     context: Mapping[str, str] = field(default_factory=dict)

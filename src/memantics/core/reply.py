@@ -13,6 +13,7 @@ import re
 from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 
 from memantics.core.task import Unparsed
 
@@ -81,17 +82,54 @@ def take_one(values: list[JsonValue]) -> JsonValue:
 
 
 def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
-    """Check a value of a reply; the complaint names the first fields that are wrong."""
+    """Check a value of a reply; the complaint names the first fields that are wrong.
+
+    Fields that nobody asked for are passed over: they do not make the others wrong.
+    """
     try:
         return shape.model_validate(value, strict=True)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        lines = [
-            f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}"
-            for one in found[:_COMPLAINTS]
-        ]
-        more = f" (and {len(found) - _COMPLAINTS} more)" if len(found) > _COMPLAINTS else ""
-        raise Unparsed("; ".join(lines) + more) from None
+    extra = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
+    if extra:
+        return conform_value(shape, _without(value, {tuple(map(str, loc)) for loc in extra}))
+    lines = [_complain(one) for one in found[:_COMPLAINTS]]
+    more = f" (and {len(found) - _COMPLAINTS} more)" if len(found) > _COMPLAINTS else ""
+    raise Unparsed("; ".join(lines) + more)
+
+
+def _without(value: JsonValue, unasked: set[tuple[str, ...]]) -> JsonValue:
+    """A value without the fields at those places."""
+    if isinstance(value, dict):
+        inner = {key: {place[1:] for place in unasked if place[0] == key} for key in value}
+        return {
+            key: _without(own, inner[key]) for key, own in value.items() if () not in inner[key]
+        }
+    if isinstance(value, list):
+        places = [{place[1:] for place in unasked if place[0] == str(n)} for n in range(len(value))]
+        return [_without(own, places[n]) for n, own in enumerate(value)]
+    return value
+
+
+def _complain(fault: ErrorDetails) -> str:
+    """A fault in plain words, as one would say it to whoever wrote the reply."""
+    place, limits = ".".join(map(str, fault["loc"])), fault.get("ctx", {})
+    name = f"the field {place!r}" if place else "the reply"
+    least, most = limits.get("min_length", 1), limits.get("max_length", 0)
+    wanted = {
+        "missing": "is missing",
+        "string_type": "must be a text",
+        "bool_type": "must be true or false",
+        "int_type": "must be a whole number",
+        "list_type": "must be a list",
+        "model_type": "must be a JSON object",
+        "literal_error": f"must be one of {limits.get('expected', '')}",
+        "string_too_short": "is empty" if least == 1 else f"needs {least} characters at least",
+        "string_too_long": f"may have {most} characters at most",
+        "too_short": f"needs {least} entries at least",
+        "too_long": f"may have {most} entries at most",
+    }
+    return f"{name} {wanted.get(fault['type'], fault['msg'][:1].lower() + fault['msg'][1:])}"
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:

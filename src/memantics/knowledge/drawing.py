@@ -21,9 +21,10 @@ from memantics.knowledge.cards import (
     STEP,
     IndividualCard,
     choose_cards,
+    tame,
+    wrap,
 )
 from memantics.knowledge.layout import Box, Line, Route, arrange, assign_tracks
-from memantics.knowledge.lettering import tame, wrap
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Knowledge
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.interval import Floats
-from memantics.metrics.text import Stem, rouge_tokens
+from memantics.metrics.text import Stem, rouge_l, rouge_tokens
 
 _CANDIDATES = 120
 _BEAM = 4
 _LONGEST = 16
+_MOST = 2_000
 
 Ints = NDArray[np.int32]
 Places = NDArray[np.intp]
@@ -79,13 +81,33 @@ def find_best_constant(
 
     It is fitted to the very references it is scored on, so it shows what a reply can reach
     without any understanding; a longer search could only find a better one. None without
-    references.
+    references. Beyond ``_MOST`` memes it is grown on a part of them and its mean is over all.
 
     >>> found = find_best_constant([["the meme mocks me"], ["the meme mocks me too"]])
     >>> found.text, round(found.value, 3)
     ('the meme mocks me', 0.944)
     """
-    tokens = [[rouge_tokens(text, stem) for text in texts] for texts in references if texts]
+    asked = [texts for texts in references if texts]
+    found = _search(_thin_out(asked), stem)
+    if found is None or len(asked) <= _MOST:
+        return found
+    best = [max(rouge_l(found.text, text, stem).f1 for text in texts) for texts in asked]
+    return Constant(found.text, math.fsum(best) / len(best))
+
+
+def find_constant_text(references: Sequence[Sequence[str]], stem: Stem | None = None) -> str | None:
+    """The text alone: over very many references, its mean takes longer than the search."""
+    found = _search(_thin_out([texts for texts in references if texts]), stem)
+    return found.text if found else None
+
+
+def _thin_out(references: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """At most so many memes, evenly spaced: more would not change the text, only take longer."""
+    return references[:: math.ceil(len(references) / _MOST)] if references else references
+
+
+def _search(references: Sequence[Sequence[str]], stem: Stem | None) -> Constant | None:
+    tokens = [[rouge_tokens(text, stem) for text in texts] for texts in references]
     if not any(words for texts in tokens for words in texts):
         return None
     counts = Counter(word for texts in tokens for words in texts for word in set(words))

@@ -21,7 +21,6 @@ from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
 from memantics.core.result import Result, html_table
 from memantics.core.step import Taken
-from memantics.reappraise.checking import Made, check_result
 from memantics.reappraise.folder import (
     BOTH,
     CHECKS,
@@ -35,7 +34,7 @@ from memantics.reappraise.folder import (
     write_stage,
 )
 from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
-from memantics.reappraise.rendering import draw_meme, show_both
+from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both
 from memantics.reappraise.rules import find_faults
 from memantics.reappraise.stages import Planner, ReappraisalSubject
 from memantics.vision.captions import ReadLines

@@ -14,7 +14,6 @@ from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.step import Taken
 from memantics.core.text import clean_line
-from memantics.reappraise.lexicon import Lexicon, read_lexicon
 from memantics.reappraise.records import (
     EMOTIONS,
     PAIRS,
@@ -25,7 +24,7 @@ from memantics.reappraise.records import (
     Target,
     VisualType,
 )
-from memantics.reappraise.rules import find_faults, list_words
+from memantics.reappraise.rules import Lexicon, find_faults, list_words, read_lexicon
 from memantics.reappraise.stages import ReappraisalSubject
 from memantics.vision.captions import has_chinese
 from memantics.vision.page import Caption, Page

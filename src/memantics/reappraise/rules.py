@@ -1,17 +1,153 @@
-"""The rules of a plan. Each fault is a sentence that whoever made the plan can act on."""
+"""The rules of a plan, and the lexicon behind them.
+
+Each fault is a sentence that whoever made the plan can act on. A reappraised meme stays a meme and
+preaches nothing: text of motivational posters is a fault.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from memantics.core.errors import InputError
-from memantics.reappraise.lexicon import read_lexicon
-from memantics.reappraise.motto import find_motto
-from memantics.reappraise.records import PAIRS, Emotion, ReappraisalPlan
+from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan, Target
 from memantics.vision.captions import has_chinese
 from memantics.vision.page import Page
 from memantics.vision.typesetting import fit_text
+
+_FILE = Path(__file__).with_name("reframings.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """One language's words; ``pattern`` finds the old ones, the longest first."""
+
+    cues: dict[Emotion, tuple[str, ...]]
+    words: dict[str, str]
+    endings: dict[Target, tuple[str, ...]]
+    pattern: re.Pattern[str]
+    chinese: bool
+
+    def weigh(self, text: str) -> dict[Emotion, int]:
+        """How many cues of each emotion a text has.
+
+        >>> read_lexicon("en").weigh("panic before the exam")["tense"]
+        2
+        """
+        folded = text.casefold()
+        found = set(re.findall(r"[a-z']+", folded))
+        return {
+            emotion: sum(cue in folded if self.chinese else cue in found for cue in cues)
+            for emotion, cues in self.cues.items()
+        }
+
+    def reframe(self, text: str) -> str:
+        """A text with its unkind words exchanged; the same text where it has none.
+
+        >>> read_lexicon("en").reframe("Your code is garbage!")
+        'Your code is growing!'
+        """
+        return self.pattern.sub(self._exchange, text)
+
+    def drop(self, text: str) -> str:
+        """A text without the words that carry its feeling.
+
+        >>> read_lexicon("en").drop("my awkward potato")
+        'my   potato'
+        """
+        return self.pattern.sub(" ", text)
+
+    def _exchange(self, match: re.Match[str]) -> str:
+        old = match.group()
+        new = self.words[" ".join(old.casefold().replace("’", "'").split())]
+        if self.chinese or old.islower():
+            return new
+        return new.upper() if old.isupper() and len(old) > 1 else new[:1].upper() + new[1:]
+
+
+@cache
+def read_lexicon(language: str) -> Lexicon:
+    """The lexicon of a language: Chinese for ``zh``, else English."""
+    chinese = language == "zh"
+    with _FILE.open("rb") as file:
+        lists = tomllib.load(file)["zh" if chinese else "en"]
+    words: dict[str, str] = lists["words"]
+    longest = sorted(words, key=len, reverse=True)
+    if chinese:
+        pattern = "|".join(map(re.escape, longest))
+    else:
+        # Captions are broken over lines and set with curly quotes.
+        parts = (re.escape(word).replace("\\ ", r"\s+").replace("'", "['’]") for word in longest)
+        pattern = rf"\b(?:{'|'.join(parts)})\b"
+    return Lexicon(
+        cues={emotion: tuple(lists["cues"][emotion].split()) for emotion in EMOTIONS},
+        words=words,
+        endings={target: tuple(each) for target, each in lists["endings"].items()},
+        pattern=re.compile(pattern, re.IGNORECASE),
+        chinese=chinese,
+    )
+
+
+_ENGLISH_MOTTOS = (
+    r"believe in (?:yourself|your dreams)",
+    r"never (?:give up|stop dreaming)",
+    r"(?:don't|do not) give up",
+    r"you can do (?:it|anything|this)",
+    r"you(?:'ve| have)? got this",
+    r"(?:stay|think|be) (?:strong|positive)",
+    r"(?:good|positive) vibes",
+    r"dream big",
+    r"follow your (?:heart|dreams?|passion)",
+    r"reach for the (?:stars|sky)",
+    r"live,? laugh,? love",
+    r"(?:every|each) (?:day|morning) is a (?:gift|new|fresh)",
+    r"everything happens for a reason",
+    r"(?:the )?best is yet to come",
+    r"when one door closes",
+    r"(?:failure|success) is (?:not|only|just|a journey)",
+    r"be the change",
+    r"hard work pays off",
+    r"what doesn'?t kill you",
+    r"the sky is the limit",
+)
+_CHINESE_MOTTOS = (
+    r"相信自己",
+    r"(?:永不|不要|绝不|别)(?:言弃|放弃)",
+    r"你(?:一定)?(?:可以|能行|做得到)的",
+    r"坚持就是胜利",
+    r"加油(?:吧)?(?:少年|朋友|打工人)",
+    r"未来可期",
+    r"不忘初心",
+    r"(?:努力|奋斗).{0,4}(?:终|总|必|会).{0,3}(?:回报|成功)",
+    r"每一天都是(?:新的)?(?:开始|礼物)",
+    r"阳光总在风雨后",
+    r"(?:一切|什么)都会好(?:起来)?的",
+    r"正能量",
+    r"做最好的自己",
+    r"梦想(?:总|终|一定)会",
+)
+_MOTTO = re.compile(
+    rf"\b(?:{'|'.join(_ENGLISH_MOTTOS)})\b|{'|'.join(_CHINESE_MOTTOS)}", re.IGNORECASE
+)
+
+
+def find_motto(text: str, source: str = "") -> str | None:
+    """The first poster phrase in a text; what the source says already is no offence.
+
+    >>> find_motto("Believe in yourself, small potato"), find_motto("fast potato")
+    ('Believe in yourself', None)
+    >>> find_motto("明天再来，未来可期")
+    '未来可期'
+    """
+    for match in _MOTTO.finditer(text.replace("’", "'")):
+        if match.group().casefold() not in source.casefold():
+            return match.group()
+    return None
+
 
 _STOP = """the a an and or but of to in on at is are was were be been am i you he she it we they
 me my your his her its our their this that these those with for from as so if when what who how why

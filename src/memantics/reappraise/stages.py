@@ -71,7 +71,7 @@ class ModelPlanner:
         """Stage one."""
         step = Step(
             f"{subject.id}/feeling",
-            lambda complaint: ask_feeling(subject, complaint),
+            ask_feeling(subject),
             read_feeling,
         )
         return await self._asker.take(step)
@@ -80,7 +80,7 @@ class ModelPlanner:
         """Stage two."""
         step = Step(
             f"{subject.id}/plan",
-            lambda complaint: ask_plan(subject, feeling, complaint),
+            ask_plan(subject, feeling),
             lambda text: read_plan(text, subject.page, feeling),
         )
         return await self._asker.take(step)

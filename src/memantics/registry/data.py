@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memantics import __version__
 from memantics.core.card import read_card
-from memantics.core.data import DataKind, Found, Source
+from memantics.core.data import DataKind, Found, Source, open_once
 from memantics.core.registry import find_registered, read_registry
 from memantics.registry.contract import Benchmark
 from memantics.run.facts import DataFacts
@@ -46,4 +46,4 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
 def _survey_sample(folder: Path, source: Source) -> Found:
     """What a sample holds; looked at once, since it ships with the package."""
     plugin = Benchmark(folder, read_card(folder / "card.toml")).plugin
-    return plugin.survey(plugin.open_release(source))
+    return plugin.survey(open_once(plugin.open_release, source))

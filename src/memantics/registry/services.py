@@ -20,7 +20,7 @@ from memantics.core.services import (
 @cache
 def open_layout_check(captions: bool) -> LayoutTags:
     """What is told about the layouts of a source and its edit, as tags of an item."""
-    from memantics.vision.layout import LayoutCheck
+    from memantics.vision.regions import LayoutCheck
 
     check = LayoutCheck(_open_line_finder() if captions else None)
     return lambda source, edited: check.compare(source, edited).tag()

@@ -23,7 +23,7 @@ from memantics.metrics.comparison import (
 )
 from memantics.run.differences import Change, Comparison, Difference
 from memantics.run.resample import find_main, resample_figure
-from memantics.run.score import read_outcomes
+from memantics.run.score import counts, read_outcomes
 from memantics.tasks.choices import hits
 
 RIGHT = "right"
@@ -146,20 +146,13 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
         other = others.get(outcome.item.id)
         if other is None:
             continue
-        if not (_counts(outcome, first.task) and _counts(other, second.task)):
+        if not (counts(outcome, first.task.invalid) and counts(other, second.task.invalid)):
             left_out["failed or dropped"] += 1
         elif outcome.item.gold != other.item.gold:
             left_out["gold answers differ"] += 1
         else:
             pairs.append((outcome, other))
     return pairs, left_out
-
-
-def _counts(outcome: Outcome, task: Task) -> bool:
-    """Whether the policy for invalid answers leaves an outcome to score."""
-    if outcome.status == "answered":
-        return True
-    return outcome.status != "failed" and task.invalid.then == "wrong"
 
 
 def _note(first: RunFacts, second: RunFacts) -> list[str]:

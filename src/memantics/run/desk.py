@@ -22,7 +22,7 @@ from memantics.core.errors import ImageError, StoreError, first_fault
 from memantics.core.journal import Journal, opening, read_whole_lines
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request, Status
-from memantics.core.step import Step, Taken, Value
+from memantics.core.step import Step, Taken, Value, ask_again
 from memantics.run.calling import Called
 from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
 from memantics.run.progress import Progress
@@ -120,32 +120,33 @@ class Desk:
     async def take(self, step: Step[Value]) -> Taken[Value]:
         """Bring one step to its end; only what no later step can escape is raised."""
         taken: Taken[Value] = Taken(step.id, "failed", None, "no attempt was allowed")
-        complaint, calls = None, 0
+        request, calls = step.request, 0
         for attempt in range(step.attempts):
-            taken = await self._attempt(step, attempt, complaint)
+            taken, said = await self._attempt(step, request, attempt)
             calls += taken.calls
-            complaint = taken.reason
             if taken.status in ("answered", "failed"):
                 break
+            request = ask_again(step.request, said, taken.reason)
         self._engine.count_item(taken.status)
         self._watch(self.progress)
         return replace(taken, calls=calls)
 
     async def _attempt(
-        self, step: Step[Value], attempt: int, complaint: str | None
-    ) -> Taken[Value]:
+        self, step: Step[Value], request: Request, attempt: int
+    ) -> tuple[Taken[Value], str]:
+        """How one attempt ended, and what the model said."""
         try:
-            request = bump_seed(step.ask(complaint), attempt)
+            request = bump_seed(request, attempt)
             digest = digest_request(request)
         except ImageError as error:
-            return Taken(step.id, "failed", None, str(error), attempt + 1, model=self.model)
+            return Taken(step.id, "failed", None, str(error), attempt + 1, model=self.model), ""
         got = await self._get(step, request, digest, attempt)
         status: Status = "failed"
         value, reason, reply = None, got.reason, got.reply or Reply("")
         if got.reply is not None:
             status, value, reason = read_reply(reply, step.read)
         self._engine.count_attempt(reply, cached=not got.calls)
-        return Taken(
+        taken = Taken(
             step.id,
             status,
             value,
@@ -158,6 +159,7 @@ class Desk:
             reply.tokens_out,
             got.calls,
         )
+        return taken, reply.text
 
     async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
         """The reply to a request: from the journal, from a call that goes on, or from the model."""

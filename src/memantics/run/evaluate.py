@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -12,12 +14,12 @@ from memantics.core.cache import Cache
 from memantics.core.card import Card, TaskCard
 from memantics.core.errors import DataError
 from memantics.core.model import Model
+from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores, read_facts, write_facts
 from memantics.core.task import Task
 from memantics.run.ask import AskSettings, ask
 from memantics.run.facts import DataFacts, Scope, add_needs, describe, folder_name, now
 from memantics.run.progress import Progress
-from memantics.run.sample import draw_memes
 from memantics.run.score import read_outcomes, score_run
 
 
@@ -174,3 +176,31 @@ def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
         if outcome.status == "answered" and isinstance(outcome.value, str):
             fed.setdefault(outcome.item.group, outcome.value)
     return fed, ended
+
+
+def draw_memes(items: Iterable[Item], count: int, seed: int) -> tuple[frozenset[str], int]:
+    """Memes drawn until they hold ``count`` items, and how many items they hold.
+
+    Memes are kept whole, since figures over pairs and triples need all of a meme; the last one
+    may therefore bring more items than asked. The draw goes by the hash of seed and meme, so that
+    tasks about the same memes get the same ones, whatever else the data hold.
+
+    >>> from memantics.core.records import Form
+    >>> items = [Item(str(n), f"meme-{n // 2}", "", Form("", ())) for n in range(20)]
+    >>> memes, held = draw_memes(items, 5, seed=1)
+    >>> len(memes), held
+    (3, 6)
+    """
+    sizes = Counter(item.group for item in items)
+    drawn: set[str] = set()
+    held = 0
+    for meme in sorted(sizes, key=lambda meme: _rank(meme, seed)):
+        if held >= count:
+            break
+        drawn.add(meme)
+        held += sizes[meme]
+    return frozenset(drawn), held
+
+
+def _rank(meme: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}\0{meme}".encode("utf-8", "surrogatepass")).digest()

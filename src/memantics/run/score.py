@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
 
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
-from memantics.core.records import STATUSES, Answer, Item, Message, Outcome, Request, Score
+from memantics.core.records import (
+    STATUSES,
+    Answer,
+    Item,
+    Message,
+    Outcome,
+    Reply,
+    Request,
+    Score,
+)
 from memantics.core.rundir import (
     Baseline,
     Scores,
     Usage,
-    last_answers,
     read_answers,
+    read_bare_items,
     read_facts,
-    read_items,
     write_scores,
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.run.engine import read_reply
 
 # The baseline that draws, the most draws of it, and how many drawn answers are enough.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
@@ -29,20 +38,20 @@ RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
 async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
     """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
     facts = read_facts(folder)
-    items = {line.item.id: line.item for line in read_items(folder)}
+    items = {item.id: item for item in read_bare_items(folder)}
     if not items:
         raise StoreError(
             f"{folder} holds no items yet", hint="run the command that made it once more"
         )
-    attempts = list(read_answers(folder))
-    last = {answer.item: answer for answer in attempts}
-    outcomes = [_outcome(item, last[item.id], task) for item in items.values() if item.id in last]
+    ended: dict[str, Outcome] = {}
+    usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
+    outcomes = [ended[name] for name in items if name in ended]
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
         scores=task.score(keep_scored(outcomes, task.invalid)),
         baselines=await _score_baselines(list(items.values()), task, baselines, facts.model),
-        usage=add_up(attempts, facts.prices),
+        usage=usage,
     )
     write_scores(folder, scores)
     return scores
@@ -50,9 +59,24 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
 
 def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
     """How every item of a run ended, in the order of asking, parsed anew."""
-    last = last_answers(folder)
-    items = (line.item for line in read_items(folder))
-    return [_outcome(item, last[item.id], task) for item in items if item.id in last]
+    items = {item.id: item for item in read_bare_items(folder)}
+    ended: dict[str, Outcome] = {}
+    for _ in _note_outcomes(folder, items, task, ended):
+        pass
+    return [ended[name] for name in items if name in ended]
+
+
+def _note_outcomes(
+    folder: Path, items: Mapping[str, Item], task: Task, ended: dict[str, Outcome]
+) -> Iterator[Answer]:
+    """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
+
+    What was answered is parsed again: a mended parser needs no new call.
+    """
+    for answer in read_answers(folder):
+        if answer.item in items:
+            ended[answer.item] = _outcome(items[answer.item], answer, task)
+        yield answer
 
 
 def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -68,12 +92,15 @@ def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
 
 
 def keep_scored(outcomes: Iterable[Outcome], policy: InvalidPolicy) -> list[Outcome]:
-    """What the policy leaves to score. A failed call says nothing about a model: never scored."""
-    return [
-        outcome
-        for outcome in outcomes
-        if outcome.status == "answered" or (outcome.status != "failed" and policy.then == "wrong")
-    ]
+    """What the policy leaves to score."""
+    return [outcome for outcome in outcomes if counts(outcome, policy)]
+
+
+def counts(outcome: Outcome, policy: InvalidPolicy) -> bool:
+    """Whether an outcome is scored. A failed call says nothing about a model: it never is."""
+    if outcome.status == "answered":
+        return True
+    return outcome.status != "failed" and policy.then == "wrong"
 
 
 def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Usage:
@@ -81,38 +108,35 @@ def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Us
 
     Tokens are those the answers took, whenever; what came from the cache costs nothing again.
 
-    >>> from dataclasses import replace
     >>> paid = Answer("a", 0, "answered", tokens_in=1000, tokens_out=10)
     >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
     0.00208
     """
-    answers = list(attempts)
-    paid = [answer for answer in answers if not answer.cached]
-    spent = [sum(a.tokens_in for a in paid), sum(a.tokens_out for a in paid)]
-    return Usage(
-        calls=sum(answer.calls for answer in paid),
-        cached=len(answers) - len(paid),
-        attempts=len(answers),
-        tokens_in=sum(answer.tokens_in for answer in answers),
-        tokens_out=sum(answer.tokens_out for answer in answers),
-        seconds=round(sum(answer.seconds for answer in answers), 4),
-        cost=None if prices is None else round(_price(spent, prices), 6),
-    )
-
-
-def _price(tokens: Sequence[int], prices: Sequence[float]) -> float:
-    return sum(count * price for count, price in zip(tokens, prices, strict=True)) / 1e6
+    calls = cached = count = tokens_in = tokens_out = paid_in = paid_out = 0
+    seconds = 0.0
+    for answer in attempts:
+        count += 1
+        tokens_in += answer.tokens_in
+        tokens_out += answer.tokens_out
+        seconds += answer.seconds
+        if answer.cached:
+            cached += 1
+        else:
+            calls += answer.calls
+            paid_in += answer.tokens_in
+            paid_out += answer.tokens_out
+    cost = None
+    if prices is not None:
+        cost = round((paid_in * prices[0] + paid_out * prices[1]) / 1e6, 6)
+    return Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
 
 
 def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
-    """Parse again what was answered: a mended parser needs no new call."""
     attempts = answer.attempt + 1
     if answer.status in ("refused", "failed"):
         return Outcome(item, answer.status, None, attempts)
-    try:
-        return Outcome(item, "answered", task.parse(answer.text, item.form), attempts)
-    except Unparsed:
-        return Outcome(item, "unparsed", None, attempts)
+    status, value, _ = read_reply(Reply(answer.text), lambda text: task.parse(text, item.form))
+    return Outcome(item, status, value, attempts)
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:

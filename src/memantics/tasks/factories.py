@@ -8,15 +8,17 @@ replies are read by the tolerant parsers of :mod:`memantics.tasks.parse`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
+import numpy as np
 from pydantic import JsonValue
 
 from memantics.core.prompt import Prompt
 from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import clustered_wilson
+from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
 from memantics.tasks.choices import LETTERS, hits, list_options
 from memantics.tasks.parse import clean, parse_label, parse_letter
 from memantics.tasks.plugin import TaskSetup
@@ -176,5 +178,30 @@ def share(
     note: str = "",
 ) -> Score:
     """A share with the Wilson interval, groups (memes) resampled as wholes."""
-    low, high = clustered_wilson(right, groups) or (None, None)
-    return Score(key, accuracy(right), len(right), low, high, by, label, note)
+    span = clustered_wilson(right, groups)
+    return spanned(Score(key, accuracy(right), len(right), None, None, by, label, note), span)
+
+
+def mean_score(
+    key: str,
+    values: Sequence[float | None],
+    groups: Sequence[str],
+    by: str = "",
+    label: str = "",
+    note: str = "",
+) -> Score:
+    """A mean with its interval, groups resampled as wholes; values that are None do not count."""
+    kept = [(value, own) for value, own in zip(values, groups, strict=True) if value is not None]
+    if not kept:
+        return Score(key, None, 0, by=by, label=label, note=note)
+    rows = np.array([(value, 1.0) for value, _ in kept])
+    sums = sum_by_cluster(rows, [own for _, own in kept])
+    span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
+    mean = fmean(value for value, _ in kept)
+    return spanned(Score(key, mean, len(kept), None, None, by, label, note), span)
+
+
+def spanned(score: Score, span: tuple[float, float] | None) -> Score:
+    """A figure with its interval, where there is one."""
+    low, high = span or (None, None)
+    return replace(score, low=low, high=high)

@@ -58,7 +58,8 @@ def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) 
     for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda own: -own[0]):
         box = (x + a, y + b, x + a + wide, y + b + tall)
         aside = box[2] <= left + 2 or box[0] >= right - 2
-        cut = a == 0 or a + wide == crop.shape[1]  # it goes on: no mark, but a thing
+        # What goes on beyond the strip is a thing, and what is as high as it the side of a bubble.
+        cut = a == 0 or a + wide == crop.shape[1] or tall == crop.shape[0]
         if aside and not cut and wide <= _WIDEST * high and area >= 0.004 * high * high:
             found.append(box)
     return [box for box in _chain(found, edges, _GAP * high) if not _touches(box, others, line)]

@@ -22,7 +22,8 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
 def text_of(request: Request) -> str:
-    return "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
+    parts = (part for message in request.messages for part in message.parts)
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def stage_of(request: Request) -> tuple[str, str]:

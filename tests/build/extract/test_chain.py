@@ -15,8 +15,7 @@ from memantics.build.extract.plan import find_plan
 from memantics.build.extract.report import ReportTally
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
-from memantics.knowledge.lines import dump_knowledge, read_knowledge
-from memantics.knowledge.records import Knowledge
+from memantics.knowledge.records import Knowledge, dump_knowledge, read_knowledge
 from memantics.models.fake import FakeModel, Said
 from memantics.run.desk import Desk
 from tests.build.extract.scripts import (
@@ -155,7 +154,7 @@ def test_the_second_pass_links_what_the_first_found(tmp_path: Path) -> None:
     assert statuses["skipped"] == 5
 
 
-def test_a_bad_reply_is_repaired_with_the_validators_words(tmp_path: Path) -> None:
+def test_a_bad_reply_is_repaired_with_the_reason(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def script(request: Request) -> str:
@@ -166,8 +165,9 @@ def test_a_bad_reply_is_repaired_with_the_validators_words(tmp_path: Path) -> No
 
     (found,) = extract(tmp_path, script)
     assert [own.key for own in found.knowledge.individuals] == ["Scene/nap"]
-    assert "label: Field required" not in asked[0]
-    assert "Your last reply could not be used: label: Field required." in asked[1]
+    assert "'label' is missing" not in asked[0]
+    assert '[{"name": "nap"}]' in asked[1]
+    assert "Your last reply could not be used: the field 'label' is missing." in asked[1]
     tally = ReportTally()
     tally.add(found)
     assert tally.report("", ExtractSettings()).repaired == 1

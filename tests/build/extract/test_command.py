@@ -13,7 +13,7 @@ from memantics.build.extract.plan import PLANS
 from memantics.core.errors import DataError, InputError
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import Meme, read_memes
-from memantics.knowledge.lines import read_knowledge
+from memantics.knowledge.records import read_knowledge
 from memantics.starter import IMAGES, image_path
 from tests.commands import Shell
 

@@ -15,13 +15,13 @@ from memantics.build.extract.asking import (
     Situation,
     ask_individuals,
     ask_links,
-    complain,
 )
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.plan import PlannedStep, find_plan, list_relations
 from memantics.core.memes import Meme
 from memantics.core.prompt import enclose
 from memantics.core.records import Image, Request
+from memantics.core.step import ask_again
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
 from memantics.knowledge.records import Individual
 from memantics.starter import image_path
@@ -36,7 +36,8 @@ KNOWN: dict[Dimension, tuple[Individual, ...] | None] = {
 
 
 def show(request: Request) -> str:
-    parts = ("[image]" if isinstance(p, Image) else p for p in request.messages[0].parts)
+    sent = [part for message in request.messages for part in message.parts]
+    parts = ("[image]" if isinstance(p, Image) else p for p in sent)
     schema = json.dumps(request.schema, indent=1)
     return "\n".join(parts) + f"\n--- schema ---\n{schema}\n"
 
@@ -53,13 +54,13 @@ def check(name: str, found: str) -> None:
 def test_individuals_are_asked_for_as_agreed(step: PlannedStep) -> None:
     situation = Situation(MEME, "[notes.txt]\nRobots are said to be honest.")
     request = ask_individuals(situation, step, KNOWN, step.relations())
-    check(step.dimension, show(complain(request, None)))
+    check(step.dimension, show(request))
 
 
 def test_relations_and_repairs_are_asked_for_as_agreed() -> None:
     sources = KNOWN["Scene"] or ()
     request = ask_links(Situation(MEME), "Scene", sources, KNOWN, list_relations("Scene"))
-    check("relations-Scene", show(complain(request, "label: Field required")))
+    check("relations-Scene", show(ask_again(request, "…", "the field 'label' is missing")))
 
 
 def test_every_dimension_has_its_guidance() -> None:

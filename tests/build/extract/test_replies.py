@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.reading import MOST, Read, read_individuals, read_links
+from memantics.core.meaning import Dimension
 from memantics.core.reply import find_values
 from memantics.core.task import Unparsed
 from memantics.knowledge.records import Individual, Relation
@@ -76,21 +77,22 @@ def test_no_individual_is_lost(text: str) -> None:
         (json.dumps({"individuals": [CAT, DOG]})[:60], "cut off"),
         ('[{"name": "cat", "label": "a "cat""}]', "not valid JSON"),
         ('{"individuals": [], "individuals": [{"label": "a cat"}]}', "comes twice"),
-        ('[{"name": "cat", "label": 5}]', "label: Input should be a valid string"),
-        ('[{"name": "cat"}]', "label: Field required"),
-        ('["cat", "dog"]', "valid dictionary"),
-        ('[{"label": "a cat", "relations": "none"}]', "relations: Input should be a valid list"),
+        ('[{"name": "cat", "label": 5}]', "the field 'label' must be a text"),
+        ('[{"name": "cat"}]', "the field 'label' is missing"),
+        ('["cat", "dog"]', "must be a JSON object"),
+        ('[{"label": "a cat", "relations": "none"}]', "the field 'relations' must be a list"),
         ('{"individuals": "a cat"}', "must be a list"),
         ('{"result": []}', "'individuals' is missing"),
-        ('{"individuals": [], "note": "x"}', "unknown fields beside 'individuals': note"),
-        ('[{"label": "a cat", "hasParticipant": "dog"}]', "Extra inputs are not permitted"),
         ('[{"label": "\u200b \u202e"}]', "a label is empty"),
         ('[{"label": "a cat", "description": NaN}]', "NaN is no JSON value"),
         ("[" * 100_000, "nested too deeply"),
         ('{"individuals": ' + "[" * 5000 + "]" * 5000 + "}", "nested too deeply"),
         ("{" * 1000 + '{"a', "cut off"),
         ("x" * 2_000_001, "write at most"),
-        ('[{"label": "x", "relations": [{"relation": "loves", "target": "y"}]}]', "'loves' is not"),
+        (
+            '[{"label": "x", "relations": [{"relation": "loves", "target": "y"}]}]',
+            "'loves' is not allowed here",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_a_complaint(text: str, complaint: str) -> None:
@@ -221,3 +223,42 @@ def test_names_are_safe_whatever_was_said(text: str) -> None:
 )
 def test_json_between_prose_is_found_whole(value: dict[str, str]) -> None:
     assert find_values(f"Well: {json.dumps(value)} (that is all)") == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"individuals": [{"name": "cat", "label": "a cat"}], "note": "x"}',
+        '[{"name": "cat", "label": "a cat", "hasParticipant": "dog", "color": {"name": "red"}}]',
+        '[{"name": "cat", "label": "a cat", "relations": [], "kind": "x", "colour": "red"}]',
+    ],
+)
+def test_what_nobody_asked_for_costs_nothing(text: str) -> None:
+    assert read_individuals(text, "VisualMaterial") == read_individuals(
+        '[{"name": "cat", "label": "a cat"}]', "VisualMaterial"
+    )
+
+
+def test_a_closed_list_names_only_what_is_allowed_here() -> None:
+    said = '[{"label": "x", "relations": [{"relation": "loves", "target": "y"}]}]'
+    with pytest.raises(Unparsed, match=r"^relation 'loves' is not allowed here: hasParticipant$"):
+        read_individuals(said, "Scene", (), ["hasParticipant"])
+    with pytest.raises(Unparsed, match="none: leave the list empty"):
+        read_individuals(said, "VisualMaterial", (), [])
+
+
+@pytest.mark.parametrize(
+    ("dimension", "field", "told"),
+    [
+        ("Emotion", {"holder": "viewer"}, "It smiles. (felt by the viewer)"),
+        ("Emotion", {"holder": "nobody"}, "It smiles."),
+        ("TargetCommunity", {"role": "Attacked"}, "It smiles. (attacked)"),
+        ("Scene", {"role": "attacked"}, "It smiles."),
+    ],
+)
+def test_who_feels_it_and_who_is_meant_are_told(
+    dimension: Dimension, field: dict[str, str], told: str
+) -> None:
+    said = json.dumps([{"label": "joy", "description": "It smiles."} | field])
+    (found,) = read_individuals(said, dimension).individuals
+    assert found.description == told

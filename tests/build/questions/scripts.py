@@ -65,7 +65,8 @@ def read_focus(request: Request) -> tuple[str, str]:
 
 
 def complaint_of(request: Request) -> str:
-    found = re.search(r"Your last question cannot be used: (.*)\. Write it", text_of(request))
+    said = str(request.messages[-1].parts[-1])
+    found = re.search(r"Your last reply could not be used: (.*)\. Reply again", said)
     return found.group(1) if found else ""
 
 

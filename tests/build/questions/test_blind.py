@@ -92,7 +92,7 @@ def test_a_rewritten_question_takes_the_place_of_the_solved_one(tmp_path: Path) 
     cheat = Cheat()
 
     def write(request: Request) -> str:
-        again = "An earlier version of this question" in text_of(request)
+        again = "of this earlier version" in text_of(request)
         written[again] += 1
         entry = write_honestly(request)
         entry["question"] = f"{'A hard' if again else 'An easy'} one: {entry['question']}"

@@ -15,21 +15,20 @@ import pytest
 from memantics.actions.build import questions
 from memantics.annotate.workflow import read_workflow
 from memantics.build.extract.folder import adopt_memes
-from memantics.build.questions.asking import ask_draft, ask_seen, ask_told, complain
+from memantics.build.questions.asking import ask_draft, ask_seen, ask_told
 from memantics.build.questions.chain import Built, People, build_questions
-from memantics.build.questions.records import QuestionSettings
+from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.build.questions.review import (
     make_queue,
     read_questions,
     write_questions,
     write_review,
 )
-from memantics.build.questions.slots import plan_slots
 from memantics.core.errors import DataError, InputError, Unavailable
 from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
-from memantics.knowledge.lines import dump_knowledge
-from memantics.knowledge.records import Knowledge
+from memantics.core.step import ask_again
+from memantics.knowledge.records import Knowledge, dump_knowledge
 from memantics.models.fake import FakeModel, Said
 from memantics.run.desk import Desk
 from memantics.starter import image_path
@@ -168,7 +167,8 @@ def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
 
 
 def show(request: Request) -> str:
-    parts = ("[image]" if isinstance(p, Image) else p for p in request.messages[0].parts)
+    sent = [part for message in request.messages for part in message.parts]
+    parts = ("[image]" if isinstance(p, Image) else p for p in sent)
     return "\n".join(parts) + f"\n--- schema ---\n{json.dumps(request.schema, indent=1)}\n"
 
 
@@ -180,7 +180,7 @@ def test_questions_are_asked_for_as_agreed() -> None:
     options = ["first", "second", "third", settings.none_text]
     draft = ask_draft(subject, slot, settings, "an earlier question?")
     for name, request in {
-        "question": complain(draft, "class name: do not name the category"),
+        "question": ask_again(draft, "…", "class name: do not name the category"),
         "told": ask_told("Who is it?", options, settings, subject),
         "seen": ask_seen("Who is it?", options, settings, subject),
     }.items():

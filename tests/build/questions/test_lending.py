@@ -10,8 +10,7 @@ from memantics.build.questions.asking import QuestionSubject, ask_draft
 from memantics.build.questions.balance import Lengths
 from memantics.build.questions.chain import Built
 from memantics.build.questions.critic import find_support
-from memantics.build.questions.records import QuestionSettings
-from memantics.build.questions.slots import plan_slots
+from memantics.build.questions.records import QuestionSettings, plan_slots
 from memantics.core.records import Request
 from tests.build.questions.scripts import (
     WRONG,
@@ -70,13 +69,13 @@ def test_one_meme_has_nobody_to_borrow_from(tmp_path: Path) -> None:
     built = build(tmp_path, lambda own: say(repeat_itself(own)), SETTINGS, subjects=few("en-001"))
     assert built.questions == ()
     assert {own.stage for own in built.aside} == {"lending"}
-    assert "no other meme can lend one" in built.aside[0].reason
+    assert "no question of its kind lends one" in built.aside[0].reason
 
 
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        ({"correct": "one two three four five six seven eight nine"}, "word budget"),
+        ({"correct": "one two three four five six seven eight nine ten eleven"}, "word budget"),
         ({"question": "What does VisualMaterial imply?"}, "class name"),
         ({"cites": []}, "citation missing"),
     ],
@@ -103,7 +102,7 @@ def test_of_two_attempts_the_one_that_lacks_less_is_kept(tmp_path: Path) -> None
 
     built = build(tmp_path, write, SETTINGS, subjects=few(*THREE))
     assert built.drafted
-    assert all(own.draft and own.draft.usable == WRONG[::2] for own in built.drafted)
+    assert all(own.draft and len(own.draft.wrong) == 2 for own in built.drafted)
 
 
 def test_a_handful_of_questions_is_not_trimmed_away() -> None:
@@ -119,6 +118,6 @@ def test_lengths_are_asked_for_that_the_budget_allows(language: str, most: int) 
     targets = set()
     for slot in plan_slots(subject.knowledge, settings):
         sent = text_of(ask_draft(subject, slot, settings))
-        targets.add(int(sent.partition("; about ")[2].partition(" characters")[0]))
+        targets.add(int(sent.partition(" words, about ")[2].partition(" characters")[0]))
     assert max(targets) <= most
     assert min(targets) >= most // 3

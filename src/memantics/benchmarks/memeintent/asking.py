@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.benchmarks.memeintent.load import Meme, open_release
+from memantics.benchmarks.memeintent.load import IntentMeme, open_release
 from memantics.benchmarks.memeintent.settings import Asking
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
-from memantics.metrics.constant import find_best_constant
+from memantics.metrics.constant import find_constant_text
 from memantics.tasks.plugin import TaskSetup
 
 FOLDER = Path(__file__).parent
@@ -50,7 +50,7 @@ class _Demonstrations(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class IntentPrompts:
     """The prompts and examples of one task."""
 
     asking: Asking
@@ -64,7 +64,7 @@ class Wording:
         return self.prompts[_name(self.asking.task, self.asking.role)]
 
 
-def read_wording(asking: Asking) -> Wording:
+def read_wording(asking: Asking) -> IntentPrompts:
     """The prompt files that this setting uses, with their hashes."""
     known = read_prompts(FOLDER / "prompts")
     names = {_name(asking.task, asking.role), "again"}
@@ -78,7 +78,7 @@ def read_wording(asking: Asking) -> Wording:
         shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
         hashes["demonstrations"] = hashlib.sha256(body).hexdigest()[:16]
     prompts = {name: known[name] for name in sorted(names)}
-    return Wording(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
+    return IntentPrompts(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
 
 
 def _name(task: str, role: str) -> str:
@@ -96,14 +96,13 @@ def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
 
 
 @cache
-def _read(source: Source, split: str) -> tuple[tuple[Meme, ...], str | None]:
+def _read(source: Source, split: str) -> tuple[tuple[IntentMeme, ...], str | None]:
     """The memes and the best constant intent; read once, since items are walked repeatedly."""
-    memes = tuple(open_release(source).memes(split))
-    found = find_best_constant([meme.intents for meme in memes])
-    return memes, found.text if found else None
+    memes = tuple(open_once(open_release, source).memes(split))
+    return memes, find_constant_text([meme.intents for meme in memes])
 
 
-def _make_item(meme: Meme, field: Field, asking: Asking, fed: Fed) -> Item:
+def _make_item(meme: IntentMeme, field: Field, asking: Asking, fed: Fed) -> Item:
     context, tags = _find_context(meme, asking, fed)
     gold: Mapping[str, list[str]] = {
         "intent": list(meme.intents),
@@ -121,7 +120,7 @@ def _make_item(meme: Meme, field: Field, asking: Asking, fed: Fed) -> Item:
 
 
 def _find_context(
-    meme: Meme, asking: Asking, fed: Fed
+    meme: IntentMeme, asking: Asking, fed: Fed
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The texts that belong to the question, and tags that say where one is not there."""
     if asking.task == "caption":
@@ -161,7 +160,9 @@ def list_facts(facts: Sequence[str]) -> str:
     return "\n".join(f"* {fact}" for fact in facts)
 
 
-def make_request(wording: Wording, item: Item, complaint: str | None, fed: Fed | None) -> Request:
+def make_request(
+    wording: IntentPrompts, item: Item, complaint: str | None, fed: Fed | None
+) -> Request:
     """The request of an item: examples, then the meme."""
     asking = wording.asking
     if fed is None and asking.needs:
@@ -181,7 +182,7 @@ def make_request(wording: Wording, item: Item, complaint: str | None, fed: Fed |
     )
 
 
-def _demonstrate(wording: Wording) -> Iterator[Message]:
+def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
     """The examples as turns. They are told in words, in both roles: many models take one image."""
     asking = wording.asking
     for example in wording.demonstrations:
@@ -196,7 +197,7 @@ def _demonstrate(wording: Wording) -> Iterator[Message]:
         yield Message("assistant", (example.intent if asking.task == "intent" else facts,))
 
 
-def _fill(wording: Wording, prompt: Prompt, given: Mapping[str, str]) -> str:
+def _fill(wording: IntentPrompts, prompt: Prompt, given: Mapping[str, str]) -> str:
     if wording.asking.task == "caption":
         return prompt.text
     parts = [

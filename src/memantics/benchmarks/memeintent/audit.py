@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from memantics.benchmarks.memeintent.load import PREFIX, Release
+from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
 from memantics.core.finding import Finding, Maker
 from memantics.core.published import read_published
-from memantics.core.records import Score
 from memantics.metrics.constant import find_best_constant
-from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
 from memantics.metrics.text import best, rouge_l, strip_prefix
+from memantics.tasks.factories import mean_score, share
 
 SHOWN = {"intent": {"role": "text", "captions": "data"}}
 PLAIN = "the meme makes fun of something"
 
 
-def pictures(release: Release) -> Iterator[str]:
+def pictures(release: IntentRelease) -> Iterator[str]:
     """The images of a complete copy."""
     return (row.file for row in release.rows)
 
 
-def makers(release: Release) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+def makers(release: IntentRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
     """The image descriptions, by which the captioning task is scored, are a model's."""
     return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
 
 
-def findings(release: Release) -> tuple[Finding, ...]:
+def findings(release: IntentRelease) -> tuple[Finding, ...]:
     """ROUGE-L of constant texts with the shared opening and without, and empty background."""
     return (
         _judge_constant(release, keep=True),
@@ -38,7 +35,7 @@ def findings(release: Release) -> tuple[Finding, ...]:
     )
 
 
-def _judge_constant(release: Release, *, keep: bool) -> Finding:
+def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     """Fit a text to one half of the memes, score it on the other, both ways round."""
     references = [
         [own if keep else strip_prefix(own, PREFIX) for own in row.intents] for row in release.rows
@@ -55,7 +52,7 @@ def _judge_constant(release: Release, *, keep: bool) -> Finding:
     plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
     plains = [_rouge(plain, own) for own in references]
     groups = [row.id for row in release.rows]
-    figure = _mean(values, groups)
+    figure = mean_score("rouge_l", values, groups)
     published = _published() if release.source.kind == "release" else []
     beaten = sum(own <= (figure.value or 0) for own in published)
     top = max(published, default=None)
@@ -80,24 +77,22 @@ def _judge_constant(release: Release, *, keep: bool) -> Finding:
         else "Show the constant text beside every score.",
         task="memeintent/intent",
         rows=(
-            _mean(values, groups, "text", "fitted on other memes"),
-            _mean(plains, groups, "text", f"“{plain}”"),
+            mean_score("rouge_l", values, groups, "text", "fitted on other memes"),
+            mean_score("rouge_l", plains, groups, "text", f"“{plain}”"),
         ),
         details=tuple(f"the text: {text}" for text in dict.fromkeys(texts)),
     )
 
 
-def _judge_background(release: Release) -> Finding:
+def _judge_background(release: IntentRelease) -> Finding:
     empty = [not row.background for row in release.rows]
     groups = [row.id for row in release.rows]
-    low, high = clustered_wilson(empty, groups) or (None, None)
     count = sum(empty)
-    share = count / len(empty)
     return Finding(
         key="memeintent.background",
         title="Memes without background knowledge",
         measured="share of memes whose background holds a bullet and no words",
-        figure=Score("share", share, len(empty), low, high),
+        figure=share("share", empty, groups),
         expected=0.0,
         reference="background for every meme",
         verdict="worth knowing" if count else "sound",
@@ -112,14 +107,6 @@ def _judge_background(release: Release) -> Finding:
 
 def _rouge(text: str, references: Sequence[str]) -> float:
     return best(rouge_l(text, own).f1 for own in references) or 0.0
-
-
-def _mean(values: Sequence[float], groups: Sequence[str], by: str = "", label: str = "") -> Score:
-    rows = np.column_stack([np.asarray(values, float), np.ones(len(values))])
-    span = bootstrap(sum_by_cluster(rows, groups), lambda sums: sums[:, 0] / sums[:, 1])
-    low, high = span or (None, None)
-    mean = float(np.mean(values)) if values else None
-    return Score("rouge_l", mean, len(values), low, high, by, label)
 
 
 def _published() -> list[float]:

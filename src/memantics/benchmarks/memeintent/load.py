@@ -25,7 +25,7 @@ Split = Literal["dev", "train", "test"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meme:
+class IntentMeme:
     """One meme. ``split`` is the one of SemEval-2021 Task 6, whose images these are."""
 
     id: str
@@ -49,16 +49,16 @@ class _Meme(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class IntentRelease:
     """One copy of the release."""
 
     source: Source
     index: Path
-    rows: tuple[Meme, ...]
+    rows: tuple[IntentMeme, ...]
     images: Path | None
     repairs: Mapping[str, int]
 
-    def memes(self, split: str = "all") -> Iterator[Meme]:
+    def memes(self, split: str = "all") -> Iterator[IntentMeme]:
         """The memes of a split, in the release's order."""
         if split not in SPLITS:
             raise UnknownName("split", split, SPLITS)
@@ -70,7 +70,7 @@ class Release:
         return iter(chosen)
 
 
-def open_release(source: Source) -> Release:
+def open_release(source: Source) -> IntentRelease:
     """Read the annotations below the folder, in any official layout."""
     root = source.root
     index = find_file(root, FILES, "MemeIntent")
@@ -79,7 +79,7 @@ def open_release(source: Source) -> Release:
     )
     pictures = list_names(images)
     repairs: Counter[str] = Counter()
-    rows: list[Meme] = []
+    rows: list[IntentMeme] = []
     files: dict[str, str] = {}
     for key, value in _entries(index).items():
         own = conform(_Meme, value, index.name, key)
@@ -91,9 +91,11 @@ def open_release(source: Source) -> Release:
         repairs["empty background placeholders"] += not background
         image = images / own.img if images and own.img in pictures else None
         caption, intents = own.image_caption, tuple(own.intents)
-        rows.append(Meme(key, own.img, text, caption, background, intents, find_split(key), image))
+        rows.append(
+            IntentMeme(key, own.img, text, caption, background, intents, find_split(key), image)
+        )
     _refuse_repeats(index)
-    return Release(source, index, tuple(rows), images, repairs)
+    return IntentRelease(source, index, tuple(rows), images, repairs)
 
 
 def _entries(index: Path) -> dict[str, JsonValue]:

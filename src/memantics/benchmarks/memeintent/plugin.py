@@ -5,8 +5,7 @@ from __future__ import annotations
 from memantics.benchmarks.memeintent import audit
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.benchmarks.memeintent.load import open_release
-from memantics.benchmarks.memeintent.statistics import statistics
-from memantics.benchmarks.memeintent.survey import survey
+from memantics.benchmarks.memeintent.statistics import statistics, survey
 from memantics.benchmarks.memeintent.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
 

@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-import numpy as np
-
 from memantics.benchmarks.memeintent.asking import split_facts
 from memantics.benchmarks.memeintent.load import PREFIX
 from memantics.benchmarks.memeintent.settings import Scoring
 from memantics.core.errors import MissingExtra
 from memantics.core.records import Outcome, Score
 from memantics.metrics.constant import Constant, find_best_constant
-from memantics.metrics.interval import bootstrap, sum_by_cluster
 from memantics.metrics.text import (
     RougeL,
     Stem,
@@ -25,6 +22,7 @@ from memantics.metrics.text import (
     strip_prefix,
     tokenize,
 )
+from memantics.tasks.factories import mean_score
 
 Pair = tuple[str, str]
 Marks = dict[str, list[float | None]]
@@ -54,13 +52,15 @@ def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Sco
     notes = _write_notes(task, sheets, scoring)
     if task != "intent":
         marks = _mark_all(task, sheets, scoring)
-        return tuple(_mean(key, own, memes, note=notes.get(key, "")) for key, own in marks.items())
+        return tuple(
+            mean_score(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()
+        )
     ways = {strip: _mark_words(task, sheets, scoring, strip) for strip in (False, True)}
     marks = ways[scoring.strip_prefix] | _mark_meaning(task, sheets, scoring, scoring.strip_prefix)
-    rows = [_mean(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()]
+    rows = [mean_score(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()]
     for strip, label in ((False, "kept"), (True, "stripped")):
         rows += [
-            _mean(key, ways[strip][key], memes, by="prefix", label=label)
+            mean_score(key, ways[strip][key], memes, by="prefix", label=label)
             for key in ("rouge_l", "bleu_4")
         ]
         rows.append(_score_constant(sheets, scoring, strip, label))
@@ -153,27 +153,6 @@ def _average(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _mean(
-    key: str,
-    values: Sequence[float | None],
-    memes: Sequence[str],
-    *,
-    by: str = "",
-    label: str = "",
-    note: str = "",
-) -> Score:
-    kept = [(value, meme) for value, meme in zip(values, memes, strict=True) if value is not None]
-    if not kept:
-        return Score(key, None, 0, by=by, label=label, note=note)
-    rows = np.array([(value, 1.0) for value, _ in kept])
-    span = bootstrap(
-        sum_by_cluster(rows, [meme for _, meme in kept]), lambda sums: sums[:, 0] / sums[:, 1]
-    )
-    value = math.fsum(value for value, _ in kept) / len(kept)
-    low, high = span or (None, None)
-    return Score(key, value, len(kept), low, high, by, label, note)
-
-
 def _score_constant(sheets: Sequence[_Sheet], scoring: Scoring, strip: bool, label: str) -> Score:
     """What the best constant text gets on the same memes: a bar that shows no understanding."""
     references = [
@@ -214,7 +193,7 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
             for state in sorted(set(states)):
                 kept = [place for place, own in enumerate(states) if own == state]
                 rows.append(
-                    _mean(
+                    mean_score(
                         "rouge_l",
                         [marks[place] for place in kept],
                         [outcomes[place].item.group for place in kept],

@@ -1,4 +1,4 @@
-"""The paper's figures, recomputed from a copy of the MemeIntent release."""
+"""What a copy of the MemeIntent release holds, and the paper's figures recomputed from it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,39 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.memeintent.load import PREFIX, Release
+from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
+from memantics.core.data import Found, checksum, note_gaps, note_part
+
+COMPLETE = 950
+_GET_IMAGES = "Request them from SemEval-2021 Task 6 and name their folder."
 
 
-def statistics(release: Release) -> dict[str, JsonValue]:
+def survey(release: IntentRelease) -> Found:
+    """Counts, repairs, and what follows from what is missing."""
+    rows = release.rows
+    splits = Counter(row.split for row in rows)
+    found = sum(row.image is not None for row in rows)
+    return Found(
+        records=len(rows),
+        counts={
+            "memes": len(rows),
+            "intents": sum(len(row.intents) for row in rows),
+            "background sentences": sum(len(row.background) for row in rows),
+            **{f"memes in {split}": count for split, count in sorted(splits.items())},
+        },
+        files=(release.index.relative_to(release.source.root).as_posix(),),
+        checksum=checksum([release.index], release.source.root),
+        images_found=found,
+        images_expected=len(rows),
+        repairs={name: count for name, count in release.repairs.items() if count},
+        notes=(
+            *note_part(release.source.kind, len(rows), COMPLETE),
+            *note_gaps(found, len(rows), release.images, _GET_IMAGES),
+        ),
+    )
+
+
+def statistics(release: IntentRelease) -> dict[str, JsonValue]:
     """Every figure under its stable key; None where this copy cannot tell."""
     rows = release.rows
     intents = [intent for row in rows for intent in row.intents]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memantics.benchmarks.mer_bench.load import TARGETS, Release, Row
+from memantics.benchmarks.mer_bench.load import TARGETS, ReappraisalRelease, ReappraisalRow
 from memantics.core.finding import Finding
 from memantics.core.records import Score
 from memantics.metrics.interval import wilson
@@ -16,7 +16,7 @@ from memantics.metrics.reappraisal import components
 RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
-def findings(release: Release) -> tuple[Finding, ...]:
+def findings(release: ReappraisalRelease) -> tuple[Finding, ...]:
     """Uneven feelings, captions that come twice, layout that is template, and the scale."""
     return (
         _judge_emotions(release.rows),
@@ -26,7 +26,7 @@ def findings(release: Release) -> tuple[Finding, ...]:
     )
 
 
-def _judge_emotions(rows: Sequence[Row]) -> Finding:
+def _judge_emotions(rows: Sequence[ReappraisalRow]) -> Finding:
     counts = Counter(row.source_emotion for row in rows)
     n = len(rows)
     parts = tuple(
@@ -55,7 +55,7 @@ def _judge_emotions(rows: Sequence[Row]) -> Finding:
     )
 
 
-def _judge_captions(rows: Sequence[Row]) -> Finding:
+def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
     texts = Counter(" ".join(row.caption.split()).casefold() for row in rows if row.caption)
     repeated = sum(count for count in texts.values() if count > 1)
     part = _share(repeated, texts.total())
@@ -76,7 +76,7 @@ def _judge_captions(rows: Sequence[Row]) -> Finding:
     )
 
 
-def _judge_layouts(rows: Sequence[Row]) -> Finding:
+def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
     several = [row for row in rows if row.layout == "MultiPanel"]
     template = sum(row.visual_type == "Template_StylizedMeme" for row in several)
     part = _share(template, len(several))

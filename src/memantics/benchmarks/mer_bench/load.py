@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -11,9 +12,72 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from memantics.benchmarks.mer_bench.caption import unwrap
 from memantics.core.data import Source, conform, find_file, list_names, read_json
 from memantics.core.errors import DataError
+
+_ROUNDS = 8
+_FIELD = re.compile(r'(?:.*"(?:pos_txt|spec)"\s*|\s*):\s*(?=")', re.DOTALL)
+_ESCAPE = re.compile(r"""\\+(u[0-9a-fA-F]{4}|[nrt"'/])""")
+_MEANINGS = {"n": "\n", "r": "\n", "t": "\t"}
+_CLOSING = '"“”'
+
+
+def decode_once(text: str, *, strict: bool = True) -> str | None:
+    r"""The string inside a JSON string; None where the text is not one.
+
+    >>> decode_once('"a \\"b\\""'), decode_once('a')
+    ('a "b"', None)
+
+    Without ``strict``, line breaks may stand inside it as they are.
+    """
+    try:
+        value = json.loads(text, strict=strict)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def unwrap(text: str) -> str:
+    r"""Take off wrapping quotes, remains of a JSON object, and escapes of escapes.
+
+    >>> unwrap('"be calm"'), unwrap('"be calm",'), unwrap(': "be calm"'), unwrap("“be calm”")
+    ('be calm', 'be calm', 'be calm', 'be calm')
+    >>> unwrap('"Me: \\\\\\\\"hi\\\\\\\\"\\\\\\\\nYou: hello"')
+    'Me: "hi"\nYou: hello'
+    >>> unwrap('she said "hi" to me')
+    'she said "hi" to me'
+    """
+    text = _FIELD.sub("", text.strip(), count=1) if _FIELD.match(text.strip()) else text.strip()
+    if text.endswith(",") and text[:-1].rstrip()[-1:] in tuple(_CLOSING):
+        text = text[:-1].rstrip()
+    inner = decode_once(text, strict=False)
+    if inner is None:
+        text = _strip_quotes(text)
+    for _ in range(_ROUNDS):
+        if inner is None:
+            break
+        text, inner = inner.strip(), decode_once(inner, strict=False)
+    return _ESCAPE.sub(_unescape, text).strip()
+
+
+def _strip_quotes(text: str) -> str:
+    """Without the outer pair, or without a single quote that has no partner."""
+    opened, closed = text[:1] == '"', text[-1:] in tuple(_CLOSING)
+    if len(text) > 1 and opened and closed:
+        return text[1:-1]
+    if text[:1] == "“" and text[-1:] == "”" and text.count("“") == 1:
+        return text[1:-1]
+    if text.count('"') % 2:
+        return text[1:] if opened else text.removesuffix('"')
+    return text
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    return _MEANINGS.get(code, code)
+
 
 INDEX_FILES = ("data/index_final.json", "index_final.json")
 IMAGE_FOLDERS = ("data/Original", "Original", "images")
@@ -39,7 +103,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]+\.png")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReappraisalRow:
     """One meme and the wish for its better self.
 
     ``caption`` is what the source image says, ``rewritten`` what the edited one shall say, and
@@ -79,12 +143,12 @@ class _Row(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReappraisalRelease:
     """One copy of the release."""
 
     source: Source
     index: Path
-    rows: tuple[Row, ...]
+    rows: tuple[ReappraisalRow, ...]
     images: Path | None
     edited: Path | None
     repairs: Mapping[str, int]
@@ -97,19 +161,19 @@ class Release:
         # Tools leave hidden folders behind; as an editor without images it would empty the set.
         return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
 
-    def find_edited(self, editor: str, row: Row) -> Path | None:
+    def find_edited(self, editor: str, row: ReappraisalRow) -> Path | None:
         """The image that a model made of a meme."""
         path = self.edited / editor / row.id if self.edited else None
         return path if path is not None and path.is_file() else None
 
 
-def open_release(source: Source) -> Release:
+def open_release(source: Source) -> ReappraisalRelease:
     """Read the index below the folder, in any official layout."""
     root = source.root
     index = find_file(root, INDEX_FILES, "MER-Bench")
     images = source.images or _find_folder(root, IMAGE_FOLDERS)
     pictures = list_names(images)
-    rows: dict[str, Row] = {}
+    rows: dict[str, ReappraisalRow] = {}
     repairs: Counter[str] = Counter()
     for number, value in enumerate(_entries(index), 1):
         own = conform(_Row, value, index.name, number)
@@ -121,7 +185,7 @@ def open_release(source: Source) -> Release:
         repairs["edit plans unwrapped"] += row.plan != own.spec.strip()
         rows[own.id] = row
     edited = _find_folder(root, EDITED_FOLDERS)
-    return Release(source, index, tuple(rows.values()), images, edited, repairs)
+    return ReappraisalRelease(source, index, tuple(rows.values()), images, edited, repairs)
 
 
 def _entries(index: Path) -> list[JsonValue]:
@@ -148,8 +212,8 @@ def _check(own: _Row, where: str, number: int) -> None:
         )
 
 
-def _convert(own: _Row, image: Path | None) -> Row:
-    return Row(
+def _convert(own: _Row, image: Path | None) -> ReappraisalRow:
+    return ReappraisalRow(
         id=own.id,
         source_emotion=own.det_emo,
         target_emotion=own.tgt_emo,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.mer_bench import audit
 from memantics.benchmarks.mer_bench.load import open_release
-from memantics.benchmarks.mer_bench.statistics import statistics
-from memantics.benchmarks.mer_bench.survey import survey
+from memantics.benchmarks.mer_bench.statistics import statistics, survey
 from memantics.benchmarks.mer_bench.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
 

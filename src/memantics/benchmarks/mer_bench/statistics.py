@@ -1,4 +1,4 @@
-"""The paper's figures, recomputed from a copy of the MER-Bench release."""
+"""What a copy of the MER-Bench release holds, and the paper's figures recomputed from it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,63 @@ from collections import Counter
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mer_bench.caption import decode_once
 from memantics.benchmarks.mer_bench.load import (
     LAYOUTS,
     POLARITIES,
     TARGETS,
     VISUAL_TYPES,
-    Release,
-    Row,
+    ReappraisalRelease,
+    ReappraisalRow,
+    decode_once,
 )
+from memantics.core.data import Found, checksum, note_gaps, note_part
+
+COMPLETE = 3117
+
+
+def survey(release: ReappraisalRelease) -> Found:
+    """Counts, repairs, and what follows from what is missing."""
+    found = sum(row.image is not None for row in release.rows)
+    silent = sum(not row.caption for row in release.rows)
+    editors = release.editors()
+    return Found(
+        records=len(release.rows),
+        counts={
+            "memes": len(release.rows),
+            "memes without text": silent,
+            "models with edited images": len(editors),
+        },
+        files=(release.index.relative_to(release.source.root).as_posix(),),
+        checksum=checksum([release.index], release.source.root),
+        images_found=found,
+        images_expected=len(release.rows),
+        repairs={name: count for name, count in release.repairs.items() if count},
+        notes=tuple(_notes(release, found, editors)),
+    )
+
+
+def _notes(release: ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
+    kind, total = release.source.kind, len(release.rows)
+    get = (
+        "They are a data set of their own (LeoReverse/17nie on the Hugging Face hub): unpack it "
+        "into data/Original."
+    )
+    notes = [
+        *note_part(kind, total, COMPLETE),
+        *note_gaps(found, total, release.images, get),
+    ]
+    if not editors and kind == "release":
+        notes.append(
+            "Edited images are not in this copy: there is nothing to judge until "
+            "data/EditedResults holds a folder per model."
+        )
+    return notes
+
 
 Figures = dict[str, JsonValue]
 
 
-def statistics(release: Release) -> Figures:
+def statistics(release: ReappraisalRelease) -> Figures:
     """Every figure under its stable key; None where this copy cannot tell."""
     rows = release.rows
     pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
@@ -44,7 +87,7 @@ def statistics(release: Release) -> Figures:
     }
 
 
-def _oddities(rows: tuple[Row, ...]) -> Figures:
+def _oddities(rows: tuple[ReappraisalRow, ...]) -> Figures:
     texts = Counter(row.caption for row in rows)
     figures: Figures = {
         "text.empty": sum(not row.caption for row in rows),
@@ -65,7 +108,7 @@ def _oddities(rows: tuple[Row, ...]) -> Figures:
     return figures
 
 
-def _kept(release: Release) -> int | None:
+def _kept(release: ReappraisalRelease) -> int | None:
     """Memes that exist as a file for the source and for every model; needs the image folders."""
     editors = release.editors()
     if not editors:

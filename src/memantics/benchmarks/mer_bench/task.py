@@ -9,20 +9,29 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from memantics.benchmarks.mer_bench.failures import Kept, choose_editors, keep_judgeable
 from memantics.benchmarks.mer_bench.figures import mark, score
 from memantics.benchmarks.mer_bench.judgement import (
     EMOTIONS,
+    Checks,
     Rationale,
+    judge,
     list_fields,
     make_schema,
     perfect,
     show_shape,
 )
-from memantics.benchmarks.mer_bench.load import Release, open_release
-from memantics.benchmarks.mer_bench.rules import Checks, judge
-from memantics.benchmarks.mer_bench.views import FACTORS, Pair, View, draw_pairs, level_of
-from memantics.core.data import Source
+from memantics.benchmarks.mer_bench.load import ReappraisalRelease, open_release
+from memantics.benchmarks.mer_bench.views import (
+    FACTORS,
+    Kept,
+    Pair,
+    View,
+    choose_editors,
+    draw_pairs,
+    keep_judgeable,
+    level_of,
+)
+from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
@@ -82,9 +91,9 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 
 
 @cache
-def _filter(source: Source, wanted: str) -> tuple[Release, Kept]:
+def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, Kept]:
     """The memes that can be judged; found once, since it decodes every image of the release."""
-    release = open_release(source)
+    release = open_once(open_release, source)
     return release, keep_judgeable(release, choose_editors(release, wanted))
 
 
@@ -103,7 +112,7 @@ def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
 
 
 def _item(
-    release: Release,
+    release: ReappraisalRelease,
     pair: Pair,
     fields: tuple[Field, ...],
     references: tuple[str, ...],

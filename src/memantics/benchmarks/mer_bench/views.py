@@ -1,4 +1,4 @@
-"""Which pairs of meme and editor are judged, and in which runs each takes part.
+"""Which edits can be judged, which of them are, and in which runs each takes part.
 
 The draws repeat the authors': one generator per table, seeded once, runs drawn from it in turn.
 A pair that is drawn several times is judged once and counted as often as it was drawn.
@@ -6,13 +6,104 @@ A pair that is drawn several times is judged once and counted as often as it was
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
-from memantics.benchmarks.mer_bench.failures import Kept
-from memantics.benchmarks.mer_bench.load import LAYOUTS, POLARITIES, VISUAL_TYPES, Row
+from memantics.benchmarks.mer_bench.load import (
+    LAYOUTS,
+    POLARITIES,
+    VISUAL_TYPES,
+    ReappraisalRelease,
+    ReappraisalRow,
+)
+from memantics.core.errors import DataError, ImageError, UnknownName
+from memantics.core.images import load
+
+_MOST_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Memes that can be judged, in the order of the index.
+
+    ``left_out`` counts unusable images by what they are and what is wrong; a meme may have
+    several.
+    """
+
+    rows: tuple[ReappraisalRow, ...]
+    editors: tuple[str, ...]
+    total: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
+    """The editors that a user names (``all``, or joined by ``+``), sorted as the authors do."""
+    known = release.editors()
+    if not known:
+        raise DataError(
+            release.source.root,
+            "no edited images to judge: looked for data/EditedResults and EditedResults",
+            hint="put each editor's images into EditedResults/EDITOR, named like the sources",
+        )
+    if wanted == "all":
+        return known
+    names = [name.strip() for name in wanted.replace(",", "+").split("+") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UnknownName("editor", name, [*known, "all"])
+    return tuple(sorted(set(names))) or known
+
+
+def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kept:
+    """Decode every image of every meme; a meme stays only when none of them fails.
+
+    The authors look whether the files exist; a cut or empty image then counts as an edit.
+    """
+    kept: list[ReappraisalRow] = []
+    reasons: Counter[str] = Counter()
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+        faults = pool.map(lambda row: list(_find_faults(release, editors, row)), release.rows)
+        for row, own in zip(release.rows, faults, strict=True):
+            reasons.update(own)
+            if not own:
+                kept.append(row)
+    if not kept:
+        worst = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+        raise DataError(
+            release.index.name,
+            f"no meme has a readable source and an edit by each of {', '.join(editors)}: {worst}",
+            hint="judge fewer editors with --set editors=NAME, or add the images",
+        )
+    return Kept(tuple(kept), editors, len(release.rows), dict(reasons.most_common()))
+
+
+def _find_faults(
+    release: ReappraisalRelease, editors: tuple[str, ...], row: ReappraisalRow
+) -> Iterator[str]:
+    """What is wrong with the images of a meme. Without its source the edits do not matter."""
+    if fault := _fault(row.image):
+        yield f"source {fault}"
+        return
+    for editor in editors:
+        if fault := _fault(release.find_edited(editor, row)):
+            yield f"{editor} {fault}"
+
+
+def _fault(path: Path | None) -> str | None:
+    if path is None:
+        return "missing"
+    try:
+        load(path)
+    except ImageError as error:
+        return error.reason
+    return None
+
 
 View = Literal["all", "model", "category", "overall"]
 VIEWS: tuple[View, ...] = get_args(View)
@@ -33,12 +124,12 @@ T = TypeVar("T")
 class Pair:
     """One edit to judge; ``runs`` by table: "" for the whole, else a factor."""
 
-    row: Row
+    row: ReappraisalRow
     editor: str
     runs: dict[str, list[int]] = field(default_factory=dict)
 
 
-def level_of(row: Row, factor: Factor) -> str:
+def level_of(row: ReappraisalRow, factor: Factor) -> str:
     """The category of a meme."""
     return {"visual_type": row.visual_type, "layout": row.layout, "polarity": row.polarity}[factor]
 
@@ -55,7 +146,7 @@ def draw_pairs(kept: Kept, view: View, seed: int) -> tuple[Pair, ...]:
     return tuple(pair for pair in pairs.values() if pair.runs)
 
 
-def _draw(kept: Kept, view: View, seed: int) -> Iterator[tuple[str, int, str, Row]]:
+def _draw(kept: Kept, view: View, seed: int) -> Iterator[tuple[str, int, str, ReappraisalRow]]:
     if view == "model":
         chance = random.Random(seed)
         for run in range(RUNS):
@@ -73,8 +164,8 @@ def _draw(kept: Kept, view: View, seed: int) -> Iterator[tuple[str, int, str, Ro
 
 
 def _draw_table(
-    table: str, rows: Sequence[Row], editors: Sequence[str], size: int, seed: int
-) -> Iterator[tuple[str, int, str, Row]]:
+    table: str, rows: Sequence[ReappraisalRow], editors: Sequence[str], size: int, seed: int
+) -> Iterator[tuple[str, int, str, ReappraisalRow]]:
     chance = random.Random(seed)
     for run in range(RUNS):
         shares = share_out(size, len(editors), chance)

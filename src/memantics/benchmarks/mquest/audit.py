@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memantics.benchmarks.mquest.dimension import DIMENSIONS, EXTRA_DIMENSIONS
-from memantics.benchmarks.mquest.load import Release
+from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
+from memantics.benchmarks.mquest.load import MquestRelease
 from memantics.core.finding import Finding, Maker
+from memantics.core.meaning import DIMENSIONS
 from memantics.core.records import Score
-from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.factories import share
 
 GENERATED = "huggingface_api"
 _INNER_CAPITAL = re.compile("[a-z][A-Z]")
@@ -28,19 +29,19 @@ class _Asked:
     named: bool
 
 
-def pictures(release: Release) -> Iterator[str]:
+def pictures(release: MquestRelease) -> Iterator[str]:
     """The images of a complete copy."""
     return (f"{meme}.png" for meme in release.memes)
 
 
-def makers(release: Release) -> tuple[Maker, ...]:
+def makers(release: MquestRelease) -> tuple[Maker, ...]:
     """The questions say that a model wrote them; only the paper says which."""
     written = any(release.read_question(own).generator == GENERATED for own in release.files[:100])
     maker = Maker("questions", "Qwen3-VL-8B-Instruct", ("qa",), "the paper; the files name none")
     return (maker,) if written else ()
 
 
-def findings(release: Release) -> tuple[Finding, ...]:
+def findings(release: MquestRelease) -> tuple[Finding, ...]:
     """Ungrounded questions, class names in questions, and questions asked of many memes."""
     asked = list(_read(release))
     if not asked:
@@ -48,7 +49,7 @@ def findings(release: Release) -> tuple[Finding, ...]:
     return (_judge_grounds(asked), _judge_names(asked), _judge_repeats(asked))
 
 
-def _read(release: Release) -> Iterator[_Asked]:
+def _read(release: MquestRelease) -> Iterator[_Asked]:
     for file in release.files:
         own = release.read_question(file)
         # A class name with an inner capital cannot stand in a question by chance.
@@ -64,7 +65,6 @@ def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
         for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
         if (part := [own for own in asked if own.dimension == name])
     ]
-    share = count / len(bare)
     return Finding(
         key="mquest.ungrounded",
         title="Questions without grounds in the knowledge base",
@@ -72,7 +72,7 @@ def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
         figure=_share(asked, lambda own: not own.grounded),
         expected=0.0,
         reference="every question made from the knowledge base",
-        verdict="broken" if share >= 0.2 else "worth knowing" if count else "sound",
+        verdict="broken" if count >= 0.2 * len(bare) else "worth knowing" if count else "sound",
         meaning=f"{count:,} of {len(asked):,} questions were written from the image and the name "
         "of a dimension alone."
         if count
@@ -142,7 +142,4 @@ def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
 def _share(
     asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
 ) -> Score:
-    hits = [test(own) for own in asked]
-    low, high = clustered_wilson(hits, [own.meme for own in asked]) or (None, None)
-    value = sum(hits) / len(hits) if hits else None
-    return Score("share", value, len(hits), low, high, by, label)
+    return share("share", [test(own) for own in asked], [own.meme for own in asked], by, label)

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from memantics.benchmarks.mquest.dimension import canonical, find_dimension
 from memantics.core.errors import DataError
+from memantics.core.meaning import ALIASES, DIMENSIONS
 from memantics.core.mquest import (
     OWL,
     RDFS,
@@ -18,6 +18,28 @@ from memantics.core.mquest import (
     read_raw_base,
     split_iri,
 )
+
+EXTRA_DIMENSIONS = ("ColorComposition", "Metadata", "TemplateStructure")
+_CANONICAL = {name: str(name) for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | dict(ALIASES)
+
+
+def find_dimension(name: str) -> str | None:
+    """The canonical name of a dimension, whatever part of the release it comes from.
+
+    >>> find_dimension("EmotionExpression"), find_dimension("Scene"), find_dimension("Weather")
+    ('Emotion', 'Scene', None)
+    """
+    return _CANONICAL.get(name)
+
+
+def canonical(name: str, where: object) -> str:
+    """The canonical name of a dimension; an unknown one is refused with the file it stands in."""
+    found = find_dimension(name)
+    if found is None:
+        raise DataError(
+            where, f"unknown dimension {name!r}", hint=f"known: {', '.join(sorted(_CANONICAL))}"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +52,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Individual:
+class QaIndividual:
     """One thing that a knowledge base says about a meme. Names are unique per meme *and* class.
 
     ``declared`` is the class name as this file spells it, ``namespace`` where that name lives
@@ -47,13 +69,13 @@ class Individual:
     namespace: str = ""
 
 
-def read_raw(path: Path) -> list[Individual]:
+def read_raw(path: Path) -> list[QaIndividual]:
     """The individuals of one raw file, in its order."""
     base = read_raw_base(path)
     if not base.dimensions:
         raise DataError(path.name, "holds no individual", hint="download the file again")
     return [
-        Individual(
+        QaIndividual(
             meme_of(path),
             canonical(own.class_name, path.name),
             own.instance_name,
@@ -74,7 +96,7 @@ class _Node:
     description: str = ""
 
 
-def read_refined(path: Path) -> list[Individual]:
+def read_refined(path: Path) -> list[QaIndividual]:
     """The individuals of one refined file, found by local name in whatever namespace it uses.
 
     The official code looked in one fixed namespace and found nothing in four files of five, so
@@ -116,7 +138,7 @@ def read_refined(path: Path) -> list[Individual]:
             hint="download the file again",
         )
     return [
-        Individual(
+        QaIndividual(
             meme_of(path),
             dimension,
             split_iri(subject)[1],

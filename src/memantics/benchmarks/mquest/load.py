@@ -12,33 +12,18 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.benchmarks.mquest.dimension import (
-    ALIASES,
-    DIMENSIONS,
-    EXTRA_DIMENSIONS,
+from memantics.benchmarks.mquest.knowledge import (
+    QaIndividual,
     canonical,
     find_dimension,
+    read_raw,
+    read_refined,
 )
-from memantics.benchmarks.mquest.knowledge import Individual, Relation, read_raw, read_refined
 from memantics.benchmarks.mquest.selection import find_selection
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
+from memantics.core.meaning import DIMENSIONS
 from memantics.core.mquest import FOLDERS, RAW, REFINED, meme_of
-
-__all__ = [
-    "ALIASES",
-    "DIMENSIONS",
-    "EXTRA_DIMENSIONS",
-    "SPLITS",
-    "Individual",
-    "Question",
-    "QuestionFile",
-    "Relation",
-    "Release",
-    "fault",
-    "is_none_option",
-    "open_release",
-]
 
 SPLITS = ("all", "ten", "toxmquest350")
 QA_FOLDERS = (
@@ -57,7 +42,7 @@ _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QaRecord:
     """One question. ``answer`` is the index of the right option, None where there is not one."""
 
     id: str
@@ -117,7 +102,7 @@ class _Pair(_Closed):
 
 
 @dataclass(frozen=True)
-class Release:
+class MquestRelease:
     """One copy of the release. Files are listed when it is opened and read when asked for."""
 
     source: Source
@@ -129,7 +114,7 @@ class Release:
     pictures: frozenset[str]
     ontology: Path | None
 
-    def questions(self, split: str = "all") -> Iterator[Question]:
+    def questions(self, split: str = "all") -> Iterator[QaRecord]:
         """The well-formed questions of a split, by meme; malformed ones are left out."""
         files = self.select(split)
         return (own for own in map(self.read_question, files) if not fault(own))
@@ -162,7 +147,7 @@ class Release:
         known = {own.meme for own in self.files}
         return tuple(sorted(known.union(map(meme_of, self.raw), map(meme_of, self.refined))))
 
-    def read_question(self, file: QuestionFile) -> Question:
+    def read_question(self, file: QuestionFile) -> QaRecord:
         """Read one file, well-formed or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
         dimension = canonical(pair.dimension, file.path.name)
@@ -171,7 +156,7 @@ class Release:
                 file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
             )
         keys = [index for index, option in enumerate(pair.answers) if option.is_correct]
-        return Question(
+        return QaRecord(
             id=file.id,
             meme=file.meme,
             dimension=dimension,
@@ -191,7 +176,7 @@ class Release:
             )
         return self.images / name if self.images and name in self.pictures else None
 
-    def individuals(self, kind: Literal["raw", "refined"] = "raw") -> Iterator[Individual]:
+    def individuals(self, kind: Literal["raw", "refined"] = "raw") -> Iterator[QaIndividual]:
         """What the knowledge bases say, one meme after the other."""
         read, paths = (read_raw, self.raw) if kind == "raw" else (read_refined, self.refined)
         return (individual for path in paths for individual in read(path))
@@ -206,10 +191,10 @@ def is_none_option(text: str) -> bool:
     return text.strip().rstrip(".。").casefold() in NONE_OPTIONS
 
 
-def fault(question: Question) -> str:
+def fault(question: QaRecord) -> str:
     """What makes a question unusable, or nothing.
 
-    >>> good = Question("1", "1", "Scene", "?", ("a", "b", "c", "None of the others"), 0, "",
+    >>> good = QaRecord("1", "1", "Scene", "?", ("a", "b", "c", "None of the others"), 0, "",
     ...                 (), "", None)
     >>> fault(good)
     ''
@@ -226,7 +211,7 @@ def fault(question: Question) -> str:
     return ""
 
 
-def open_release(source: Source) -> Release:
+def open_release(source: Source) -> MquestRelease:
     """Find questions, knowledge bases and images below the folder, in any official layout."""
     root = source.root
     if not root.is_dir():
@@ -246,7 +231,7 @@ def open_release(source: Source) -> Release:
     images = _find_images(source)
     pictures = list_names(images)
     ontology = next((root / name for name in ONTOLOGIES if (root / name).is_file()), None)
-    return Release(source, qa, files, raw, refined, images, pictures, ontology)
+    return MquestRelease(source, qa, files, raw, refined, images, pictures, ontology)
 
 
 def _first(

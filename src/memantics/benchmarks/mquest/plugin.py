@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.mquest import audit
 from memantics.benchmarks.mquest.load import open_release
-from memantics.benchmarks.mquest.statistics import statistics
-from memantics.benchmarks.mquest.survey import survey
+from memantics.benchmarks.mquest.statistics import statistics, survey
 from memantics.benchmarks.mquest.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
 

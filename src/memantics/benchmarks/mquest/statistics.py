@@ -1,4 +1,4 @@
-"""The paper's figures, recomputed from a copy of the M-QUEST release."""
+"""What a copy of the M-QUEST release holds, and the paper's figures recomputed from it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,101 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mquest.dimension import DIMENSIONS, EXTRA_DIMENSIONS
-from memantics.benchmarks.mquest.knowledge import count_ontology
-from memantics.benchmarks.mquest.load import Question, Release, fault, is_none_option
+from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS, count_ontology
+from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, fault, is_none_option
+from memantics.core.data import Found, Skip, checksum, note_gaps, note_part
+from memantics.core.meaning import ALIASES, DIMENSIONS
+from memantics.core.mquest import RAW, REFINED
+
+COMPLETE_MEMES = 1000
+
+
+def survey(release: MquestRelease) -> Found:
+    """Read everything once: counts, faults, repairs, and what follows from what is missing."""
+    skips: list[Skip] = []
+    repairs: Counter[str] = Counter()
+    grounded = 0
+    for file in release.files:
+        question = release.read_question(file)
+        grounded += bool(question.related)
+        repairs[f"{file.declared} read as {question.dimension}"] += file.declared in ALIASES
+        if reason := fault(question):
+            skips.append(Skip(_relative(release, file.path), question.id, reason))
+    counts = {
+        "memes": len(release.memes),
+        "questions": len(release.files),
+        "questions with related individuals": grounded,
+        "knowledge bases": len(release.raw),
+        "individuals": _count(release, "raw", repairs),
+        "refined graphs": len(release.refined),
+        "individuals in refined graphs": _count(release, "refined", repairs),
+    }
+    data = [file.path for file in release.files] + [*release.raw, *release.refined]
+    found = sum(f"{meme}.png" in release.pictures for meme in release.memes)
+    return Found(
+        records=len(release.files),
+        counts=counts,
+        files=_files(release),
+        checksum=checksum(data, release.source.root),
+        images_found=found,
+        images_expected=len(release.memes),
+        skips=tuple(skips),
+        repairs={name: count for name, count in sorted(repairs.items()) if count},
+        notes=tuple(_notes(release, found)),
+    )
+
+
+def _count(release: MquestRelease, kind: Literal["raw", "refined"], repairs: Counter[str]) -> int:
+    total = 0
+    for own in release.individuals(kind):
+        total += 1
+        repairs[f"{own.declared} read as {own.dimension}"] += own.declared in ALIASES
+    return total
+
+
+def _relative(release: MquestRelease, path: Path) -> str:
+    return path.relative_to(release.source.root).as_posix()
+
+
+def _files(release: MquestRelease) -> tuple[str, ...]:
+    """Patterns rather than thousands of names."""
+    found = []
+    if release.qa:
+        found.append(_relative(release, release.qa / "*_qa/**/*.jsonld"))
+    for paths, ending in ((release.raw, RAW), (release.refined, REFINED)):
+        if paths:
+            found.append(_relative(release, paths[0].with_name(f"*{ending}")))
+    if release.ontology:
+        found.append(_relative(release, release.ontology))
+    return tuple(found)
+
+
+def _notes(release: MquestRelease, images: int) -> list[str]:
+    kind, memes = release.source.kind, len(release.memes)
+    ask = "Request them from the Hateful Memes release and name their folder (<id>.png)."
+    notes = [
+        *note_part(kind, memes, COMPLETE_MEMES),
+        *note_gaps(images, memes, release.images, ask),
+    ]
+    if not release.files:
+        notes.append("Questions are not in this copy: no task can run on it.")
+    if not release.raw:
+        notes.append("Raw knowledge bases are not in this copy.")
+    if not release.refined and kind == "release":
+        notes.append("Refined graphs are not in this copy.")
+    if kind == "release" and release.files:
+        here = sum(file.id in release.selection for file in release.files)
+        notes.append(
+            f"Of the {len(release.selection)} questions behind the published toxicity figures "
+            f"{here} are in this copy (split toxmquest350); the later extension to 609 was "
+            "never released."
+        )
+    return notes
+
 
 NAMESPACES = {"example": "multimodal-taxonomy", "general": "memes-ontology/general"}
 LABELS = (
@@ -33,7 +122,7 @@ TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
 Figures = dict[str, JsonValue]
 
 
-def statistics(release: Release) -> Figures:
+def statistics(release: MquestRelease) -> Figures:
     """Every figure under its stable key; None where this copy cannot tell."""
     return {
         "memes": len(release.memes),
@@ -58,7 +147,7 @@ class _Tally:
     selected: Counter[str] = field(default_factory=Counter)
     selected_memes: set[str] = field(default_factory=set)
 
-    def add(self, question: Question, declared: str, selected: bool) -> None:
+    def add(self, question: QaRecord, declared: str, selected: bool) -> None:
         self.dimensions[question.dimension] += 1
         self.pairs[question.meme, question.dimension] += 1
         self.texts[question.question] += 1
@@ -77,7 +166,7 @@ class _Tally:
                 self.counts["selected.grounded"] += grounded
                 self.counts["selected.word"] += "toxicity" in question.question.casefold()
 
-    def _add_options(self, question: Question) -> None:
+    def _add_options(self, question: QaRecord) -> None:
         real = [option for option in question.options if not is_none_option(option)]
         self.counts["options"] += len(real)
         self.counts["options.outside"] += sum(not 2 <= len(o.split()) <= 8 for o in real)
@@ -94,7 +183,7 @@ class _Tally:
         self.counts["key.compared"] += 1
 
 
-def _question_figures(release: Release) -> Figures:
+def _question_figures(release: MquestRelease) -> Figures:
     tally = _Tally()
     for file in release.files:
         tally.add(release.read_question(file), file.declared, file.id in release.selection)
@@ -149,7 +238,7 @@ def _selected_figures(tally: _Tally) -> Figures:
     }
 
 
-def _raw_figures(release: Release) -> Figures:
+def _raw_figures(release: MquestRelease) -> Figures:
     dimensions: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     toxic: Counter[str] = Counter()
@@ -193,7 +282,7 @@ def _count_files(folder: Path) -> int | None:
     )
 
 
-def _refined_figures(release: Release) -> Figures:
+def _refined_figures(release: MquestRelease) -> Figures:
     dimensions: Counter[str] = Counter()
     namespaces: dict[str, str] = {}
     for own in release.individuals("refined"):
@@ -210,7 +299,7 @@ def _refined_figures(release: Release) -> Figures:
     return figures if release.refined else dict.fromkeys(figures)
 
 
-def _ontology_figures(release: Release) -> Figures:
+def _ontology_figures(release: MquestRelease) -> Figures:
     keys = ("ontology.triples", "ontology.classes", "ontology.object_properties")
     if release.ontology is None:
         return dict.fromkeys(keys)

@@ -8,8 +8,8 @@ from functools import cache
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mquest.load import Release, open_release
-from memantics.core.data import Source
+from memantics.benchmarks.mquest.load import MquestRelease, open_release
+from memantics.core.data import Source, open_once
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy_by, group_hits, macro, macro_interval
@@ -32,9 +32,9 @@ def make(setup: TaskSetup) -> Task:
 
 
 @cache
-def _open(source: Source, split: str) -> tuple[Release, str | None]:
+def _open(source: Source, split: str) -> tuple[MquestRelease, str | None]:
     """The release and its commonest key; read once, since items are walked more than once."""
-    release = open_release(source)
+    release = open_once(open_release, source)
     keys = (q.answer for q in release.questions(split))
     return release, commonest(LETTERS[key] for key in keys if key is not None)
 

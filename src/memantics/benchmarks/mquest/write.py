@@ -10,10 +10,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.benchmarks.mquest.dimension import DIMENSIONS
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
-from memantics.core.meaning import Dimension
+from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.memes import read_memes
 from memantics.core.review import Review
 from memantics.core.writing import (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from memantics.benchmarks.punmemecn.load import Meme, Release
+from memantics.benchmarks.punmemecn.load import PunRelease
+from memantics.benchmarks.punmemecn.matching import plain
+from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
 from memantics.core.records import Score
@@ -17,23 +19,23 @@ from memantics.metrics.classification import (
     f1,
     macro_f1,
 )
-from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.factories import share, spanned
 
 FOLDER = Path(__file__).parent
 SHOWN = {"detection": {"prompt": "2"}, "sentiment": {"prompt": "2"}, "chat": {"prompt": "2"}}
 
 
-def pictures(release: Release) -> Iterator[str]:
+def pictures(release: PunRelease) -> Iterator[str]:
     """The images of a complete copy."""
     return (meme.file for meme in release.memes)
 
 
-def makers(release: Release) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+def makers(release: PunRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
     """Chats were written, and their distractors checked, by a model that is evaluated too."""
     return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
 
 
-def findings(release: Release) -> tuple[Finding, ...]:
+def findings(release: PunRelease) -> tuple[Finding, ...]:
     """Always "pun", the best that captions allow, readings printed elsewhere, annotators."""
     return (
         _judge_always_pun(release),
@@ -43,7 +45,24 @@ def findings(release: Release) -> tuple[Finding, ...]:
     )
 
 
-def _judge_always_pun(release: Release) -> Finding:
+def find_misread(
+    memes: Iterable[PunMeme], read: Callable[[Path], str]
+) -> Iterator[tuple[PunMeme, str]]:
+    """Memes whose caption differs from what is printed, and what is printed.
+
+    ``read`` gives the text of an image in simplified characters, empty where it is unsure. Only
+    captions of the same length with a character or two exchanged count: a reader that skips a line
+    or takes captions in another order says nothing about the metadata.
+    """
+    for meme in memes:
+        printed = plain(read(meme.image)) if meme.image else ""
+        caption = plain(meme.caption)
+        wrong = sum(a != b for a, b in zip(caption, printed, strict=False))
+        if len(printed) == len(caption) and 0 < wrong <= max(1, len(caption) // 6):
+            yield meme, printed
+
+
+def _judge_always_pun(release: PunRelease) -> Finding:
     memes = release.memes
     gold = [meme.is_pun for meme in memes]
     groups = [meme.group for meme in memes]
@@ -66,7 +85,7 @@ def _judge_always_pun(release: Release) -> Finding:
         title="Always answering “pun”",
         measured="F1 of the class pun, the paper's figure, for the one answer “pun” to every meme "
         "of this copy",
-        figure=Score("f1", value, len(gold), *(spans.f1 or (None, None))),
+        figure=spanned(Score("f1", value, len(gold)), spans.f1),
         expected=2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold)),
         reference="a fair coin",
         verdict=verdict,
@@ -74,14 +93,20 @@ def _judge_always_pun(release: Release) -> Finding:
         advice="Read balanced accuracy or macro-F1, where the same answer gets what it deserves.",
         task="punmemecn/detection",
         rows=(
-            _row(
-                "balanced_accuracy",
-                balanced_accuracy(counts),
-                len(gold),
+            spanned(
+                Score(
+                    "balanced_accuracy",
+                    balanced_accuracy(counts),
+                    len(gold),
+                    by="figure",
+                    label="balanced accuracy",
+                ),
                 spans.balanced_accuracy,
-                "balanced accuracy",
             ),
-            _row("macro_f1", macro_f1(counts), len(gold), spans.macro_f1, "macro-F1"),
+            spanned(
+                Score("macro_f1", macro_f1(counts), len(gold), by="figure", label="macro-F1"),
+                spans.macro_f1,
+            ),
         ),
     )
 
@@ -97,12 +122,12 @@ def _published(prompt: str | None = None) -> list[float]:
     ]
 
 
-def _judge_captions(memes: Sequence[Meme]) -> Finding:
+def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
     """The best F1 of any rule that sees nothing but the caption."""
     puns = Counter(meme.caption for meme in memes if meme.is_pun)
-    plain = Counter(meme.caption for meme in memes if not meme.is_pun)
-    both = puns.keys() & plain.keys()
-    says = {text: _take(puns[text], plain[text]) for text in puns | plain}
+    others = Counter(meme.caption for meme in memes if not meme.is_pun)
+    both = puns.keys() & others.keys()
+    says = {text: _take(puns[text], others[text]) for text in puns | others}
     gold = [meme.is_pun for meme in memes]
     said = [says[meme.caption] for meme in memes]
     groups = [meme.group for meme in memes]
@@ -112,7 +137,7 @@ def _judge_captions(memes: Sequence[Meme]) -> Finding:
         title="Captions that are both pun and no pun",
         measured="F1 of the best rule that may look at nothing but the printed caption, fitted to "
         "these very memes",
-        figure=Score("f1", f1(counts), len(gold), *(spans.f1 or (None, None))),
+        figure=spanned(Score("f1", f1(counts), len(gold)), spans.f1),
         expected=1.0,
         reference="captions that settle it",
         verdict="worth knowing" if both else "sound",
@@ -132,18 +157,17 @@ def _take(puns: int, plain: int) -> bool:
     return puns >= plain and puns > 0
 
 
-def _judge_readings(memes: Sequence[Meme]) -> Finding:
+def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
     readings = {meme.group: meme.reading for meme in memes if meme.is_pun}
     alike = [meme for meme in memes if meme.role == "similar_text" and readings.get(meme.group)]
     hits = [meme.caption == readings[meme.group] for meme in alike]
-    low, high = clustered_wilson(hits, [meme.group for meme in alike]) or (None, None)
     count = sum(hits)
     return Finding(
         key="punmemecn.readings",
         title="Look-alikes that print the pun's hidden reading",
         measured="share of look-alikes in text whose caption is, word for word, what the pun of "
         "their group is meant to be heard as",
-        figure=Score("share", count / len(hits) if hits else None, len(hits), low, high),
+        figure=share("share", hits, [meme.group for meme in alike]),
         expected=0.0,
         reference="readings that stand nowhere",
         verdict="worth knowing" if count else "sound",
@@ -157,7 +181,7 @@ def _judge_readings(memes: Sequence[Meme]) -> Finding:
     )
 
 
-def _judge_votes(memes: Sequence[Meme]) -> Finding:
+def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     """How much better annotators look when they vote on the label they are scored by."""
     puns = [meme for meme in memes if meme.is_pun and len(meme.votes) == 3]
     own = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
@@ -197,13 +221,5 @@ def _judge_votes(memes: Sequence[Meme]) -> Finding:
 
 
 def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
-    hits = [hit for hit, _ in pairs]
-    low, high = clustered_wilson(hits, [group for _, group in pairs]) or (None, None)
-    return Score("share", sum(hits) / len(hits), len(hits), low, high, "annotators", label)
-
-
-def _row(
-    key: str, value: float | None, n: int, span: tuple[float, float] | None, label: str
-) -> Score:
-    low, high = span or (None, None)
-    return Score(key, value, n, low, high, "figure", label)
+    hits, groups = [hit for hit, _ in pairs], [group for _, group in pairs]
+    return share("share", hits, groups, "annotators", label)

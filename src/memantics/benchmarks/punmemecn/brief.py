@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
-from memantics.benchmarks.punmemecn.load import Meme, Release, open_release
+from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.core.data import open_once
 from memantics.core.errors import InputError
 from memantics.core.records import Image
 from memantics.tasks.plugin import TaskSetup
@@ -47,9 +49,9 @@ class Brief(TaskSetup):
         return cls(**{own.name: getattr(setup, own.name) for own in fields(setup)})
 
     @cached_property
-    def release(self) -> Release:
+    def release(self) -> PunRelease:
         """The data, read once."""
-        return open_release(self.need_source())
+        return open_once(open_release, self.need_source())
 
     @property
     def language(self) -> str:
@@ -70,7 +72,7 @@ class Brief(TaskSetup):
         """Whether what serves as an example is left out."""
         return self.options["examples"] == "exclude"
 
-    def show(self, meme: Meme) -> Image | None:
+    def show(self, meme: PunMeme) -> Image | None:
         """The image of a meme; without it, an error or None (the item is left out)."""
         hint = "add the images, or leave such memes out with --set images=present"
         return self.picture(meme.image, meme.id, hint)

@@ -19,10 +19,10 @@ from memantics.benchmarks.punmemecn.draws import (
 )
 from memantics.benchmarks.punmemecn.examples import PickedChat, is_example, pick_chat
 from memantics.benchmarks.punmemecn.load import CHATS
-from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, Chat, Meme
+from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
 from memantics.benchmarks.punmemecn.wording import (
+    PunWording,
     Shot,
-    Wording,
     describe,
     hash_shots,
     lay_out,
@@ -60,7 +60,7 @@ _MARKERS = {"zh": "正确答案：", "en": "Correct answer:"}
 class ChatPrompt:
     """How the task asks. ``hashes`` is what a run remembers of it."""
 
-    wording: Wording
+    wording: PunWording
     style: Style
     shots: tuple[Shot, ...]
     layout: str
@@ -93,7 +93,7 @@ class ChatPrompt:
 class Laid:
     """A chat's four memes in the order in which they are offered; ``kinds`` says which is which."""
 
-    memes: tuple[Meme, ...]
+    memes: tuple[PunMeme, ...]
     kinds: tuple[str, ...]
 
     @property
@@ -135,7 +135,7 @@ def _prepare(brief: Brief) -> ChatPrompt:
     return ChatPrompt(wording, style, shots, brief.options["layout"], hashes)
 
 
-def _work(brief: Brief, wording: Wording, picked: PickedChat) -> Shot:
+def _work(brief: Brief, wording: PunWording, picked: PickedChat) -> Shot:
     chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
     # The authors' example has its own order, whatever the order of the chats that are asked.
     order = authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
@@ -153,12 +153,12 @@ def _work(brief: Brief, wording: Wording, picked: PickedChat) -> Shot:
     return Shot(images, context, answer)
 
 
-def write_history(chat: Chat) -> str:
+def write_history(chat: ChatRecord) -> str:
     """The turns, and the last one as the place where the meme goes."""
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
-def _order(brief: Brief, chat: Chat) -> Order:
+def _order(brief: Brief, chat: ChatRecord) -> Order:
     if brief.options["order"] == "seeded":
         return seeded_order(chat.id, _read_seed(brief))
     order = authors_orders().get(chat.id)
@@ -169,13 +169,15 @@ def _order(brief: Brief, chat: Chat) -> Order:
     return order
 
 
-def _lay(chat: Chat, known: Mapping[str, Meme], order: Order) -> Laid:
+def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: Order) -> Laid:
     offered = {CORRECT: chat.correct, **dict(chat.distractors)}
     kinds = place(order, list(offered))
     return Laid(tuple(known[offered[kind]] for kind in kinds), tuple(kinds))
 
 
-def _write_options(wording: Wording, style: Style, laid: Laid, *, first: int) -> tuple[Option, ...]:
+def _write_options(
+    wording: PunWording, style: Style, laid: Laid, *, first: int
+) -> tuple[Option, ...]:
     return tuple(
         Option(
             LETTERS[number],
@@ -216,13 +218,15 @@ def _items(brief: Brief) -> Iterator[Item]:
         yield _item(brief, chat, laid, field, images)
 
 
-def _find_examples(chats: Sequence[Chat]) -> frozenset[str]:
+def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:
     """The chats that serve as examples: the authors' own, and the first that ours may be."""
     ours = [chat.id for chat in chats if is_example(chat, "ours")][:1]
     return frozenset([*ours, *(chat.id for chat in chats if is_example(chat, "authors"))])
 
 
-def _item(brief: Brief, chat: Chat, laid: Laid, field: Field, images: tuple[Image, ...]) -> Item:
+def _item(
+    brief: Brief, chat: ChatRecord, laid: Laid, field: Field, images: tuple[Image, ...]
+) -> Item:
     return Item(
         id=chat.id,
         group=chat.correct,

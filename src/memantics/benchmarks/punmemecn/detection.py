@@ -9,10 +9,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
 from memantics.benchmarks.punmemecn.brief import Brief
-from memantics.benchmarks.punmemecn.examples import DETECTION
-from memantics.benchmarks.punmemecn.records import ROLES, Meme
+from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
+from memantics.benchmarks.punmemecn.records import ROLES, PunMeme
 from memantics.benchmarks.punmemecn.wording import describe
 from memantics.core.records import (
     Field,
@@ -27,7 +26,7 @@ from memantics.core.records import (
 from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
 from memantics.tasks.choices import commonest
-from memantics.tasks.factories import share_by
+from memantics.tasks.factories import share_by, spanned
 from memantics.tasks.parse import parse_label
 
 PUN, NON_PUN = "pun", "non-pun"
@@ -56,7 +55,7 @@ def make(brief: Brief) -> Task:
     )
 
 
-def _gold(meme: Meme) -> str:
+def _gold(meme: PunMeme) -> str:
     return PUN if meme.is_pun else NON_PUN
 
 
@@ -126,20 +125,17 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     spans = figures.binary_intervals(gold, guesses, PUN, groups)
     n, puns = len(outcomes), gold.count(PUN)
 
-    def row(key: str, value: float | None, span: tuple[float, float] | None, size: int) -> Score:
-        return Score(key, value, size, *(span or (None, None)))
-
     return (
-        row("f1", figures.f1(counts), spans.f1, n),
-        row("tpr", figures.tpr(counts), spans.tpr, puns),
-        row("tnr", figures.tnr(counts), spans.tnr, n - puns),
-        row("precision", figures.precision(counts), spans.precision, counts.tp + counts.fp),
-        row(
-            "balanced_accuracy",
-            figures.balanced_accuracy(counts),
-            spans.balanced_accuracy,
-            n,
+        spanned(Score("f1", figures.f1(counts), n), spans.f1),
+        spanned(Score("tpr", figures.tpr(counts), puns), spans.tpr),
+        spanned(Score("tnr", figures.tnr(counts), n - puns), spans.tnr),
+        spanned(
+            Score("precision", figures.precision(counts), counts.tp + counts.fp), spans.precision
         ),
-        row("macro_f1", figures.macro_f1(counts), spans.macro_f1, n),
+        spanned(
+            Score("balanced_accuracy", figures.balanced_accuracy(counts), n),
+            spans.balanced_accuracy,
+        ),
+        spanned(Score("macro_f1", figures.macro_f1(counts), n), spans.macro_f1),
         *share_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
     )

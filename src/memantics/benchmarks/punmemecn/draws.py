@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from memantics.benchmarks.punmemecn.records import TARGETS, Meme
+from memantics.benchmarks.punmemecn.records import TARGETS, PunMeme
 
 # The groups and the chat that the authors show as examples and leave out of evaluation.
 DETECTION_EXAMPLES = frozenset({"CN00601"})
@@ -37,7 +37,7 @@ def is_official(meme: str) -> bool:
     return 1 <= int(meme[2:7]) <= PUNS
 
 
-def balance(memes: Iterable[Meme], per_target: int = PER_TARGET) -> list[tuple[Meme, int]]:
+def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tuple[PunMeme, int]]:
     """As many items for each target: whole repetitions, then a sample of the remainder.
 
     Each comes with the number of its repetition, from 1. Targets that no meme has stay empty.
@@ -45,7 +45,7 @@ def balance(memes: Iterable[Meme], per_target: int = PER_TARGET) -> list[tuple[M
     """
     chance = random.Random(_SEED)
     pool = sorted(memes, key=lambda meme: meme.file)
-    drawn: list[tuple[Meme, int]] = []
+    drawn: list[tuple[PunMeme, int]] = []
     for target in TARGETS:
         own = [meme for meme in pool if meme.target == target]
         if not own:

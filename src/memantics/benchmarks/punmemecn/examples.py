@@ -1,16 +1,96 @@
-"""Where worked examples come from: the authors' own where this copy has them, else ours."""
+"""Questions about a single meme, with worked examples: the authors' where this copy has them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from memantics.benchmarks.punmemecn.brief import FOLDER, STARTER, Brief
+from memantics.benchmarks.punmemecn.brief import FOLDER, STARTER, Brief, Style
 from memantics.benchmarks.punmemecn.draws import CHAT_EXAMPLE, is_official
-from memantics.benchmarks.punmemecn.load import Release, open_release
-from memantics.benchmarks.punmemecn.records import Chat, Meme
+from memantics.benchmarks.punmemecn.load import PunRelease, open_release
+from memantics.benchmarks.punmemecn.records import ChatRecord, PunMeme
+from memantics.benchmarks.punmemecn.wording import (
+    PunWording,
+    Shot,
+    describe,
+    hash_shots,
+    lay_out,
+    name_facts,
+    read_wording,
+)
 from memantics.core.data import Source
 from memantics.core.errors import DataError
+from memantics.core.records import Image, Item, Message
+
+
+@dataclass(frozen=True, slots=True)
+class MemePrompt:
+    """How a task asks about one meme. ``hashes`` is what a run remembers of it."""
+
+    task: str
+    wording: PunWording
+    style: Style
+    shots: tuple[Shot, ...]
+    layout: str
+    hashes: Mapping[str, str]
+
+    def write(self, item: Item) -> tuple[Message, ...]:
+        """The messages for an item."""
+        return lay_out(item.images, item.form.context, self.shots, self._text, self.layout)
+
+    def _text(self, context: Mapping[str, str], told: bool) -> str:
+        say = self.wording.say
+        last = self.wording.ordinal(len(self.shots) + 1)
+        rule = "reasons" if self.style.reasons else "reply"
+        return say(
+            self.task,
+            examples=say("examples", last=last, shown=self._show()) if told else "",
+            meme=say("meme_last", place=last) if told else say("meme"),
+            facts=self.wording.tell(context),
+            reply=say(f"{self.task}_{rule}"),
+        )
+
+    def _show(self) -> str:
+        return "\n\n".join(
+            self.wording.say(
+                "example",
+                place=self.wording.ordinal(number),
+                facts=self.wording.tell(shot.context),
+                answer=shot.answer,
+            )
+            for number, shot in enumerate(self.shots, 1)
+        )
+
+
+def prepare(
+    task: str, brief: Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
+) -> MemePrompt:
+    """The prompt of a brief; ``label`` writes a meme's right answer. Examples need the data."""
+    wording, style = read_wording(brief.language), brief.style
+    rule = "reasons" if style.reasons else "reply"
+    hashes = wording.hashes(task, f"{task}_{rule}", "meme", *name_facts(style))
+    shots: tuple[Shot, ...] = ()
+    if style.shots:
+        hashes |= wording.hashes("examples", "example", "meme_last")
+        if style.reasons:
+            hashes |= wording.hashes(
+                f"{task}_worked", "reason_homophone", "reason_senses", "reason_none"
+            )
+        if brief.source is not None:
+            picked = pick_memes(brief, ids)
+            shots = tuple(_work(task, wording, style, m, label(m)) for m in picked.memes)
+            hashes[picked.name] = hash_shots(shots)
+    return MemePrompt(task, wording, style, shots, brief.options["layout"], hashes)
+
+
+def _work(task: str, wording: PunWording, style: Style, meme: PunMeme, label: str) -> Shot:
+    answer = label
+    if style.reasons:
+        answer = wording.say(f"{task}_worked", reason=wording.explain(meme), label=label)
+    images = (Image(meme.image),) if meme.image is not None else ()
+    return Shot(images, describe(meme, style), answer)
+
 
 Who = Literal["authors", "ours"]
 
@@ -31,7 +111,7 @@ class PickedMemes:
     """Memes that serve as examples."""
 
     who: Who
-    memes: tuple[Meme, ...]
+    memes: tuple[PunMeme, ...]
 
     @property
     def name(self) -> str:
@@ -44,8 +124,8 @@ class PickedChat:
     """A chat that serves as an example, and its four memes: the right one first."""
 
     who: Who
-    chat: Chat
-    memes: tuple[Meme, ...]
+    chat: ChatRecord
+    memes: tuple[PunMeme, ...]
 
     @property
     def name(self) -> str:
@@ -53,7 +133,7 @@ class PickedChat:
         return f"example by {self.who}: {self.chat.id}, {self.chat.correct}"
 
 
-def open_sample() -> Release:
+def open_sample() -> PunRelease:
     """The sample that ships with this benchmark."""
     return open_release(Source("starter", FOLDER / "sample", STARTER / "images"))
 
@@ -83,7 +163,7 @@ def pick_chat(brief: Brief, level: str) -> PickedChat:
     raise _absent(brief, CHAT_EXAMPLE)
 
 
-def is_example(chat: Chat, who: Who) -> bool:
+def is_example(chat: ChatRecord, who: Who) -> bool:
     """Whether a chat may serve as that example."""
     if who == "authors":
         return chat.id == CHAT_EXAMPLE and is_official(chat.correct)

@@ -36,8 +36,8 @@ from memantics.core.records import (
     Score,
 )
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import Floats, bootstrap, clustered_wilson, sum_by_cluster
+from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
+from memantics.tasks.factories import share
 from memantics.tasks.parse import clean
 
 Kind = Literal["pun", "nonpun"]
@@ -251,22 +251,14 @@ def score(outcomes: Sequence[Outcome], *, refusals: bool = False) -> tuple[Score
     rows = []
     for kind in FOLDERS:
         kept = [i for i, own in enumerate(kinds) if own == kind]
-        own = [found[i] for i in kept]
-        low, high = clustered_wilson(own, [memes[i] for i in kept]) or (None, None)
-        rows.append(Score(f"recall_{kind}", accuracy(own), len(own), low, high))
+        own, groups = [found[i] for i in kept], [memes[i] for i in kept]
+        rows.append(share(f"recall_{kind}", own, groups))
     declined = [o.status == "refused" or o.value == REFUSAL for o in outcomes]
-    low, high = clustered_wilson(declined, memes) or (None, None)
+    note = "counted as harmful" if refusals else "counted as invalid"
     return (
         *rows,
         _drop(found, kinds, memes),
-        Score(
-            "refusals",
-            accuracy(declined),
-            len(declined),
-            low,
-            high,
-            note="counted as harmful" if refusals else "counted as invalid",
-        ),
+        share("refusals", declined, memes, note=note),
     )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memantics.core.records import Outcome, Score
-from memantics.metrics.choice import accuracy
-from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.factories import share
 
 KEYS = ("accuracy", "target_accuracy", "type_accuracy")
 NOTES = {
@@ -78,9 +77,7 @@ def _against_others(outcomes: Sequence[Outcome], key: str, *, model: bool) -> It
 
 def _row(key: str, label: str, judgements: list[Judgement]) -> Score:
     right = [part(j.said, key) == part(j.wanted, key) for j in judgements]
-    low, high = clustered_wilson(right, [j.meme for j in judgements]) or (None, None)
-    value = accuracy(right)
-    return Score(key, value, len(right), low, high, by="humans", label=label, note=NOTES[label])
+    return share(key, right, [j.meme for j in judgements], "humans", label, NOTES[label])
 
 
 def read_votes(outcome: Outcome) -> list[str]:

@@ -10,39 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from memantics.benchmarks.punmemecn.records import (
-    LABELS,
     LEVELS,
-    ROLES,
-    TARGETS,
-    TOPICS,
-    TYPES,
-    Chat,
+    ChatRecord,
     Conversation,
     Level,
-    Meme,
-    Role,
-    Topic,
+    PunMeme,
 )
 from memantics.benchmarks.punmemecn.rows import Findings, read_chats, read_memes
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
-
-__all__ = [
-    "LABELS",
-    "LEVELS",
-    "ROLES",
-    "TARGETS",
-    "TOPICS",
-    "TYPES",
-    "Chat",
-    "Conversation",
-    "Level",
-    "Meme",
-    "Release",
-    "Role",
-    "Topic",
-    "open_release",
-]
 
 META = "_Meta.json"
 CHATS: Mapping[Level, str] = MappingProxyType(
@@ -53,30 +29,30 @@ _PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class PunRelease:
     """A copy of PunMemeCN: all memes in file order, their conversations, the chats by level."""
 
     folder: Path
     files: tuple[Path, ...]
-    memes: tuple[Meme, ...]
+    memes: tuple[PunMeme, ...]
     conversations: tuple[Conversation, ...]
-    easy: tuple[Chat, ...]
-    hard: tuple[Chat, ...]
+    easy: tuple[ChatRecord, ...]
+    hard: tuple[ChatRecord, ...]
     skips: tuple[Skip, ...]
     repairs: Mapping[str, int]
 
-    def chats(self, level: str) -> tuple[Chat, ...]:
+    def chats(self, level: str) -> tuple[ChatRecord, ...]:
         """The chats of a level whose four options lie in this copy."""
         if level not in LEVELS:
             raise UnknownName("level", level, LEVELS)
         return self.easy if level == "easy" else self.hard
 
-    def by_id(self) -> dict[str, Meme]:
+    def by_id(self) -> dict[str, PunMeme]:
         """The memes by id."""
         return {meme.id: meme for meme in self.memes}
 
 
-def open_release(source: Source) -> Release:
+def open_release(source: Source) -> PunRelease:
     """Read a copy of the release; what is not as it should be is named with file and row."""
     folder = _find_folder(source.root)
     images = _list_images(folder, source.images)
@@ -85,7 +61,7 @@ def open_release(source: Source) -> Release:
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
     # The same slips stand in the metadata and in both chat files: count each file by itself.
     repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
-    chats: dict[Level, tuple[Chat, ...]] = {"easy": (), "hard": ()}
+    chats: dict[Level, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
     files = [folder / META]
     for level, name in CHATS.items():
         if (folder / name).is_file():
@@ -93,7 +69,7 @@ def open_release(source: Source) -> Release:
             findings.repairs = Counter()
             chats[level] = read_chats(folder / name, level, puns, findings)
             repairs.update({f"{name}: {what}": n for what, n in findings.repairs.items()})
-    return Release(
+    return PunRelease(
         folder=folder,
         files=tuple(files),
         memes=memes,

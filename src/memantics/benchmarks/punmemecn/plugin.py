@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.punmemecn import audit
 from memantics.benchmarks.punmemecn.load import open_release
-from memantics.benchmarks.punmemecn.statistics import statistics
-from memantics.benchmarks.punmemecn.survey import survey
+from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.benchmarks.punmemecn.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
 

@@ -19,7 +19,7 @@ LABELS = tuple(f"{target}-{type_}" for target in TARGETS for type_ in TYPES)
 
 
 @dataclass(frozen=True, slots=True)
-class Meme:
+class PunMeme:
     """One meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
 
     ``caption`` is what is printed, ``reading`` what it is meant to be heard as (None for memes
@@ -52,14 +52,14 @@ class Meme:
     def sentiment(self) -> str:
         """The full label.
 
-        >>> Meme("CN90001", "CN90001", "pun", "茶", "查", "self", "neutral", (), "", None).sentiment
+        >>> PunMeme("CN1", "CN1", "pun", "茶", "查", "self", "neutral", (), "", None).sentiment
         'self-neutral'
         """
         return f"{self.target}-{self.type}"
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatRecord:
     """A chat whose last message is to be a meme: the right one and three distractors.
 
     ``turns`` are whole, mended turns with their speaker tags; ``speaker`` is who answers with the

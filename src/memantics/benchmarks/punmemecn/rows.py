@@ -17,10 +17,10 @@ from memantics.benchmarks.punmemecn.records import (
     LABELS,
     ROLES,
     TOPICS,
-    Chat,
+    ChatRecord,
     Conversation,
     Level,
-    Meme,
+    PunMeme,
     Role,
     Topic,
 )
@@ -100,9 +100,9 @@ class Findings:
 
 def read_memes(
     path: Path, find_image: Callable[[str], Path | None], findings: Findings
-) -> tuple[tuple[Meme, ...], tuple[Conversation, ...]]:
+) -> tuple[tuple[PunMeme, ...], tuple[Conversation, ...]]:
     """Read the metadata: every meme, and the conversations that stand with the puns."""
-    memes: list[Meme] = []
+    memes: list[PunMeme] = []
     conversations: list[Conversation] = []
     roles: defaultdict[str, set[Role]] = defaultdict(set)
     for name, value in _entries(path):
@@ -120,7 +120,7 @@ def read_memes(
             )
         target, _, type_ = row.meme_sentiment.partition("-")
         memes.append(
-            Meme(
+            PunMeme(
                 id=name.removesuffix(".png"),
                 group=group,
                 role=role,
@@ -148,9 +148,9 @@ def read_memes(
 
 def read_chats(
     path: Path, level: Level, puns: frozenset[str], findings: Findings
-) -> tuple[Chat, ...]:
+) -> tuple[ChatRecord, ...]:
     """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
-    chats: list[Chat] = []
+    chats: list[ChatRecord] = []
     for key, value in _entries(path):
         if not _CHAT_ID.fullmatch(key):
             raise DataError(path.name, "not a chat id (letters, digits, _ and -)", row=key)
@@ -275,7 +275,7 @@ def _mend(lines: list[str], path: Path, key: str, name: str) -> Mended:
 
 def _read_chat(
     value: JsonValue, level: Level, path: Path, key: str
-) -> tuple[Chat, Mapping[str, int]]:
+) -> tuple[ChatRecord, Mapping[str, int]]:
     row: _EasyRow | _HardRow
     if level == "easy":
         row = _check(_EasyRow, value, path, key)
@@ -296,7 +296,7 @@ def _read_chat(
             "sentiment_sim": hard.sentiment_candidates,
         }
     mended = _mend(row.chat_history, path, key, "chat_history")
-    chat = Chat(
+    chat = ChatRecord(
         id=key,
         topic=row.topic,
         turns=mended.turns,

@@ -8,12 +8,11 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.asking import MemePrompt, prepare
 from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
-from memantics.benchmarks.punmemecn.examples import SENTIMENT
+from memantics.benchmarks.punmemecn.examples import SENTIMENT, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.humans import score_humans
-from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, Meme
+from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import describe
 from memantics.core.records import (
@@ -77,7 +76,7 @@ def make(brief: Brief) -> Task:
     )
 
 
-def write_label(language: str, meme: Meme) -> str:
+def write_label(language: str, meme: PunMeme) -> str:
     """The right answer, as a model should write it."""
     words = WORDS[language]
     names = NAMES[language]
@@ -122,7 +121,7 @@ def _items(brief: Brief) -> Iterator[Item]:
             )
 
 
-def _per_target(brief: Brief, puns: Sequence[Meme]) -> int:
+def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
     """How many items a target gets: the sample is too small to be blown up to the paper's size."""
     if brief.options["per_target"] != "auto":
         return brief.read_whole("per_target", 1, 100_000)
@@ -131,7 +130,7 @@ def _per_target(brief: Brief, puns: Sequence[Meme]) -> int:
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
 
 
-def _field(language: str, part: str, memes: Sequence[Meme]) -> Field:
+def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
     words = WORDS[language]
     majority = commonest(getattr(meme, part) for meme in memes)
     return Field(

@@ -1,4 +1,4 @@
-"""The figures of the paper that PunMemeCN's files can tell, recomputed."""
+"""What a copy of PunMemeCN holds, and the paper's figures recomputed from it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,75 @@ from memantics.benchmarks.punmemecn.draws import (
     PER_TARGET,
     SENTIMENT_EXAMPLES,
 )
-from memantics.benchmarks.punmemecn.load import (
-    META,
-    TARGETS,
-    TOPICS,
-    TYPES,
-    Chat,
-    Meme,
-    Release,
-)
+from memantics.benchmarks.punmemecn.load import CHATS, META, PunRelease
+from memantics.benchmarks.punmemecn.records import TARGETS, TOPICS, TYPES, ChatRecord, PunMeme
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
+from memantics.core.data import Found, checksum
 from memantics.core.text import cut_chinese
 from memantics.metrics.diversity import measure_distinct
+
+COMPLETE = 1959
+
+
+def survey(release: PunRelease) -> Found:
+    """Count the parts of a copy and say in plain sentences what follows from what is missing."""
+    images = sum(meme.image is not None for meme in release.memes)
+    return Found(
+        records=len(release.memes),
+        counts={
+            "memes": len(release.memes),
+            "puns": sum(meme.is_pun for meme in release.memes),
+            "groups": len({meme.group for meme in release.memes}),
+            "conversations": len(release.conversations),
+            "easy chats": len(release.easy),
+            "hard chats": len(release.hard),
+        },
+        files=tuple(path.name for path in release.files),
+        checksum=checksum(release.files, release.folder),
+        images_found=images,
+        images_expected=len(release.memes),
+        skips=release.skips,
+        repairs=dict(release.repairs),
+        notes=tuple(_notes(release, images)),
+    )
+
+
+def _notes(release: PunRelease, images: int) -> list[str]:
+    notes: list[str] = []
+    memes = len(release.memes)
+    if memes < COMPLETE:
+        notes.append(
+            f"This copy has {memes:,} of the {COMPLETE:,} memes of the official release:"
+            " figures of the paper are not expected to come out."
+        )
+    if images == 0:
+        notes.append(
+            "Images are not in this copy: tasks that need them cannot run;"
+            " they lie beside _Meta.json in the official repository."
+        )
+    elif images < memes:
+        notes.append(
+            f"{memes - images:,} of {memes:,} images are not in this copy:"
+            " tasks that need images can run on the rest only."
+        )
+    present = {path.name for path in release.files}
+    notes += [
+        f"{name} is not in this copy: there are no chats of the {level} level."
+        for level, name in CHATS.items()
+        if name not in present
+    ]
+    told = len(release.conversations)
+    for level, name in CHATS.items():
+        chats = len(release.chats(level)) + sum(skip.file == name for skip in release.skips)
+        if name in present and chats < told:
+            notes.append(f"{name} has {chats:,} of the {told:,} conversations that {META} names.")
+    return notes
+
 
 NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")
 
 
-def statistics(release: Release) -> dict[str, JsonValue]:
+def statistics(release: PunRelease) -> dict[str, JsonValue]:
     """Every figure under its key; None where this copy, or any copy, cannot tell."""
     puns = [meme for meme in release.memes if meme.is_pun]
     return {
@@ -54,7 +106,7 @@ def share(part: int, whole: int, digits: int) -> float | None:
     return round(100 * part / whole, digits) if whole else None
 
 
-def _sizes(memes: Sequence[Meme]) -> dict[str, JsonValue]:
+def _sizes(memes: Sequence[PunMeme]) -> dict[str, JsonValue]:
     puns = sum(meme.is_pun for meme in memes)
     return {
         "memes.total": len(memes),
@@ -64,7 +116,7 @@ def _sizes(memes: Sequence[Meme]) -> dict[str, JsonValue]:
     }
 
 
-def _sentiment(puns: Sequence[Meme]) -> dict[str, JsonValue]:
+def _sentiment(puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
     targets = Counter(meme.target for meme in puns)
     types = Counter(meme.type for meme in puns)
     both = sum(meme.sentiment == "other-negative" for meme in puns)
@@ -80,11 +132,11 @@ def _sentiment(puns: Sequence[Meme]) -> dict[str, JsonValue]:
     return found
 
 
-def _agreement(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonValue]:
-    def unanimous(part: Iterable[Meme]) -> int:
+def _agreement(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
+    def unanimous(part: Iterable[PunMeme]) -> int:
         return sum(len(set(meme.votes)) == 1 for meme in part)
 
-    def human(matches: Callable[[str, Meme], bool]) -> float | None:
+    def human(matches: Callable[[str, PunMeme], bool]) -> float | None:
         hits = sum(matches(vote, meme) for meme in puns for vote in meme.votes)
         return share(hits, sum(len(meme.votes) for meme in puns), 2)
 
@@ -106,7 +158,7 @@ def _agreement(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonVal
     }
 
 
-def _captions(memes: Sequence[Meme], puns: Sequence[Meme]) -> dict[str, JsonValue]:
+def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
     from pypinyin import lazy_pinyin  # loaded at first use
 
     changed = [(m.caption, m.reading) for m in puns if m.reading and m.reading != m.caption]
@@ -147,7 +199,7 @@ def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
     return round(top, 3) if as_pun else None
 
 
-def _conversations(release: Release, puns: Sequence[Meme]) -> dict[str, JsonValue]:
+def _conversations(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
     talks = release.conversations
     told = Counter(talk.meme for talk in talks)
     per_pun = Counter(told[meme.id] for meme in puns)
@@ -176,15 +228,15 @@ def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
     }
 
 
-def _options(release: Release) -> dict[str, JsonValue]:
+def _options(release: PunRelease) -> dict[str, JsonValue]:
     types = {meme.id: meme.type for meme in release.memes}
     easy = {chat.id: chat for chat in release.easy}
     pairs = [(easy[chat.id], chat) for chat in release.hard if chat.id in easy]
 
-    def drawn(chat: Chat) -> bool:
+    def drawn(chat: ChatRecord) -> bool:
         return all(meme in chat.candidates[kind] for kind, meme in chat.distractors)
 
-    def same_type(chat: Chat) -> bool:
+    def same_type(chat: ChatRecord) -> bool:
         return types[dict(chat.distractors)["sentiment_sim"]] == types[chat.correct]
 
     hard = release.hard
@@ -204,7 +256,7 @@ def _options(release: Release) -> dict[str, JsonValue]:
     }
 
 
-def _evaluation(release: Release, puns: Sequence[Meme]) -> dict[str, JsonValue]:
+def _evaluation(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, JsonValue]:
     kept = [meme for meme in release.memes if meme.group not in DETECTION_EXAMPLES]
     pool = Counter(meme.target for meme in puns if meme.group not in SENTIMENT_EXAMPLES)
     asked = {chat.id for chat in (*release.easy, *release.hard)} - {CHAT_EXAMPLE}

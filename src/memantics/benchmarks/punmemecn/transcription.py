@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import fmean
 
-import numpy as np
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import draw_transcribed
-from memantics.benchmarks.punmemecn.matching import plain, recall, run_share
-from memantics.benchmarks.punmemecn.records import Meme
-from memantics.benchmarks.punmemecn.sounds import drop_tones, keep_chinese, read_syllables, spell
+from memantics.benchmarks.punmemecn.matching import (
+    drop_tones,
+    keep_chinese,
+    plain,
+    read_syllables,
+    recall,
+    run_share,
+    spell,
+)
+from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line, read_wording
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.interval import Floats, bootstrap, clustered_wilson, sum_by_cluster
+from memantics.tasks.factories import mean_score, share
 from memantics.tasks.parse import clean
 
 QUESTION = {
@@ -59,7 +64,7 @@ def _make(
     )
 
 
-def choose_puns(brief: Brief) -> list[Meme]:
+def choose_puns(brief: Brief) -> list[PunMeme]:
     """The authors' 200 puns where this copy has any of them, else every pun."""
     puns = {meme.id: meme for meme in brief.release.memes if meme.is_pun}
     drawn = [puns[name] for name in draw_transcribed() if name in puns]
@@ -162,18 +167,8 @@ def score(
             measure(str(o.item.gold), str(o.value)) if o.status == "answered" else 0.0
             for o in outcomes
         ]
-        low, high = _interval(values, memes) or (None, None)
-        mean = fmean(values) if values else None
-        rows.append(Score(key, mean, len(values), low, high, note=note))
+        if all(value in (0.0, 1.0) for value in values):
+            rows.append(share(key, [value == 1.0 for value in values], memes, note=note))
+        else:
+            rows.append(mean_score(key, values, memes, note=note))
     return tuple(rows)
-
-
-def _interval(values: Sequence[float], memes: Sequence[str]) -> tuple[float, float] | None:
-    if all(value in (0.0, 1.0) for value in values):
-        return clustered_wilson([value == 1.0 for value in values], memes)
-
-    def mean(sums: Floats) -> Floats:
-        return sums[:, 0] / sums[:, 1]
-
-    rows = np.array([[value, 1.0] for value in values])
-    return bootstrap(sum_by_cluster(rows, memes), mean)

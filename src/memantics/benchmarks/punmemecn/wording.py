@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memantics.benchmarks.punmemecn.brief import FOLDER, Style
-from memantics.benchmarks.punmemecn.records import Meme
-from memantics.benchmarks.punmemecn.sounds import spell
+from memantics.benchmarks.punmemecn.matching import spell
+from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Image, Message
 
@@ -33,7 +33,7 @@ class Shot:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class PunWording:
     """The prompt files of one language, by name without the language."""
 
     language: str
@@ -55,7 +55,7 @@ class Wording:
             told.append(self.say("facts_readings", readings=context["readings"]))
         return "\n".join(told)
 
-    def explain(self, meme: Meme) -> str:
+    def explain(self, meme: PunMeme) -> str:
         """The reasons that a worked example gives, from what the annotators wrote of the meme."""
         values = {"explanation": one_line(meme.explanation), "caption": one_line(meme.caption)}
         if not meme.reading:
@@ -70,12 +70,12 @@ class Wording:
         return {prompt.name: prompt.hash for prompt in used}
 
 
-def read_wording(language: str) -> Wording:
+def read_wording(language: str) -> PunWording:
     """Read the prompt files of a language."""
     prompts = read_prompts(FOLDER / "prompts")
     ending = f".{language}"
     own = {n.removesuffix(ending): p for n, p in prompts.items() if n.endswith(ending)}
-    return Wording(language, own)
+    return PunWording(language, own)
 
 
 def tidy(text: str) -> str:
@@ -96,7 +96,7 @@ def one_line(text: str) -> str:
     return "".join(text.splitlines())
 
 
-def describe(meme: Meme, style: Style) -> dict[str, str]:
+def describe(meme: PunMeme, style: Style) -> dict[str, str]:
     """What a style tells about a meme."""
     caption = one_line(meme.caption)
     known = {"caption": caption} if style.caption else {}

@@ -5,24 +5,25 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from memantics.benchmarks.toxicn_mm.load import Meme, Release
+from memantics.benchmarks.toxicn_mm.load import HarmRelease
+from memantics.benchmarks.toxicn_mm.rows import HarmMeme
 from memantics.core.finding import Finding
 from memantics.core.records import Score
 from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
 from memantics.metrics.classification import macro_f1 as macro
-from memantics.metrics.interval import clustered_wilson
+from memantics.tasks.factories import share, spanned
 
 SHOWN = {name: {"input": "captions"} for name in ("detection", "type", "target")}
 NEIGHBOURS = 20
 
 
-def pictures(release: Release) -> Iterator[str]:
+def pictures(release: HarmRelease) -> Iterator[str]:
     """The images of a complete copy."""
     names = {meme.id for part in release.parts.values() for meme in part}
     return (f"{name}.jpg" for name in sorted(names))
 
 
-def findings(release: Release) -> tuple[Finding, ...]:
+def findings(release: HarmRelease) -> tuple[Finding, ...]:
     """Labels from file numbers, and labels that changed between versions."""
     found: list[Finding] = []
     memes = [meme for meme in release.memes(release.versions[0]) if meme.id.isdecimal()]
@@ -33,7 +34,7 @@ def findings(release: Release) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _judge_numbers(memes: Sequence[Meme]) -> Finding:
+def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     """Guess each label from the labels of the nearest file numbers, its own left out."""
     ordered = sorted(memes, key=lambda meme: int(meme.id))
     base = sum(meme.harmful for meme in ordered) / len(ordered)
@@ -64,12 +65,15 @@ def _judge_numbers(memes: Sequence[Meme]) -> Finding:
         else "Nothing.",
         task="toxicn_mm/detection",
         rows=(
-            _row(
-                "balanced_accuracy",
-                balanced_accuracy(counts),
-                len(gold),
+            spanned(
+                Score(
+                    "balanced_accuracy",
+                    balanced_accuracy(counts),
+                    len(gold),
+                    by="figure",
+                    label="balanced accuracy",
+                ),
                 spans.balanced_accuracy,
-                "balanced accuracy",
             ),
             *(
                 Score("share", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
@@ -79,7 +83,7 @@ def _judge_numbers(memes: Sequence[Meme]) -> Finding:
     )
 
 
-def _average_neighbours(ordered: Sequence[Meme]) -> Iterator[float]:
+def _average_neighbours(ordered: Sequence[HarmMeme]) -> Iterator[float]:
     numbers = [int(meme.id) for meme in ordered]
     for place, number in enumerate(numbers):
         start = bisect_left(numbers, number) - NEIGHBOURS
@@ -92,23 +96,22 @@ def _average_neighbours(ordered: Sequence[Meme]) -> Iterator[float]:
         yield sum(ordered[i].harmful for _, i in near) / len(near)
 
 
-def _rate(memes: Sequence[Meme]) -> float:
+def _rate(memes: Sequence[HarmMeme]) -> float:
     return sum(meme.harmful for meme in memes) / len(memes) if memes else 0.0
 
 
-def _judge_versions(release: Release) -> Finding:
+def _judge_versions(release: HarmRelease) -> Finding:
     first = {meme.id: meme for meme in release.memes("v1")}
     pairs = [(first[meme.id], meme) for meme in release.memes("v2") if meme.id in first]
     label = [one.harmful != two.harmful for one, two in pairs]
     kind = [one.type != two.type for one, two in pairs]
     groups = [one.id for one, _ in pairs]
-    low, high = clustered_wilson(kind, groups) or (None, None)
     changed = sum(kind)
     return Finding(
         key="toxicn_mm.versions",
         title="Labels that changed between versions",
         measured="share of memes whose type of harm differs between label version 1 and 2.0",
-        figure=Score("share", changed / len(pairs) if pairs else None, len(pairs), low, high),
+        figure=share("share", kind, groups),
         expected=0.0,
         reference="one set of labels",
         verdict="worth knowing" if changed else "sound",
@@ -119,10 +122,3 @@ def _judge_versions(release: Release) -> Finding:
         advice="Name the label version with every figure." if changed else "Nothing.",
         task="toxicn_mm/type",
     )
-
-
-def _row(
-    key: str, value: float | None, n: int, span: tuple[float, float] | None, label: str
-) -> Score:
-    low, high = span or (None, None)
-    return Score(key, value, n, low, high, "figure", label)

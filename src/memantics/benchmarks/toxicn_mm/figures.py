@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from memantics.benchmarks.toxicn_mm.records import MODALITIES, TARGETS
-from memantics.benchmarks.toxicn_mm.records import TYPES as TYPE_NAMES
+from memantics.benchmarks.toxicn_mm.rows import MODALITIES, TARGETS
+from memantics.benchmarks.toxicn_mm.rows import TYPES as TYPE_NAMES
 from memantics.benchmarks.toxicn_mm.wording import HARMFUL, HARMLESS, NOBODY
 from memantics.core.records import Outcome, Score
 from memantics.metrics.classification import (
@@ -17,7 +17,7 @@ from memantics.metrics.classification import (
     macro_figures,
     multiclass_intervals,
 )
-from memantics.tasks.factories import share_by_tag, share_right
+from memantics.tasks.factories import share_by_tag, share_right, spanned
 
 MACRO_NOTE = "unweighted mean over the classes that occur"
 HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
@@ -30,7 +30,7 @@ def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     members = sum(o.item.gold == HARMFUL for o in outcomes)
     return (
         *_macro(counts, spans, len(outcomes)),
-        _row("f1_harmful", f1(counts[HARMFUL]), members, span, note=HARMFUL_NOTE),
+        spanned(Score("f1_harmful", f1(counts[HARMFUL]), members, note=HARMFUL_NOTE), span),
         share_right("accuracy", outcomes),
         *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
         *share_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
@@ -62,7 +62,7 @@ def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str)
         own = counts[name]
         if own.occurs:
             span = spans.f1_by_class[name]
-            rows.append(_row("f1", f1(own), own.tp + own.fn, span, (by, name)))
+            rows.append(spanned(Score("f1", f1(own), own.tp + own.fn, by=by, label=name), span))
     return rows
 
 
@@ -80,19 +80,7 @@ def _macro(
 ) -> tuple[Score, Score, Score]:
     found = macro_figures(counts)
     return (
-        _row("macro_f1", found.f1, n, spans.f1, note=MACRO_NOTE),
-        _row("macro_precision", found.precision, n, spans.precision, note=MACRO_NOTE),
-        _row("macro_recall", found.recall, n, spans.recall, note=MACRO_NOTE),
+        spanned(Score("macro_f1", found.f1, n, note=MACRO_NOTE), spans.f1),
+        spanned(Score("macro_precision", found.precision, n, note=MACRO_NOTE), spans.precision),
+        spanned(Score("macro_recall", found.recall, n, note=MACRO_NOTE), spans.recall),
     )
-
-
-def _row(
-    key: str,
-    value: float | None,
-    n: int,
-    span: tuple[float, float] | None,
-    place: tuple[str, str] = ("", ""),
-    note: str = "",
-) -> Score:
-    low, high = span or (None, None)
-    return Score(key, value, n, low, high, *place, note)

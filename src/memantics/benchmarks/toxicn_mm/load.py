@@ -10,32 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from memantics.benchmarks.toxicn_mm.records import (
-    MODALITIES,
+from memantics.benchmarks.toxicn_mm.rows import (
     SPLITS,
     TARGETS,
-    TYPES,
     VERSIONS,
-    Meme,
+    HarmMeme,
+    LabelFile,
     Split,
     Version,
+    read_memes,
 )
-from memantics.benchmarks.toxicn_mm.rows import LabelFile, read_memes
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
-
-__all__ = [
-    "MODALITIES",
-    "SPLITS",
-    "TARGETS",
-    "TYPES",
-    "VERSIONS",
-    "Meme",
-    "Release",
-    "Split",
-    "Version",
-    "open_release",
-]
 
 NAMES: Mapping[tuple[Version, Split], str] = MappingProxyType(
     {
@@ -53,12 +39,12 @@ _EXTENSIONS = (".jpg", ".png")
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class HarmRelease:
     """A copy of ToxiCN MM; either or both label versions, either or both splits."""
 
     folder: Path
     files: tuple[Path, ...]
-    parts: Mapping[tuple[Version, Split], tuple[Meme, ...]]
+    parts: Mapping[tuple[Version, Split], tuple[HarmMeme, ...]]
     repairs: Mapping[str, int]
 
     @property
@@ -66,7 +52,7 @@ class Release:
         """The label versions of which this copy has at least one split."""
         return tuple(version for version in VERSIONS if any(v == version for v, _ in self.parts))
 
-    def memes(self, version: str, split: str = "all") -> tuple[Meme, ...]:
+    def memes(self, version: str, split: str = "all") -> tuple[HarmMeme, ...]:
         """The memes of a label version: ``train``, ``test`` or ``all`` there are."""
         if version not in VERSIONS:
             raise UnknownName("label version", version, VERSIONS)
@@ -83,12 +69,12 @@ class Release:
         return tuple(meme for key in wanted for meme in self.parts[key])
 
 
-def open_release(source: Source) -> Release:
+def open_release(source: Source) -> HarmRelease:
     """Read a copy of the release; what is not as it should be is named with file and row."""
     folder = _find_folder(source.root)
     find_image = _find_images(folder, source.images)
     repairs: Counter[str] = Counter()
-    parts: dict[tuple[Version, Split], tuple[Meme, ...]] = {}
+    parts: dict[tuple[Version, Split], tuple[HarmMeme, ...]] = {}
     files: list[Path] = []
     for (version, split), name in NAMES.items():
         path = folder / name
@@ -101,7 +87,9 @@ def open_release(source: Source) -> Release:
     if (folder / CODE_BOOK).is_file():
         files.append(folder / CODE_BOOK)
         _check_code_book(folder / CODE_BOOK)
-    return Release(folder, tuple(files), MappingProxyType(parts), MappingProxyType(dict(repairs)))
+    return HarmRelease(
+        folder, tuple(files), MappingProxyType(parts), MappingProxyType(dict(repairs))
+    )
 
 
 def _find_folder(root: Path) -> Path:
@@ -131,7 +119,7 @@ def _find_images(folder: Path, given: Path | None) -> Callable[[str], Path | Non
     return found.get
 
 
-def _refuse_overlap(parts: Mapping[tuple[Version, Split], tuple[Meme, ...]]) -> None:
+def _refuse_overlap(parts: Mapping[tuple[Version, Split], tuple[HarmMeme, ...]]) -> None:
     for version in VERSIONS:
         train = {meme.id for meme in parts.get((version, "train"), ())}
         for number, meme in enumerate(parts.get((version, "test"), ()), 1):

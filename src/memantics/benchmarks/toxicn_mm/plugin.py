@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.toxicn_mm import audit
 from memantics.benchmarks.toxicn_mm.load import open_release
-from memantics.benchmarks.toxicn_mm.statistics import statistics
-from memantics.benchmarks.toxicn_mm.survey import survey
+from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.benchmarks.toxicn_mm.task import make, pick_split
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
 

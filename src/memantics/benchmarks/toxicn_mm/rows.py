@@ -7,20 +7,78 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
-from memantics.benchmarks.toxicn_mm.records import (
-    TARGETS,
-    TYPE_IDS,
-    Meme,
-    Split,
-    Version,
-    name_modality,
-)
 from memantics.core.data import read_json
 from memantics.core.errors import DataError
+
+Version = Literal["v1", "v2"]
+Split = Literal["train", "test"]
+VERSIONS: tuple[Version, ...] = get_args(Version)
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+# The paper's tables list general offence before sexual innuendo; the class ids do not.
+TYPE_IDS = ("none", "targeted", "sexual", "offence", "dispirited")
+TYPES = ("none", "targeted", "offence", "sexual", "dispirited")
+MODALITIES = ("fusion", "text", "image", "both")
+# By class id, from 1; 0 means that no target was annotated.
+TARGETS = (
+    "gender",
+    "race",
+    "mbti",
+    "region",
+    "age",
+    "body",
+    "health",
+    "lgbtq",
+    "occupation",
+    "community",
+    "individual",
+    "poverty",
+    "relationship",
+    "parent",
+    "other",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HarmMeme:
+    """One meme under one label version; ``id`` is its file name without extension.
+
+    ``text`` is printed on the meme; the two captions were written by a language model.
+    ``modality`` says where the harm lies (None: harmless): in text and image only when taken
+    together, in the text, in the image, or in both by themselves. ``target`` is known in version
+    2.0 only.
+    """
+
+    id: str
+    text: str
+    text_caption: str
+    image_caption: str
+    harmful: bool
+    type: str
+    modality: str | None
+    target: str | None
+    split: Split
+    image: Path | None
+
+
+def name_modality(*, harmful: bool, text: bool, image: bool) -> str | None:
+    """The modality from its two flags; both off is ambiguous without the label.
+
+    >>> name_modality(harmful=True, text=False, image=False)
+    'fusion'
+    >>> name_modality(harmful=False, text=False, image=False) is None
+    True
+    """
+    if not harmful:
+        return None
+    return {(False, False): "fusion", (True, False): "text", (False, True): "image"}.get(
+        (text, image), "both"
+    )
+
 
 # Version 2.0 has one harmful meme without a type; it is kept as it is.
 UNTYPED = ("v2", "train", "7630")
@@ -74,14 +132,14 @@ class LabelFile:
 
 def read_memes(
     file: LabelFile, find_image: Callable[[str], Path | None], repairs: Counter[str]
-) -> tuple[Meme, ...]:
+) -> tuple[HarmMeme, ...]:
     """Read one file; what is mended or kept on purpose is counted in ``repairs``."""
     top = read_json(file.path)
     if not isinstance(top, list):
         raise DataError(file.path.name, "not a JSON array of memes", hint="download it again")
     if not top:
         raise DataError(file.path.name, "no records", hint="download the file again")
-    memes: dict[str, Meme] = {}
+    memes: dict[str, HarmMeme] = {}
     for number, value in enumerate(top, 1):
         read = _read_first if file.version == "v1" else _read_second
         meme = read(value, file, number, find_image, repairs)
@@ -102,7 +160,7 @@ def _read_first(
     number: int,
     find_image: Callable[[str], Path | None],
     repairs: Counter[str],
-) -> Meme:
+) -> HarmMeme:
     row = _check(_FirstRow, value, file, number)
     name = _parse_name(row.new_path, file, number)
     text, image = row.modal
@@ -110,7 +168,7 @@ def _read_first(
     code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
     copies = (row.new_label, row.new_type, row.new_modal)
     repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
-    return Meme(
+    return HarmMeme(
         id=name,
         text=row.text,
         text_caption=row.text_discription,
@@ -130,11 +188,11 @@ def _read_second(
     number: int,
     find_image: Callable[[str], Path | None],
     _repairs: Counter[str],
-) -> Meme:
+) -> HarmMeme:
     row = _check(_SecondRow, value, file, number)
     name = _parse_name(row.path, file, number)
     flags = {"text": row.text_modal == 1, "image": row.image_modal == 1}
-    return Meme(
+    return HarmMeme(
         id=name,
         text=row.text,
         text_caption=row.text_discription,

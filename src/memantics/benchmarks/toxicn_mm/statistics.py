@@ -1,4 +1,4 @@
-"""The figures of the paper that ToxiCN MM's files can tell, recomputed."""
+"""What a copy of ToxiCN MM holds, and the paper's figures recomputed from it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,72 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.load import (
+from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease
+from memantics.benchmarks.toxicn_mm.rows import (
     MODALITIES,
     SPLITS,
     TARGETS,
     TYPES,
     VERSIONS,
-    Meme,
-    Release,
+    HarmMeme,
 )
+from memantics.core.data import Found, checksum
 from memantics.metrics.duplicates import find_near_duplicates
+
+SIZES = {"train": 9_600, "test": 2_400}
+
+
+def survey(release: HarmRelease) -> Found:
+    """Count the parts of a copy and say in plain sentences what follows from what is missing."""
+    ids: dict[str, bool] = {}
+    for memes in release.parts.values():
+        ids.update({meme.id: meme.image is not None for meme in memes})
+    images = sum(ids.values())
+    counts = {"memes": len(ids)}
+    for (version, split), memes in release.parts.items():
+        counts[f"{version} {split}"] = len(memes)
+        counts[f"harmful in {version} {split}"] = sum(meme.harmful for meme in memes)
+    return Found(
+        records=len(ids),
+        counts=counts,
+        files=tuple(path.name for path in release.files),
+        checksum=checksum(release.files, release.folder),
+        images_found=images,
+        images_expected=len(ids),
+        repairs=dict(release.repairs),
+        notes=tuple(_notes(release, images, len(ids))),
+    )
+
+
+def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
+    notes: list[str] = []
+    if images == 0:
+        notes.append(
+            "Images are not in this copy: tasks that need them cannot run;"
+            " request them through the form that the official README names."
+        )
+    elif images < memes:
+        notes.append(
+            f"{memes - images:,} of {memes:,} images are not in this copy:"
+            " tasks that need images can run on the rest only."
+        )
+    for version in VERSIONS:
+        missing = [split for split in SPLITS if (version, split) not in release.parts]
+        if len(missing) == len(SPLITS):
+            notes.append(f"Labels of version {version} are not in this copy.")
+        elif missing:
+            name = NAMES[version, missing[0]]
+            notes.append(
+                f"Labels {version} have no {missing[0]} split in this copy ({name} is missing):"
+                " totals of the paper's tables cannot be recomputed."
+            )
+    notes += [
+        f"{NAMES[version, split]} has {len(part):,} memes; the official file has {SIZES[split]:,}."
+        for (version, split), part in release.parts.items()
+        if len(part) != SIZES[split]
+    ]
+    return notes
+
 
 HARMS = tuple(name for name in TYPES if name != "none")
 PARTS = (*SPLITS, "total")
@@ -44,7 +100,7 @@ NOT_RELEASED = (
 )
 
 
-def statistics(release: Release) -> dict[str, JsonValue]:
+def statistics(release: HarmRelease) -> dict[str, JsonValue]:
     """Every figure under its key; None where this copy, or any copy, cannot tell."""
     found: dict[str, JsonValue] = {}
     for version in VERSIONS:
@@ -65,10 +121,10 @@ def statistics(release: Release) -> dict[str, JsonValue]:
     }
 
 
-def find_part(release: Release, version: str, part: str) -> tuple[Meme, ...] | None:
+def find_part(release: HarmRelease, version: str, part: str) -> tuple[HarmMeme, ...] | None:
     """One split, or both as ``total``; None where the copy lacks any of it."""
     wanted = SPLITS if part == "total" else [split for split in SPLITS if split == part]
-    memes: list[Meme] = []
+    memes: list[HarmMeme] = []
     for split in wanted:
         found = [part for key, part in release.parts.items() if key == (version, split)]
         if not found:
@@ -77,7 +133,7 @@ def find_part(release: Release, version: str, part: str) -> tuple[Meme, ...] | N
     return tuple(memes)
 
 
-def _table_3(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+def _table_3(memes: Sequence[HarmMeme] | None, prefix: str) -> dict[str, JsonValue]:
     keys = ("memes", "non_harmful", "harmful", *HARMS, *(f"modality.{m}" for m in MODALITIES))
     if memes is None:
         return {f"{prefix}.{key}": None for key in keys}
@@ -93,14 +149,14 @@ def _table_3(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
     return {f"{prefix}.{key}": count for key, count in zip(keys, counts, strict=True)}
 
 
-def _count_modalities(memes: Sequence[Meme]) -> tuple[int, int, int, int]:
+def _count_modalities(memes: Sequence[HarmMeme]) -> tuple[int, int, int, int]:
     """Fusion, text, image, both. As in the paper, "both" counts in text and in image too."""
     kinds = Counter(meme.modality for meme in memes)
     both = kinds["both"]
     return kinds["fusion"], kinds["text"] + both, kinds["image"] + both, both
 
 
-def _table_4(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+def _table_4(memes: Sequence[HarmMeme] | None, prefix: str) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for harm in HARMS:
         counts: Sequence[int | None] = (None,) * len(MODALITIES)
@@ -111,7 +167,7 @@ def _table_4(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
     return found
 
 
-def _targets(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
+def _targets(memes: Sequence[HarmMeme] | None, prefix: str) -> dict[str, JsonValue]:
     if memes is None:
         return {f"{prefix}.{name}": None for name in (*TARGETS, "any", "none")}
     counts = Counter(meme.target for meme in memes)
@@ -122,7 +178,7 @@ def _targets(memes: Sequence[Meme] | None, prefix: str) -> dict[str, JsonValue]:
     }
 
 
-def _table_b7(memes: Sequence[Meme] | None) -> dict[str, JsonValue]:
+def _table_b7(memes: Sequence[HarmMeme] | None) -> dict[str, JsonValue]:
     if memes is None:
         return {f"tableB7.{name}": None for name in (*TABLE_B7, "total")}
     counts = Counter(meme.target for meme in memes)
@@ -134,7 +190,7 @@ def _table_b7(memes: Sequence[Meme] | None) -> dict[str, JsonValue]:
     }
 
 
-def _changes(release: Release, part: str) -> dict[str, JsonValue]:
+def _changes(release: HarmRelease, part: str) -> dict[str, JsonValue]:
     """What version 2.0 changed, meme by meme."""
     keys = ("label", "type", "modality", "text", "targeted_without_target")
     first, second = find_part(release, "v1", part), find_part(release, "v2", part)
@@ -152,16 +208,16 @@ def _changes(release: Release, part: str) -> dict[str, JsonValue]:
     return {f"versions.{key}.{part}": n for key, n in zip(keys, counts, strict=True)}
 
 
-def _flags(meme: Meme) -> tuple[bool, bool]:
+def _flags(meme: HarmMeme) -> tuple[bool, bool]:
     """The two flags of the files, in which a fusion looks like a harmless meme."""
     return meme.modality in ("text", "both"), meme.modality in ("image", "both")
 
 
-def _words(meme: Meme) -> tuple[str, str, str]:
+def _words(meme: HarmMeme) -> tuple[str, str, str]:
     return meme.text, meme.text_caption, meme.image_caption
 
 
-def _harm(release: Release) -> dict[str, JsonValue]:
+def _harm(release: HarmRelease) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for version in VERSIONS:
         memes = find_part(release, version, "total")
@@ -174,12 +230,12 @@ def _harm(release: Release) -> dict[str, JsonValue]:
     return found
 
 
-def _any_version(release: Release, part: str) -> tuple[Meme, ...] | None:
+def _any_version(release: HarmRelease, part: str) -> tuple[HarmMeme, ...] | None:
     """Texts and ids are the same in both versions: take whichever is there."""
     return find_part(release, "v1", part) or find_part(release, "v2", part)
 
 
-def _lengths(release: Release) -> dict[str, JsonValue]:
+def _lengths(release: HarmRelease) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for name in ("text", "image_caption", "text_caption"):
         sizes = [len(getattr(meme, name)) for meme in _any_version(release, "train") or ()]
@@ -190,7 +246,7 @@ def _lengths(release: Release) -> dict[str, JsonValue]:
     return found
 
 
-def _ids(release: Release) -> dict[str, JsonValue]:
+def _ids(release: HarmRelease) -> dict[str, JsonValue]:
     """File numbers follow the crawl, and the crawl followed the harm."""
     memes = _any_version(release, "total")
     numbers = [int(m.id) for m in memes or () if m.id.isdecimal()]
@@ -212,11 +268,11 @@ def _ids(release: Release) -> dict[str, JsonValue]:
     }
 
 
-def _number(meme: Meme) -> int:
+def _number(meme: HarmMeme) -> int:
     return int(meme.id) if meme.id.isdecimal() else 0
 
 
-def _leakage(release: Release) -> dict[str, JsonValue]:
+def _leakage(release: HarmRelease) -> dict[str, JsonValue]:
     train, test = _any_version(release, "train"), _any_version(release, "test")
     repeated = len(train) - len({meme.text for meme in train}) if train else None
     found: dict[str, JsonValue] = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.toxicn_mm import figures, replies
-from memantics.benchmarks.toxicn_mm.load import Meme, Release, open_release
-from memantics.benchmarks.toxicn_mm.records import TARGETS
+from memantics.benchmarks.toxicn_mm.load import open_release
+from memantics.benchmarks.toxicn_mm.rows import TARGETS, HarmMeme
 from memantics.benchmarks.toxicn_mm.wording import (
     HARMFUL,
     HARMLESS,
@@ -20,7 +20,7 @@ from memantics.benchmarks.toxicn_mm.wording import (
     TYPES,
     VERDICTS,
 )
-from memantics.core.data import Source
+from memantics.core.data import Source, open_once
 from memantics.core.records import (
     Field,
     Form,
@@ -61,13 +61,8 @@ def make(setup: TaskSetup) -> Task:
 
 def pick_split(source: Source) -> str:
     """The split to run on where the user names none: test, or train in a copy without it."""
-    return "test" if any(split == "test" for _, split in _open(source).parts) else "train"
-
-
-@cache
-def _open(source: Source) -> Release:
-    """Read once: items are walked more than once."""
-    return open_release(source)
+    parts = open_once(open_release, source).parts
+    return "test" if any(split == "test" for _, split in parts) else "train"
 
 
 def _keys(name: str, language: str) -> dict[str, str]:
@@ -80,7 +75,8 @@ def _keys(name: str, language: str) -> dict[str, str]:
 
 def _items(setup: TaskSetup) -> Iterator[Item]:
     name, chosen = setup.card.name, setup.options
-    memes = _open(setup.need_source()).memes(chosen.get("labels", "v2"), setup.split)
+    release = open_once(open_release, setup.need_source())
+    memes = release.memes(chosen.get("labels", "v2"), setup.split)
     shown = chosen["input"] == "image_text"
     left_out = shown and chosen["images"] == "present"
     pairs = [
@@ -95,7 +91,7 @@ def _items(setup: TaskSetup) -> Iterator[Item]:
         yield _item(meme, gold, field, setup, (picture,) if picture else ())
 
 
-def _gold(name: str, meme: Meme, chosen: Mapping[str, str]) -> str | None:
+def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
     """The class of a meme, or None where the task does not ask about it."""
     if name == "detection":
         return HARMFUL if meme.harmful else HARMLESS
@@ -123,7 +119,9 @@ def _field(name: str, chosen: Mapping[str, str], majority: str | None) -> Field:
     )
 
 
-def _item(meme: Meme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]) -> Item:
+def _item(
+    meme: HarmMeme, gold: str, field: Field, setup: TaskSetup, images: tuple[Image, ...]
+) -> Item:
     context = {"text": meme.text}
     if setup.options["input"] == "captions":
         context |= {"text_caption": meme.text_caption, "image_caption": meme.image_caption}

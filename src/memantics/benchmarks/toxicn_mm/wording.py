@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memantics.benchmarks.toxicn_mm.records import TARGETS
+from memantics.benchmarks.toxicn_mm.rows import TARGETS
 
 HARMFUL, HARMLESS = "harmful", "harmless"
 NOBODY = "none"

@@ -13,7 +13,6 @@ from memantics.build.analysis.records import Feeling, Harm
 from memantics.build.drafts import (
     array,
     choice,
-    complain,
     make_request,
     name_language,
     record,
@@ -68,7 +67,7 @@ def ask_harm(meme: Meme, language: str, model: str) -> Step[Harm]:
         reason=text(),
     )
     request = make_request(body, schema, meme=meme, language=language)
-    return Step(f"{meme.id}/harm", partial(complain, request), partial(_read_harm, model))
+    return Step(f"{meme.id}/harm", request, partial(_read_harm, model))
 
 
 def ask_feeling(meme: Meme, language: str, model: str) -> Step[Feeling]:
@@ -79,7 +78,7 @@ def ask_feeling(meme: Meme, language: str, model: str) -> Step[Feeling]:
     )
     schema = record(emotion=choice(*emotions), reason=text())
     request = make_request(body, schema, meme=meme, language=language)
-    return Step(f"{meme.id}/feeling", partial(complain, request), partial(_read_feeling, model))
+    return Step(f"{meme.id}/feeling", request, partial(_read_feeling, model))
 
 
 def _read_harm(model: str, reply: str) -> Harm:

@@ -20,7 +20,6 @@ from memantics.build.drafts import (
     Source,
     Tally,
     check_wording,
-    complain,
     make_request,
     name_language,
     note_source,
@@ -32,7 +31,6 @@ from memantics.core.journal import whole_file
 from memantics.core.language import language_of
 from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.records import Request
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 
@@ -137,12 +135,9 @@ def make_step(meme: Meme, name: str, language: str) -> Step[str]:
         holes["material"] = show_material({"printed text": meme.text})
     body = find_prompts()[note].fill(**holes)
 
-    def ask(complaint: str | None) -> Request:
-        seen = meme if note == "description" else None
-        request = make_request(body, record(caption=text()), meme=seen, language=language)
-        return complain(request, complaint)
-
-    return Step(f"{meme.id}/captions/{note}", ask, lambda reply: read_caption(reply, language))
+    seen = meme if note == "description" else None
+    request = make_request(body, record(caption=text()), meme=seen, language=language)
+    return Step(f"{meme.id}/captions/{note}", request, lambda reply: read_caption(reply, language))
 
 
 def read_caption(reply: str, language: str) -> str:

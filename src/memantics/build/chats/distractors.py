@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memantics.build.chats.generate import find_prompts
 from memantics.build.chats.records import ChatDraft, ChatSubject, ImageEncoder, TextEncoder, Vectors
-from memantics.build.drafts import Tally, complain, make_request, record, show_material
+from memantics.build.drafts import Tally, make_request, record, show_material
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.memes import Meme
@@ -173,7 +173,7 @@ def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
     schema = record(same={"type": "boolean"})
     return Step(
         f"{one.meme.id}/chats/same/{other.meme.id}",
-        lambda complaint: complain(make_request(body, schema), complaint),
+        make_request(body, schema),
         lambda reply: read_object(reply, _Verdict).same,
     )
 

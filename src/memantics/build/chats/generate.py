@@ -17,7 +17,6 @@ from memantics.build.drafts import (
     Tally,
     array,
     choice,
-    complain,
     make_request,
     name_language,
     note_source,
@@ -28,7 +27,7 @@ from memantics.build.drafts import (
 from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.records import Request, Sampling
+from memantics.core.records import Sampling
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
@@ -148,7 +147,7 @@ def make_feeling_step(own: ChatSubject) -> Step[_Feeling]:
     schema = record(target=choice(*TARGETS), type=choice(*TYPES))
     return Step(
         f"{own.meme.id}/chats/sentiment",
-        lambda complaint: complain(make_request(body, schema, language=own.language), complaint),
+        make_request(body, schema, language=own.language),
         lambda reply: read_object(reply, _Feeling),
     )
 
@@ -218,13 +217,9 @@ def make_chat_step(
     schema = record(turns=array(message, limits.least, limits.most), sender=choice("A", "B"))
     sampling = Sampling(settings.temperature, seed=settings.seed + 1000 * number)
 
-    def ask(complaint: str | None) -> Request:
-        request = make_request(body, schema, language=own.language, sampling=sampling)
-        return complain(request, complaint)
-
     return Step(
         f"{own.meme.id}/chats/{topic}/{number}",
-        ask,
+        make_request(body, schema, language=own.language, sampling=sampling),
         lambda reply: read_chat(reply, own, limits),
         settings.attempts,
     )

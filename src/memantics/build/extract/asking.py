@@ -11,17 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 
 from pydantic import JsonValue
 
+from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import MOST, MOST_RELATIONS
+from memantics.build.extract.reading import MOST, MOST_RELATIONS, ROLES
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
-from memantics.core.text import clean_line
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
+    DIMENSIONS,
     KIND_TERMS,
     Dimension,
     RelationTerm,
@@ -32,8 +34,8 @@ PROMPTS = Path(__file__).parent / "prompts"
 # A list of allowed targets makes dangling references impossible where decoding is constrained;
 # servers bound how long such lists may be.
 _MOST_LISTED = 400
-_LONGEST_TEXT = 4000
-_LANGUAGES = {"en": "English", "zh": "Chinese"}
+_TOLD = 160  # characters of a description that later steps are told
+_DESCRIBED = frozenset({"TextualMaterial", "BackgroundKnowledge"})
 
 Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
@@ -67,13 +69,12 @@ def ask_individuals(
         label=f'"{term.label}" ({term.name})',
         definition=term.definition,
         guidance=prompts[step.dimension].text,
-        material=_show_material(situation, background=step.background),
-        context=_show_known(step.inputs, known),
-        language=_LANGUAGES.get(situation.language, situation.language),
+        language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable),
         reply=_example(step.dimension, bool(usable)),
     )
-    return _request(situation, text, _schema(step.dimension, usable, listed))
+    before = _show_before(situation, step.inputs, known, background=step.background)
+    return _request(situation, before, text, _schema(step.dimension, usable, listed))
 
 
 def ask_links(
@@ -88,75 +89,48 @@ def ask_links(
     listed = [own for name in names for own in known.get(name) or ()]
     text = find_prompts()["relations"].fill(
         label=DIMENSION_TERMS[dimension].label,
-        material=_show_material(situation, background=False),
         context=enclose("entries to link", _list_individuals(sources)),
-        known=_show_known(names, known),
         relations="\n".join(_describe(term) for term in relations),
         reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
         '"target": "Dimension/name"}]}',
     )
     link = _link_schema(_usable(relations, listed), listed, sources)
-    return _request(
-        situation,
-        text,
-        _object(relations={"type": "array", "maxItems": MOST_RELATIONS, "items": link}),
-    )
+    before = _show_before(situation, names, known, background=False)
+    return _request(situation, before, text, record(relations=_list_of(link, MOST_RELATIONS)))
 
 
-def complain(request: Request, complaint: str | None) -> Request:
-    """The same request again, with what was wrong with the last reply."""
-    if complaint is None:
-        return request
-    (message,) = request.messages
-    again = find_prompts()["again"].fill(complaint=clean_line(complaint, 500).rstrip("."))
-    parts = (*message.parts[:-1], f"{message.parts[-1]}\n\n{again}")
-    return Request((Message("user", parts),), request.form, request.sampling, request.schema)
-
-
-def _request(situation: Situation, text: str, schema: dict[str, JsonValue]) -> Request:
+def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
+    """The image, then what is known in a fixed order, then the task: prefix caches can work."""
     form = Form("", (), situation.language, "json", {"text": situation.meme.text})
-    parts = (Image(situation.meme.image), text)
+    parts = (Image(situation.meme.image), before, text)
     return Request((Message("user", parts),), form, situation.sampling, schema)
 
 
-def _show_material(situation: Situation, *, background: bool) -> str:
+def _show_before(
+    situation: Situation, names: Iterable[Dimension], known: Known, *, background: bool
+) -> str:
     meme = situation.meme
-    parts = [
-        enclose("printed text", _trim(meme.text)) if meme.text.strip() else "",
-        *(
-            enclose(f"note: {clean_line(name, 40)}", _trim(text))
-            for name, text in sorted(meme.notes.items())
-            if text.strip()
-        ),
-        enclose("background files", situation.background)
-        if background and situation.background
-        else "",
-    ]
-    shown = "\n\n".join(part for part in parts if part)
-    return shown or "Nothing is given besides the image."
-
-
-def _trim(text: str) -> str:
-    return "\n".join(clean_line(line) for line in text[:_LONGEST_TEXT].splitlines())
-
-
-def _show_known(names: Iterable[Dimension], known: Known) -> str:
-    """The individuals of several dimensions, one a line; empty and unknown ones are said to be."""
+    notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
+    files = {"background files": situation.background} if background else {}
+    given = show_material(
+        {"printed text": meme.text, **notes, **files}, "Nothing is given besides the image."
+    )
     lines = []
-    for name in names:
+    for name in sorted(names, key=DIMENSIONS.index):
         entries = known.get(name)
-        if entries:
-            lines.append(_list_individuals(entries))
-        else:
-            lines.append(f"{name}: {'not known' if entries is None else 'none found'}")
-    return enclose("known so far", "\n".join(lines)) if lines else "Nothing is known so far."
+        unknown = "not known" if entries is None else "none found"
+        lines.append(_list_individuals(entries) if entries else f"{name}: {unknown}")
+    told = enclose("known so far", "\n".join(lines)) if lines else "Nothing is known so far."
+    return f"{given}\n\n{told}"
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    return "\n".join(
-        f"{own.key}: {own.label}" + (f" ({own.description[:300]})" if own.description else "")
-        for own in entries
-    )
+    """One a line; what can be seen needs no description, and a long one ends early."""
+    lines = []
+    for own in entries:
+        told = shorten(own.description, _TOLD) if own.dimension in _DESCRIBED else ""
+        lines.append(f"{own.key}: {own.label}" + (f" ({told})" if told else ""))
+    return "\n".join(lines)
 
 
 def _usable(
@@ -167,18 +141,22 @@ def _usable(
 
 
 def _describe(term: RelationTerm) -> str:
-    return f"- {term.name}, to {' or '.join(term.range)}: {term.definition}"
+    ends = "any of them" if len(term.range) >= len(DIMENSIONS) - 1 else " or ".join(term.range)
+    return f"- {term.name}, to {ends}: {term.definition}"
 
 
 def _describe_extra(dimension: Dimension, relations: Sequence[RelationTerm]) -> str:
     lines = []
+    if dimension in ROLES:
+        name, words = ROLES[dimension]
+        lines.append(f'- "{name}" is ' + " or ".join(f'"{word}"' for word in words) + ".")
     if dimension == "Toxicity":
         kinds = " ".join(f"{kind.name}: {kind.definition}" for kind in KIND_TERMS.values())
         lines.append(f'- "kind" is one of these. {kinds}')
     if relations:
         lines.append(
-            '- "relations" link an entry to what is known so far; name targets exactly as they '
-            "are listed, dimension included. These may be used:"
+            '- "relations" link an entry to what is known so far, named exactly as listed, '
+            "dimension included:"
         )
         lines += [f"  {_describe(term)}" for term in relations]
     return "\n".join(lines)
@@ -186,6 +164,8 @@ def _describe_extra(dimension: Dimension, relations: Sequence[RelationTerm]) -> 
 
 def _example(dimension: Dimension, relations: bool) -> str:
     entry: dict[str, JsonValue] = {"name": "…", "label": "…", "description": "…"}
+    if dimension in ROLES:
+        entry[ROLES[dimension][0]] = "…"
     if dimension == "Toxicity":
         entry["kind"] = "…"
     if relations:
@@ -199,11 +179,14 @@ def _schema(
     text: dict[str, JsonValue] = {"type": "string"}
     fields: dict[str, JsonValue] = {"name": text, "label": text | {"minLength": 1}}
     fields["description"] = text
+    if dimension in ROLES:
+        name, words = ROLES[dimension]
+        fields[name] = choice(*words)
     if dimension == "Toxicity":
-        fields["kind"] = {"type": "string", "enum": list(KIND_TERMS)}
+        fields["kind"] = choice(*KIND_TERMS)
     if relations:
         fields["relations"] = {"type": "array", "items": _link_schema(relations, listed)}
-    return _object(individuals={"type": "array", "maxItems": MOST, "items": _object(**fields)})
+    return record(individuals=_list_of(record(**fields), MOST))
 
 
 def _link_schema(
@@ -218,7 +201,7 @@ def _link_schema(
         fields: dict[str, JsonValue] = {"relation": {"type": "string", "enum": [term.name]}}
         if sources is not None:
             fields = {"source": _reference(sources, term.domain, room), **fields}
-        shapes.append(_object(**fields, target=_reference(listed, term.range, room)))
+        shapes.append(record(**fields, target=_reference(listed, term.range, room)))
     return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
 
 
@@ -231,11 +214,5 @@ def _reference(
     return {"type": "string"}
 
 
-def _object(**fields: JsonValue) -> dict[str, JsonValue]:
-    """A closed object that must have all of its fields, as strict decoding demands."""
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
+def _list_of(items: JsonValue, most: int) -> JsonValue:
+    return {"type": "array", "maxItems": most, "items": items}

@@ -14,7 +14,6 @@ from memantics.build.extract.asking import (
     Situation,
     ask_individuals,
     ask_links,
-    complain,
 )
 from memantics.build.extract.plan import (
     DEFAULT,
@@ -25,7 +24,7 @@ from memantics.build.extract.plan import (
 )
 from memantics.build.extract.reading import Link, Read, read_individuals, read_links
 from memantics.core.memes import Meme
-from memantics.core.records import Request, Sampling, Status
+from memantics.core.records import Sampling, Status
 from memantics.core.step import Asker, Step, Taken
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance, Relation
@@ -136,14 +135,13 @@ async def _extract_step(
     known: Known = {name: found.known[name] for name in step.inputs}
     listed = [own for entries in known.values() for own in entries or ()]
 
-    def ask(complaint: str | None) -> Request:
-        return complain(ask_individuals(situation, step, known, relations), complaint)
+    request = ask_individuals(situation, step, known, relations)
 
     def read(text: str) -> Read:
-        return read_individuals(text, step.dimension, listed)
+        return read_individuals(text, step.dimension, listed, (one.name for one in relations))
 
     name = f"{situation.meme.id}/knowledge/{step.dimension}"
-    taken = await asker.take(Step(name, ask, read, settings.attempts))
+    taken = await asker.take(Step(name, request, read, settings.attempts))
     result = _result(place, taken)
     if taken.value is None:
         found.known[step.dimension] = None
@@ -197,15 +195,13 @@ async def _link_step(
         return
     if dimension == "AnalogicalMapping":
         sources += [own for name in known for own in found.known.get(name) or ()]
-
-    def ask(complaint: str | None) -> Request:
-        return complain(ask_links(situation, dimension, sources, known, terms), complaint)
+    request = ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[Link, ...]:
-        return read_links(text, sources, targets)
+        return read_links(text, sources, targets, (one.name for one in terms))
 
     name = f"{situation.meme.id}/relations/{dimension}"
-    taken = await asker.take(Step(name, ask, read, settings.attempts))
+    taken = await asker.take(Step(name, request, read, settings.attempts))
     said = taken.value or ()
     found.results[place] = replace(_result(place, taken), found=len(said))
     source = Provenance(taken.model, taken.prompt[:16], taken.when)

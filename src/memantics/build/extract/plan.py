@@ -43,9 +43,14 @@ class PlannedStep:
     background: bool = True
 
     def relations(self) -> tuple[RelationTerm, ...]:
-        """The relations that this step itself can state: those that lead to one of its inputs."""
+        """The relations that this step itself can state: those that lead to one of its inputs.
+
+        ``mappedOnto`` links the two ends of an analogy, not the analogy: a second pass can ask it.
+        """
         return tuple(
-            term for term in list_relations(self.dimension) if set(term.range) & set(self.inputs)
+            term
+            for term in list_relations(self.dimension)
+            if set(term.range) & set(self.inputs) and term.name != "mappedOnto"
         )
 
 

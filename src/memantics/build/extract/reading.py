@@ -26,6 +26,16 @@ MOST_RELATIONS = 500
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
+# Fields whose words become part of the description: who feels it, how a community is meant.
+ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "Emotion": (
+        "holder",
+        {"figure": "felt by a figure in the meme", "viewer": "felt by the viewer"},
+    ),
+    "TargetCommunity": ("role", {"addressed": "addressed", "attacked": "attacked"}),
+}
+
+
 class SaidRelation(BaseModel):
     """A relation of one entry, as a model gives it."""
 
@@ -44,6 +54,8 @@ class SaidIndividual(BaseModel):
     label: str = Field(min_length=1)
     description: str = ""
     kind: str = ""
+    holder: str = ""
+    role: str = ""
     relations: list[SaidRelation] = []
 
 
@@ -87,7 +99,10 @@ class Directory:
     ['VisualMaterial/grumpy_cat', 'VisualMaterial/grumpy_cat', None]
     """
 
-    def __init__(self, individuals: Iterable[Individual]) -> None:
+    def __init__(
+        self, individuals: Iterable[Individual], relations: Iterable[str] = RELATIONS
+    ) -> None:
+        self.relations = tuple(relations)
         self._exact: dict[str, str] = {}
         self._loose: dict[str, set[str]] = {}
         for own in individuals:
@@ -112,8 +127,13 @@ class Directory:
         return self.find(said) or clean_line(said, 200)
 
 
-def read_individuals(text: str, dimension: Dimension, known: Iterable[Individual] = ()) -> Read:
-    """Read the reply to a step; ``known`` are the individuals that it may refer to.
+def read_individuals(
+    text: str,
+    dimension: Dimension,
+    known: Iterable[Individual] = (),
+    relations: Iterable[str] = RELATIONS,
+) -> Read:
+    """Read the reply to a step; ``known`` and ``relations`` are what it may refer to and use.
 
     >>> read_individuals('[{"name": "Cat", "label": "a cat"}]', "VisualMaterial").individuals[0].key
     'VisualMaterial/cat'
@@ -125,7 +145,7 @@ def read_individuals(text: str, dimension: Dimension, known: Iterable[Individual
             f"{len(different):,} entries are too many: give the {MOST} that matter most at most"
         )
     said = [conform_value(SaidIndividual, entry) for entry in different.values()]
-    names, directory = Names(), Directory(known)
+    names, directory = Names(), Directory(known, relations)
     made = tuple(_make(own, dimension, names, directory) for own in said)
     return Read(made, len(entries) - len(different), names.renamed)
 
@@ -136,9 +156,6 @@ def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
         return values
     value = take_one(values)
     if isinstance(value, dict) and "individuals" in value:
-        if len(value) > 1:
-            others = ", ".join(sorted(set(value) - {"individuals"}))
-            raise Unparsed(f"unknown fields beside 'individuals': {others}")
         value = value["individuals"]
         if not isinstance(value, list):
             raise Unparsed("'individuals' must be a list")
@@ -176,10 +193,18 @@ def _make(
         dimension,
         names.give(make_name(said.name) or make_name(said.label)),
         label,
-        clean_line(said.description),
+        _tell_role(clean_line(said.description), said, dimension),
         tuple(dict.fromkeys(links)),
         kind,
     )
+
+
+def _tell_role(description: str, said: SaidIndividual, dimension: Dimension) -> str:
+    if dimension not in ROLES:
+        return description
+    name, words = ROLES[dimension]
+    role = words.get(clean_line(getattr(said, name), 40).casefold(), "")
+    return f"{description} ({role})".strip() if role else description
 
 
 def _read_kind(said: str) -> str:
@@ -191,23 +216,27 @@ def _read_kind(said: str) -> str:
 
 def _make_relation(name: str, target: str, directory: Directory) -> Relation:
     if name not in RELATIONS:
-        raise Unparsed(f"relation {clean_line(name, 40)!r} is not one of {', '.join(RELATIONS)}")
+        allowed = ", ".join(directory.relations) or "none: leave the list empty"
+        raise Unparsed(f"relation {clean_line(name, 40)!r} is not allowed here: {allowed}")
     return Relation(name, directory.resolve(target))
 
 
 def read_links(
-    text: str, sources: Iterable[Individual], known: Iterable[Individual]
+    text: str,
+    sources: Iterable[Individual],
+    known: Iterable[Individual],
+    relations: Iterable[str] = RELATIONS,
 ) -> tuple[Link, ...]:
     """Read the reply to a step of the second pass; sources must be among those listed."""
     value = take_one(find_values(text))
     if isinstance(value, Mapping):
-        if set(value) != {"relations"} or not isinstance(value["relations"], list):
+        if not isinstance(value.get("relations"), list):
             raise Unparsed("give one object with the list 'relations'")
         value = value["relations"]
     links = flatten(value if isinstance(value, list) else [value])
     if len(links) > MOST_RELATIONS:
         raise Unparsed(f"{len(links):,} relations are too many: {MOST_RELATIONS} at most")
-    owners, directory = Directory(sources), Directory(known)
+    owners, directory = Directory(sources), Directory(known, relations)
     made = []
     for entry in links:
         said = conform_value(SaidLink, entry)

@@ -15,7 +15,6 @@ from memantics.build.drafts import (
     Source,
     Tally,
     array,
-    complain,
     make_request,
     name_language,
     note_source,
@@ -35,7 +34,6 @@ from memantics.core.language import language_of
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.core.records import Request
 from memantics.core.step import Asker, Step
 
 INTENTS = "intents.jsonl"
@@ -127,12 +125,9 @@ def make_background_step(
     sentence = record(sentence=text(), certain={"type": "boolean"})
     schema = record(background=array(sentence, 0, settings.sentences))
 
-    def ask(complaint: str | None) -> Request:
-        return complain(make_request(body, schema, meme=meme, language=language), complaint)
-
     return Step(
         f"{meme.id}/intents/background",
-        ask,
+        make_request(body, schema, meme=meme, language=language),
         lambda reply: read_background(reply, language, settings.sentences),
         settings.attempts,
     )
@@ -153,12 +148,9 @@ def make_intent_step(
     )
     schema = record(intents=array(text(), 1, settings.intents))
 
-    def ask(complaint: str | None) -> Request:
-        return complain(make_request(body, schema, meme=meme, language=language), complaint)
-
     return Step(
         f"{meme.id}/intents/intents",
-        ask,
+        make_request(body, schema, meme=meme, language=language),
         lambda reply: read_intents(reply, language, settings.intents),
         settings.attempts,
     )

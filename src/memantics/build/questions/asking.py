@@ -1,18 +1,23 @@
-"""What is sent for a question: to write one, and to try whether it can be solved unfairly."""
+"""What is sent for a question: to write one, and to try whether it can be solved unfairly.
+
+The image comes first, then what is known about the meme in a fixed order, then the task: servers
+that keep a prefix cache read the meme once for all of its questions.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from memantics.build.drafts import array, name_language, record, show_material
 from memantics.build.extract.reading import Directory
-from memantics.build.questions.records import WRITTEN, QuestionDraft, QuestionSettings, Slot
-from memantics.build.questions.slots import draw
+from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, draw
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
@@ -24,22 +29,24 @@ from memantics.knowledge.records import Individual, Knowledge
 
 LETTERS = "ABCD"
 _PROMPTS = Path(__file__).parent / "prompts"
-_LANGUAGES = {"en": "English", "zh": "Chinese"}
-_MOST_KNOWN = 80
-_CLOSED = ConfigDict(extra="forbid", frozen=True)
+_MOST_KNOWN, _MOST_NEAR, _TOLD = 80, 6, 160
+_PLAUSIBLE, _IMPLAUSIBLE = 3, 2
 
 
 class SaidQuestion(BaseModel):
-    """A question as a model gives it; what it is about is its first citation."""
+    """A question as a model gives it; what it is about is its first citation.
 
-    model_config = _CLOSED
+    ``spare`` is a further plausible option, as earlier prompts asked for it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str = ""
     question: str = Field(min_length=1)
     correct: str = Field(min_length=1)
-    plausible: str = Field(min_length=1)
-    spare: str = Field(min_length=1)
-    implausible: str = Field(min_length=1)
+    plausible: list[str] | str = Field(min_length=1)
+    spare: str = ""
+    implausible: list[str] | str = Field(min_length=1)
     explanation: str = ""
     cites: list[str] = Field(default=[], max_length=50)
 
@@ -58,28 +65,25 @@ def find_prompts() -> Mapping[str, Prompt]:
     return read_prompts(_PROMPTS)
 
 
-def list_known(knowledge: Knowledge, focus: str = "") -> tuple[Individual, ...]:
-    """The individuals that are shown with a question: what belongs to its focus comes first."""
-    if focus not in knowledge.by_key:
-        return knowledge.individuals[:_MOST_KNOWN]
-    own = knowledge.by_key[focus]
-    near = {link.target for link in own.relations} - {focus}
-    first = [one for one in knowledge.individuals if one.key in near]
-    rest = [one for one in knowledge.individuals if one.key not in near and one is not own]
-    return tuple([own, *first, *rest][:_MOST_KNOWN])
+def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
+    """What is known, one individual a line, in the order of the knowledge."""
+    lines = [
+        f"{own.key}: {own.label}"
+        + (f" ({shorten(own.description, _TOLD)})" if details and own.description else "")
+        for own in individuals
+    ]
+    return enclose(label, "\n".join(lines))
 
 
-def show_known(individuals: Sequence[Individual]) -> str:
-    """What is known, one individual a line with its relations, between marks."""
-    lines = []
-    for own in individuals:
-        links = "; ".join(f"{link.relation} {link.target}" for link in own.relations)
-        lines.append(
-            f"{own.key}: {own.label}"
-            + (f" ({own.description[:300]})" if own.description else "")
-            + (f" [{links}]" if links else "")
-        )
-    return enclose("known about the meme", "\n".join(lines))
+def list_near(knowledge: Knowledge, focus: Individual) -> list[Individual]:
+    """The individuals that one is linked with, either way."""
+    ends = {link.target for link in focus.relations}
+    return [
+        own
+        for own in knowledge.individuals
+        if own is not focus
+        and (own.key in ends or any(link.target == focus.key for link in own.relations))
+    ]
 
 
 def ask_draft(
@@ -88,34 +92,46 @@ def ask_draft(
     """The request for one question; ``earlier`` is a version that readers solved blindly."""
     knowledge = subject.knowledge
     focus = knowledge.by_key[slot.focus]
-    known = list_known(knowledge, slot.focus)
     reply: dict[str, JsonValue] = dict.fromkeys(SaidQuestion.model_fields, "…")
-    text = find_prompts()["question"].fill(
-        focus=enclose("element", f"{focus.key}: {focus.label} ({focus.description})"),
+    del reply["spare"]
+    wrong: dict[str, JsonValue] = {
+        "plausible": ["…"] * _PLAUSIBLE,
+        "implausible": ["…"] * _IMPLAUSIBLE,
+    }
+    prompts = find_prompts()
+    text = prompts["question"].fill(
+        focus=enclose("element", _tell_focus(focus, slot, knowledge)),
+        near=show_known(list_near(knowledge, focus)[:_MOST_NEAR], "linked with it", details=True),
         definition=DIMENSION_TERMS[slot.dimension].definition,
-        material=_show_text(subject.meme),
-        known=show_known(known),
-        language=_LANGUAGES.get(settings.language, settings.language),
-        focus_key=focus.key,
+        guidance=prompts[slot.dimension].text,
+        language=name_language(settings.language),
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
-        longest=slot.longest,
-        reply=json.dumps(reply | {"about": focus.key, "cites": []}, ensure_ascii=False),
+        longest='"correct" is' if slot.longest == "correct" else "one or two wrong options are",
+        reply=json.dumps(reply | wrong | {"about": focus.key, "cites": []}, ensure_ascii=False),
     )
     if earlier:
-        note = find_prompts()["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 600)))
+        note = prompts["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 900)))
         text = f"{text}\n\n{note}"
-    return _request((Image(subject.meme.image), text), settings, _schema(focus, known, settings))
+    known = show_known(knowledge.individuals[:_MOST_KNOWN], "known about the meme", details=False)
+    material = show_material({"printed text": subject.meme.text}, nothing="")
+    parts = (Image(subject.meme.image), f"{material}\n\n{known}".strip(), text)
+    form = Form("", (), settings.language, "json")
+    schema = _schema(focus, knowledge, settings)
+    return Request((Message("user", parts),), form, settings.sampling, schema)
 
 
-def complain(request: Request, complaint: str | None) -> Request:
-    """The same request again, with what was wrong with the last reply."""
-    if complaint is None:
-        return request
-    (message,) = request.messages
-    again = find_prompts()["again"].fill(complaint=clean_line(complaint, 600).rstrip("."))
-    parts = (*message.parts[:-1], f"{message.parts[-1]}\n\n{again}")
-    return Request((Message("user", parts),), request.form, request.sampling, request.schema)
+def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
+    """What the question is about; the second of a toxicity pair is told the harm and its kind."""
+    line = f"{focus.key}: {focus.label} ({focus.description})"
+    toxic = next((own for own in knowledge.of("Toxicity") if _points_to(own, focus)), None)
+    if slot.pair and toxic is not None:
+        line += f"\nIt carries this harm: {toxic.label} ({toxic.kind}): {toxic.description}"
+    return line
+
+
+def _points_to(toxic: Individual, focus: Individual) -> bool:
+    return any(link.target == focus.key for link in toxic.relations)
 
 
 def read_draft(text: str, knowledge: Knowledge) -> QuestionDraft:
@@ -125,13 +141,23 @@ def read_draft(text: str, knowledge: Knowledge) -> QuestionDraft:
     if not all(cite in knowledge.by_key for cite in cites):
         directory = Directory(knowledge.individuals)
         cites = [directory.resolve(cite) for cite in cites]
-    texts = {role: even_out(clean_line(getattr(said, role), 300)) for role in WRITTEN}
     return QuestionDraft(
         clean_line(said.question, 600),
-        **texts,
-        explanation=clean_line(said.explanation, 1000),
-        cites=tuple(dict.fromkeys(cites)),
+        _even(said.correct),
+        (*_list(said.plausible), *_list(said.spare)),
+        _list(said.implausible),
+        clean_line(said.explanation, 1000),
+        tuple(dict.fromkeys(cites)),
     )
+
+
+def _list(said: list[str] | str) -> tuple[str, ...]:
+    texts = [said] if isinstance(said, str) else said
+    return tuple(dict.fromkeys(_even(text) for text in texts if text.strip()))
+
+
+def _even(said: str) -> str:
+    return even_out(clean_line(said, 300))
 
 
 def even_out(option: str) -> str:
@@ -146,22 +172,23 @@ def even_out(option: str) -> str:
 
 def ask_blind(question: str, options: Sequence[str], settings: QuestionSettings) -> Request:
     """Ask a question from its wording alone."""
-    return _pose("blind", question, options, settings, (), {})
+    return _pose("blind", question, options, settings, ())
 
 
 def ask_told(
     question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
 ) -> Request:
     """Ask a question with all that is known, but without the meme."""
-    known = {"known": show_known(list_known(subject.knowledge))}
-    return _pose("told", question, options, settings, (), known)
+    told = subject.knowledge.individuals[:_MOST_KNOWN]
+    known = show_known(told, "known about the meme", details=True)
+    return _pose("told", question, options, settings, (known,))
 
 
 def ask_seen(
     question: str, options: Sequence[str], settings: QuestionSettings, subject: QuestionSubject
 ) -> Request:
     """Ask a question with the meme, but with nothing that is known about it."""
-    return _pose("seen", question, options, settings, (Image(subject.meme.image),), {})
+    return _pose("seen", question, options, settings, (Image(subject.meme.image),))
 
 
 def _pose(
@@ -169,44 +196,26 @@ def _pose(
     question: str,
     options: Sequence[str],
     settings: QuestionSettings,
-    images: tuple[Part, ...],
-    more: Mapping[str, str],
+    before: tuple[Part, ...],
 ) -> Request:
     listed = [Option(letter, text) for letter, text in zip(LETTERS, options, strict=True)]
     asked = "\n".join([question, *(f"{own.key}. {own.text}" for own in listed)])
-    text = find_prompts()[prompt].fill(asked=asked, **more)
+    text = find_prompts()[prompt].fill(asked=asked)
     form = Form(question, (FormField("answer", "choice", tuple(listed)),), settings.language)
-    return Request((Message("user", (*images, text)),), form, settings.sampling)
-
-
-def _show_text(meme: Meme) -> str:
-    lines = [clean_line(line) for line in meme.text[:4000].splitlines()]
-    return enclose("printed text", "\n".join(lines)) if meme.text.strip() else ""
+    return Request((Message("user", (*before, text)),), form, settings.sampling)
 
 
 def _schema(
-    focus: Individual, known: Sequence[Individual], settings: QuestionSettings
+    focus: Individual, knowledge: Knowledge, settings: QuestionSettings
 ) -> dict[str, JsonValue]:
-    text: JsonValue = {"type": "string", "minLength": 1}
     option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
-    keys: list[JsonValue] = [own.key for own in known]
-    fields: dict[str, JsonValue] = {
-        "about": {"type": "string", "enum": [focus.key]},
-        "question": text,
-        **dict.fromkeys(WRITTEN, option),
-        "explanation": {"type": "string"},
-        "cites": {"type": "array", "items": {"type": "string", "enum": keys}},
-    }
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
-
-
-def _request(
-    parts: tuple[Part, ...], settings: QuestionSettings, schema: dict[str, JsonValue]
-) -> Request:
-    form = Form("", (), settings.language, "json")
-    return Request((Message("user", parts),), form, settings.sampling, schema)
+    keys: list[JsonValue] = [own.key for own in knowledge.individuals[:_MOST_KNOWN]]
+    return record(
+        about={"type": "string", "enum": [focus.key]},
+        question={"type": "string", "minLength": 1},
+        correct=option,
+        plausible=array(option, _PLAUSIBLE, _PLAUSIBLE + 1),
+        implausible=array(option, _IMPLAUSIBLE, _IMPLAUSIBLE + 1),
+        explanation={"type": "string"},
+        cites={"type": "array", "items": {"type": "string", "enum": keys}},
+    )

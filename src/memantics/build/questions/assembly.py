@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from memantics.build.questions.records import (
-    WRONG,
+    FEWEST_WRONG,
     DraftQuestion,
     QuestionDraft,
     QuestionOption,
     QuestionSettings,
     Slot,
-    Written,
+    draw,
 )
-from memantics.build.questions.slots import draw
 from memantics.build.questions.writing import Drafted
-
-_WITH_KEY: tuple[Written, ...] = ("plausible", "implausible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,12 @@ class Item:
         return self.wrong if self.correct is None else (self.correct, *self.wrong)
 
     @property
+    def spares(self) -> list[QuestionOption]:
+        """Wrong options of its draft that it does not show."""
+        shown = {own.text for own in self.wrong}
+        return [own for own in self.draft.wrong if own.text not in shown]
+
+    @property
     def key_is_longest(self) -> bool:
         """Whether the right option is strictly longer than the other two."""
         if self.correct is None:
@@ -70,26 +75,74 @@ class Item:
         sizes = sorted(len(own.text) for own in self.shown)
         return sizes[-1] > sizes[-2]
 
+    def without(self, texts: set[str]) -> Item:
+        """The same item with a draft that lacks some wrong options; what it shows stays."""
+        near = tuple(own for own in self.draft.plausible if own not in texts)
+        far = tuple(own for own in self.draft.implausible if own not in texts)
+        return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
+
     def swap(self, old: QuestionOption, new: QuestionOption) -> Item:
         """The same item with another wrong option."""
         return replace(self, wrong=tuple(new if own is old else own for own in self.wrong))
 
 
-def make_item(drafted: Drafted, draft: QuestionDraft, *, none_is_key: bool) -> Item:
-    """An item with the options that its draft has for it."""
-    roles = WRONG if none_is_key else _WITH_KEY
-    wrong = tuple(QuestionOption(draft.text_of(role), role) for role in roles)
-    correct = None if none_is_key else QuestionOption(draft.correct, "correct")
-    return Item(drafted, draft, correct, wrong)
+def make_item(drafted: Drafted, draft: QuestionDraft) -> Item:
+    """An item with the best two wrong options of its draft; empty ones where it has too few."""
+    empty = [QuestionOption("", "plausible") for _ in range(FEWEST_WRONG - len(draft.wrong))]
+    wrong = (*draft.wrong, *empty)
+    pairs = combinations(wrong, FEWEST_WRONG)
+    best = min(pairs, key=lambda pair: _rate(draft.correct, pair, drafted.slot))
+    return Item(drafted, draft, QuestionOption(draft.correct, "correct"), best)
 
 
-def deal_items(drafted: Sequence[Drafted], settings: QuestionSettings) -> list[Item]:
-    """Make items; the given share of them, drawn by the seed, has no right option."""
-    usable = [(own, own.draft) for own in drafted if own.draft is not None]
-    order = sorted(usable, key=lambda pair: draw(2**60, settings.seed, "none", pair[0].slot.id))
-    count = round(settings.none_share * len(order))
-    without = {own.slot.id for own, _ in order[:count]}
-    return [make_item(own, draft, none_is_key=own.slot.id in without) for own, draft in usable]
+def _rate(
+    correct: str, pair: tuple[QuestionOption, ...], slot: Slot
+) -> tuple[bool, bool, bool, int]:
+    """The lower, the better: the longest option as dealt, no tie, one of each kind, like sizes."""
+    sizes = [len(own.text) for own in pair]
+    size, top = len(correct), max(sizes)
+    dealt = (size > top) == (slot.longest == "correct")
+    mixed = {own.role for own in pair} == {"plausible", "implausible"}
+    return (
+        not dealt,
+        size in sizes or len(set(sizes)) < len(sizes),
+        not mixed,
+        max(abs(size - own) for own in sizes),
+    )
+
+
+def make_items(drafted: Sequence[Drafted]) -> list[Item]:
+    """The items of all drafts; each has a right option."""
+    return [make_item(own, own.draft) for own in drafted if own.draft is not None]
+
+
+def deal_none(items: Sequence[Item], settings: QuestionSettings) -> list[Item]:
+    """Take the right option away from the given share of items, never from more.
+
+    They are drawn by the seed, evenly from those whose key is longest, shortest and neither: what
+    remains says no more by length than before. An item without a third wrong option stays.
+    """
+    most = math.floor(settings.none_share * len(items) + 1e-9)
+    strata: dict[tuple[bool, bool], list[Item]] = {}
+    order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
+    for item in order:
+        if item.spares:
+            strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
+    # The share of each stratum that is drawn after n draws differs from the others' by one at most.
+    queue = sorted(
+        ((place + 0.5) / len(members), name, place)
+        for name, members in strata.items()
+        for place in range(len(members))
+    )
+    drawn = {strata[name][place].id for _, name, place in queue[:most]}
+    return [take_key(item) if item.id in drawn else item for item in items]
+
+
+def take_key(item: Item) -> Item:
+    """The same item without its right option: a third wrong one stands in its place."""
+    size = sum(len(own.text) for own in item.wrong) / len(item.wrong)
+    third = min(item.spares, key=lambda own: abs(len(own.text) - size))
+    return replace(item, correct=None, wrong=(*item.wrong, third))
 
 
 def finish(items: Sequence[Item], settings: QuestionSettings) -> list[DraftQuestion]:

@@ -1,8 +1,8 @@
 """Level a set of items until neither length nor a blind solver finds the key more than by chance.
 
-Options are exchanged first (the item's own spare, then the right answer of another meme); what
-cannot be levelled so is set aside. Every move is drawn by the seed: the same drafts always give
-the same set.
+Options are exchanged first (for one of the item's own spares, then for the right answer to another
+question of its kind); what cannot be levelled so is set aside. Every move is drawn by the seed:
+the same drafts always give the same set.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 
 from memantics.build.questions.assembly import Item
 from memantics.build.questions.lending import OptionPool
-from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside
-from memantics.build.questions.slots import draw
-from memantics.build.questions.solver import CHANCE, Solved, solve_blindly
+from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
+from memantics.build.questions.solver import CHANCE, FEWEST, Solved, solve_blindly
 from memantics.build.questions.wording import fold
 from memantics.knowledge.records import Knowledge
 
@@ -50,18 +49,52 @@ class Levelled:
 def level(
     items: Sequence[Item], knowledge: Mapping[str, Knowledge], settings: QuestionSettings
 ) -> Levelled:
-    """Level a set; see the module."""
+    """Level a set; see the module. Of a small one no rate says anything: it stays as it is."""
     state = Levelled({item.id: item for item in items})
+    if len(items) < FEWEST:
+        return state
     pool = OptionPool(items, knowledge, settings.seed)
     _replace_recurring(state, pool, settings)
     for _ in range(3):
         _level_lengths(state, pool, settings)
         _level_shortest(state, pool, settings)
+        _trim(state, settings)
         if not _level_wording(state, pool, settings):
             break
+    for _ in range(2):
+        _trim(state, settings)
+        _drop_telling(state, settings)
+    _trim(state, settings)
+    return state
+
+
+def _drop_telling(state: Levelled, settings: QuestionSettings) -> None:
+    """What exchanging left to the blind solver is set aside, the surest keys first."""
+    for number in range(_ROUNDS // 2):
+        items = list(state.items.values())
+        solved = solve_blindly(items, settings.seed + 100 + number, 2 * _REPEATS)
+        excess = solved.accuracy - CHANCE if solved is not None else 0.0
+        if solved is None or excess <= settings.tolerance * _AIM:
+            return
+        paired = state.paired
+        telling = [n for n in np.argsort(-solved.margins) if items[n].id not in paired]
+        for place in telling[: math.ceil(0.7 * excess * len(items))]:
+            _drop(state, items[place].id, _TELLING)
+        bound_none(state, settings)
+
+
+def _trim(state: Levelled, settings: QuestionSettings) -> None:
     trim_shortest(state, settings)
     trim_lengths(state, settings)
-    return state
+    bound_none(state, settings)
+
+
+def bound_none(state: Levelled, settings: QuestionSettings) -> None:
+    """Set "None" items aside where others went, so that their share grew beyond its bound."""
+    without = [item for item in state.items.values() if item.correct is None]
+    without.sort(key=lambda item: draw(2**60, settings.seed, "bound", item.id))
+    while len(without) > settings.none_share * len(state.items) + 1e-9:
+        _drop(state, without.pop().id, "'None of the others' is the key of too many others")
 
 
 @dataclass(slots=True)
@@ -114,19 +147,24 @@ class Lengths:
 
 
 def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
-    """An option that stands in many items and is never right there is a dead one."""
-    counts = Counter(fold(own.text) for item in state.items.values() for own in item.wrong)
+    """An option that stands in many drafts and is never right there is a dead one."""
+    drafts = [item.draft.wrong for item in state.items.values()]
+    counts = Counter(fold(own.text) for wrong in drafts for own in wrong)
     most = max(2, math.ceil(0.01 * len(state.items)))
     seen: Counter[str] = Counter()
     for item in _shuffled(state.items.values(), settings, "recurring"):
+        dead = {own.text for own in item.draft.wrong if counts[fold(own.text)] > most}
+        shown = {own.text for own in item.wrong} & dead
+        seen.update(fold(text) for text in shown)
+        spared = {text for text in shown if seen[fold(text)] <= most}
+        state.items[item.id] = item.without(dead - spared)
         for own in item.wrong:
-            text = fold(own.text)
-            seen[text] += 1
-            if counts[text] <= most or seen[text] <= most:
+            if own.text not in dead - spared:
                 continue
             size = len(item.draft.correct)
             if not _exchange(state, pool, item.id, own, _between(0.5 * size, 1.5 * size + 8)):
-                _drop(state, item.id, f"option {own.text!r} recurs in {counts[text]} questions")
+                count = counts[fold(own.text)]
+                _drop(state, item.id, f"option {own.text!r} recurs in {count} questions")
                 break
 
 
@@ -265,20 +303,12 @@ def _restore(
             return
         item = items[place]
         lent = [own for own in item.wrong if own.role == "borrowed"]
-        own = _find_unused(item)
-        if lent and own is not None and _same_rank(item, lent[0])(own.text):
-            pool.take_back(lent[0])
-            state.items[item.id] = item.swap(lent[0], own)
-            count -= 1
-
-
-def _find_unused(item: Item) -> QuestionOption | None:
-    shown = {own.text for own in item.wrong}
-    for role in ("plausible", "implausible", "spare"):
-        text = item.draft.text_of(role)
-        if text and text not in shown:
-            return QuestionOption(text, role)
-    return None
+        for own in item.spares if lent else ():
+            if _same_rank(item, lent[0])(own.text):
+                pool.take_back(lent[0])
+                state.items[item.id] = item.swap(lent[0], own)
+                count -= 1
+                break
 
 
 def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import LETTERS, QuestionSubject, ask_blind, ask_seen, ask_told
@@ -23,6 +23,7 @@ from memantics.core.task import Unparsed
 
 _WINDOW = 256
 _LETTER = re.compile(r"^\W*(?:(?:final\s+)?answer\s*(?:is)?\W*)?([A-D])(?![A-Za-z0-9'’])", re.I)
+_CLOSING = re.compile(r"(?:^|\n)\W*(?:final\s+)?answer\W*(?:is)?\W*([A-D])\W*$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,12 @@ Orders = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def read_letter(text: str) -> str:
-    """The letter of an option at the beginning of a reply.
+    r"""The letter of an option at the beginning of a reply, or in its closing line.
 
-    >>> read_letter("Answer: (b)"), read_letter("C. A cat")
-    ('B', 'C')
+    >>> read_letter("Answer: (b)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
+    ('B', 'C', 'D')
     """
-    found = _LETTER.match(text.strip()[:200])
+    found = _CLOSING.search(text.strip()[-200:]) or _LETTER.match(text.strip()[:200])
     if found is None:
         raise Unparsed("no option letter found")
     return found.group(1).upper()
@@ -64,9 +65,12 @@ async def try_items(
     items: Sequence[Item],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
+    *,
+    blind_only: bool = False,
 ) -> dict[str, Trial]:
-    """Try every item, many at once."""
-    jobs = (_try(asker, item, subjects[item.slot.meme], settings) for item in items)
+    """Try every item, many at once; ``blind_only`` where only its options have changed."""
+    tries = _try_blind if blind_only else _try
+    jobs = (tries(asker, item, subjects[item.slot.meme], settings) for item in items)
     trials = [trial async for trial in in_order(jobs, _WINDOW)]
     return {item.id: trial for item, trial in zip(items, trials, strict=True)}
 
@@ -77,22 +81,33 @@ async def _try(
     first, second = _draw_orders(item, settings)
     question = item.draft.question
 
-    def blind(texts: Sequence[str]) -> Request:
-        return ask_blind(question, texts, settings)
-
     def told(texts: Sequence[str]) -> Request:
         return ask_told(question, texts, settings, subject)
 
     def seen(texts: Sequence[str]) -> Request:
         return ask_seen(question, texts, settings, subject)
 
+    trial = await _try_blind(asker, item, subject, settings)
+    if trial.solved_blindly:
+        return trial  # it goes, whatever else would be found
+    return replace(
+        trial,
+        told=await _choose(asker, item, settings, ("told", first), told),
+        seen=await _choose(asker, item, settings, ("seen", second), seen),
+    )
+
+
+async def _try_blind(
+    asker: Asker, item: Item, _: QuestionSubject, settings: QuestionSettings
+) -> Trial:
+    first, second = _draw_orders(item, settings)
+
+    def blind(texts: Sequence[str]) -> Request:
+        return ask_blind(item.draft.question, texts, settings)
+
     once = await _choose(asker, item, settings, ("blind-1", first), blind)
     twice = await _choose(asker, item, settings, ("blind-2", second), blind)
-    return Trial(
-        (once, twice),
-        await _choose(asker, item, settings, ("told", first), told),
-        await _choose(asker, item, settings, ("seen", second), seen),
-    )
+    return Trial((once, twice))
 
 
 def _draw_orders(item: Item, settings: QuestionSettings) -> Orders:
@@ -116,7 +131,7 @@ async def _choose(
     name, order = way
     texts = [*(own.text for own in item.shown), settings.none_text]
     request = ask([texts[place] for place in order])
-    step = Step(f"{item.id}/{name}", lambda _: request, read_letter, 2)
+    step = Step(f"{item.id}/{name}", request, read_letter, 2)
     taken = await asker.take(step)
     if taken.value is None:
         return None

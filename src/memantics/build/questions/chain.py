@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import QuestionSubject
-from memantics.build.questions.assembly import Item, deal_items, finish, make_item
-from memantics.build.questions.balance import Levelled, level, trim_lengths
+from memantics.build.questions.assembly import Item, deal_none, finish, make_item, make_items
+from memantics.build.questions.balance import Levelled, bound_none, level, trim_lengths
 from memantics.build.questions.blind import Trial, try_items
 from memantics.build.questions.lending import complete
 from memantics.build.questions.records import (
-    WRONG,
+    FEWEST_WRONG,
     DraftQuestion,
     QuestionSettings,
     SetAside,
     Slot,
+    plan_slots,
 )
-from memantics.build.questions.slots import draw, plan_slots
-from memantics.build.questions.solver import CHANCE
+from memantics.build.questions.solver import CHANCE, FEWEST
 from memantics.build.questions.wording import alike
 from memantics.build.questions.writing import Drafted, set_aside, write_draft
 from memantics.core.memes import Meme
@@ -73,21 +73,30 @@ async def build_questions(
     aside = [set_aside(own) for own in drafted if own.draft is None]
     drafted, repeated = _drop_repeated(drafted)
     known = {meme: own.knowledge for meme, own in subjects.items()}
-    completed = complete(deal_items(drafted, settings), known, settings)
+    completed = complete(make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, Trial] = {}
     critic = people.critic if settings.critic in ("model", "both") else None
+    state = Levelled({item.id: item for item in items})
     if critic is not None:
         items, trials = await _try_and_rewrite(people, critic, items, subjects, settings)
-    state = Levelled({item.id: item for item in items})
+        state = Levelled({item.id: item for item in items})
+        _drop_solved(state, trials)
+    # Whether a question can be solved blindly is found out with its right option beside others.
+    keyed = dict(state.items)
+    dealt, aside_before = deal_none(list(keyed.values()), settings), state.aside
+    state = Levelled({item.id: item for item in dealt})
     if settings.critic != "off":
-        state = level(items, known, settings)
+        state = level(dealt, known, settings)
+    state.aside[:0] = aside_before
     if critic is not None:
-        before = {item.id: item for item in items}
-        stale = [own for own in state.items.values() if before[own.id] != own]
-        trials |= await try_items(critic, stale, subjects, settings)
-        _trim_solved(state, trials, settings)
-        trim_lengths(state, settings)
+        stale = [own for own in state.items.values() if keyed[own.id] != own]
+        again = await try_items(critic, stale, subjects, settings, blind_only=True)
+        trials |= {name: replace(trials[name], blind=own.blind) for name, own in again.items()}
+        _drop_solved(state, trials)
+        if len(dealt) >= FEWEST:
+            trim_lengths(state, settings)
+    bound_none(state, settings)
     kept = [_note(item, trials.get(item.id)) for item in state.items.values()]
     return Built(
         _mend_pairs(finish(kept, settings)),
@@ -166,25 +175,23 @@ async def _try_and_rewrite(
 async def _rewrite(
     writer: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
 ) -> Item | None:
-    earlier = f"{item.draft.question} {item.draft.correct}"
+    wrong = "; ".join(own.text for own in item.wrong)
+    earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
     drafted = await write_draft(writer, subject, item.slot, settings, earlier)
     draft = drafted.draft
-    if draft is None or draft == item.draft or len(draft.usable) < len(WRONG):
+    if draft is None or draft == item.draft or len(draft.wrong) < FEWEST_WRONG:
         return None
-    return make_item(drafted, draft, none_is_key=item.correct is None)
+    return make_item(drafted, draft)
 
 
-def _trim_solved(state: Levelled, trials: Mapping[str, Trial], settings: QuestionSettings) -> None:
-    """Set aside what the knowledge contradicts, and what is solved blindly beyond chance."""
+def _drop_solved(state: Levelled, trials: Mapping[str, Trial]) -> None:
+    """Set aside what the knowledge contradicts, and what a model solved blindly in both orders."""
     for item in list(state.items.values()):
-        if trials[item.id].contradicted:
+        trial = trials.get(item.id)
+        if trial is not None and trial.solved_blindly:
+            _drop(state, item, "trial", "a model finds its key without the meme")
+        elif trial is not None and trial.contradicted:
             _drop(state, item, "trial", "the knowledge leads to another option than the key")
-    order = sorted(state.items, key=lambda name: draw(2**60, settings.seed, "trial", name))
-    for name in order:
-        if rate_blind(state.items, trials) <= CHANCE + settings.tolerance / 2:
-            return
-        if trials[name].solved_blindly:
-            _drop(state, state.items[name], "trial", "a model finds its key without the meme")
 
 
 def rate_blind(items: Mapping[str, Item], trials: Mapping[str, Trial]) -> float:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 from memantics.build.questions.records import (
-    WRITTEN,
-    WRONG,
     Defect,
     QuestionDraft,
     QuestionSettings,
     Slot,
-    Written,
 )
 from memantics.build.questions.wording import (
     alike,
@@ -49,7 +45,7 @@ def find_defects(
     yield from check_question(draft)
     yield from check_options(draft, settings)
     yield from check_graph(draft, slot, knowledge)
-    yield from check_lengths(draft, slot)
+    yield from check_lengths(draft)
 
 
 def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
@@ -68,52 +64,46 @@ def check_question(draft: QuestionDraft) -> Iterator[Defect]:
     """The question: one sentence for people, without our classes and without its answer."""
     if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
         yield Defect("question form", "the question must be one sentence")
-    texts = {None: draft.question} | {role: draft.text_of(role) for role in WRITTEN}
-    for role, text in texts.items():
+    wrong = [own.text for own in draft.wrong]
+    for text in (draft.question, draft.correct, *wrong):
         if name := find_class_name(text):
-            fault = None if role == "correct" else role
+            fault = text if text in wrong else ""
             message = f"do not name the category ({name}); ask about the meme"
-            yield Defect("class name", message, role=fault)
-    wrong = [draft.plausible, draft.implausible]
+            yield Defect("class name", message, fault)
     if leaks_into(draft.question, draft.correct, wrong):
         yield Defect("answer leaked", "the question contains the words of its answer")
 
 
 def check_options(draft: QuestionDraft, settings: QuestionSettings) -> Iterator[Defect]:
-    """The options: four different ones, each in the budget, none that points to others."""
-    texts = {role: draft.text_of(role) for role in WRITTEN}
-    for role, text in texts.items():
-        if not 1 <= count_words(text) <= settings.words:
-            yield _blame(
-                role, "word budget", f"the option {role!r} must have 1 to {settings.words} words"
-            )
-        if fold(text) == fold(settings.none_text) or claims_none(text):
-            yield _blame(
-                role, "none option", f"{role!r} must not be a 'none of these': we add that one"
-            )
-        elif claims_all(text):
-            yield _blame(role, "all of the above", f"{role!r} must not point to other options")
-    for one, other in combinations(WRITTEN, 2):
-        if alike(texts[one], texts[other]):
-            yield _blame(other, "duplicate options", f"{one!r} and {other!r} say the same")
+    """The options: all different, each in the budget, none that points to others."""
+    earlier = [draft.correct]
+    yield from _check_option(draft.correct, "", settings)
+    for text in (own.text for own in draft.wrong):
+        yield from _check_option(text, text, settings)
+        if twin := next((other for other in earlier if alike(text, other)), None):
+            yield Defect("duplicate options", f"{text!r} and {twin!r} say the same", text)
+        earlier.append(text)
 
 
-def _blame(role: Written, code: str, message: str) -> Defect:
-    """A defect of one option; the right one cannot be lent."""
-    return Defect(code, message, role=None if role == "correct" else role)
+def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator[Defect]:
+    # A word or two more than was asked for does not make an option worse.
+    most = settings.words + max(1, settings.words // 4)
+    if not 1 <= count_words(text) <= most:
+        message = f"{text[:80]!r} must have 1 to {settings.words} words"
+        yield Defect("word budget", message, fault)
+    if fold(text) == fold(settings.none_text) or claims_none(text):
+        yield Defect("none option", f"{text!r} must not be a 'none of these': we add it", fault)
+    elif claims_all(text):
+        yield Defect("all of the above", f"{text!r} must not point to other options", fault)
 
 
 def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
     rivals = [*knowledge.of(slot.dimension)]
-    for role in WRONG:
-        own = find_support(draft.text_of(role), rivals)
-        if own is not None:
-            yield _blame(
-                role,
-                "wrong option is right",
-                f"{role!r} is true of this meme: it says the same as {own}",
-            )
+    for text in (own.text for own in draft.wrong):
+        if (own := find_support(text, rivals)) is not None:
+            message = f"{text!r} is true of this meme: it says the same as {own}"
+            yield Defect("wrong option is right", message, text)
     cited = [knowledge.by_key[key] for key in draft.cites if key in knowledge.by_key]
     denial = _DENIALS.match(draft.correct)
     plain = [own for own in cited if not _DENIALS.match(own.label)]
@@ -154,17 +144,11 @@ def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
     return None
 
 
-def check_lengths(draft: QuestionDraft, slot: Slot) -> Iterator[Defect]:
-    """The length budget: nothing sticks out, and the key is longest only where it was dealt so."""
-    shown = {role: len(draft.text_of(role)) for role in WRITTEN}
-    if max(shown.values()) > 2 * min(shown.values()) + 12:
-        yield Defect(
-            "length spread", "the options must be about equally long: level them", mendable=True
-        )
-    rivals = max(shown["plausible"], shown["implausible"])
-    if slot.longest != "correct" and shown["correct"] > rivals:
-        yield Defect(
-            "longest option",
-            f"the correct option is the longest: make {slot.longest!r} a little longer than it",
-            mendable=True,
-        )
+def check_lengths(draft: QuestionDraft) -> Iterator[Defect]:
+    """The length: no option may stick out so far beside the right one that nobody reads it."""
+    size = len(draft.correct)
+    for text in (own.text for own in draft.wrong):
+        short, long = sorted((len(text), size))
+        if long > 2 * short + 12:
+            message = f"{text!r} and the correct option must be about equally long"
+            yield Defect("length spread", message, text)

@@ -1,24 +1,72 @@
 """Options lent from other memes: the right answer there is a wrong one here, in the same style.
 
-Where answers do not suffice to complete an item, what is known about other memes is lent, too.
+Only answers to the same kind of question are lent, and only in the same form: beside others an
+option of another kind can be ruled out by whoever has not seen the meme.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from memantics.build.questions.asking import even_out
 from memantics.build.questions.assembly import Item
 from memantics.build.questions.critic import find_support
-from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside
-from memantics.build.questions.slots import draw
-from memantics.build.questions.wording import alike, content, count_words, find_class_name, fold
+from memantics.build.questions.records import QuestionOption, QuestionSettings, SetAside, draw
+from memantics.build.questions.wording import alike, content, fold, tokens
 from memantics.knowledge.records import Knowledge
 
 _MOST_USES = 4
 _COMMON = 0.02
+_SAME_ASKED = 0.5  # of the words of two questions, from which on they ask the same
+_ASKS = re.compile(
+    r"\b(who|whom|whose|what|which|when|where|why|how)\b|为什么|怎么|如何|什么|哪|谁|几|多少", re.I
+)
+# Words that an answer of a certain form begins with: a purpose, a manner, a role, a statement.
+_LEADING = (
+    "to by with for because from in on at as like that when if it they he she we you i "
+    "nobody everybody somebody"
+)
+_LEADS = frozenset(_LEADING.split(" "))
+
+
+@lru_cache(maxsize=65_536)
+def find_form(answer: str) -> str:
+    """The form of an answer, as far as its first word tells it.
+
+    >>> [find_form(own) for own in ("A cat", "By copying", "Counting sheep", "Fans of films")]
+    ['thing', 'by', 'doing', 'name']
+    """
+    first = next(iter(tokens(answer)), "")
+    if first in ("a", "an", "the"):
+        return "thing"
+    if first in _LEADS:
+        return first
+    return "doing" if first.endswith("ing") and len(first) > 5 else "name"
+
+
+@lru_cache(maxsize=65_536)
+def _split(question: str) -> tuple[str, frozenset[str]]:
+    """What a question asks by (who, which, …), and its other words; numbers tell nothing."""
+    word = _ASKS.search(question)
+    asked = word.group(0).casefold() if word else ""
+    return asked, frozenset(own for own in content(question) if not own.isdigit() and own != asked)
+
+
+def ask_alike(one: str, other: str) -> bool:
+    """Whether two questions ask for the same kind of thing.
+
+    >>> ask_alike("Who is attacked here?", "Who is being attacked?")
+    True
+    >>> ask_alike("Who is being attacked?", "Who is meant to enjoy the meme?")
+    False
+    """
+    (first, these), (second, those) = _split(one), _split(other)
+    if first != second:
+        return False
+    return len(these & those) >= _SAME_ASKED * min(len(these), len(those)) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +74,7 @@ class _Offer:
     text: str
     origin: str
     meme: str
-    last: bool = False
+    question: str
 
     @property
     def name(self) -> str:
@@ -40,10 +88,12 @@ class OptionPool:
     def __init__(
         self, items: Sequence[Item], knowledge: Mapping[str, Knowledge], seed: int
     ) -> None:
-        self._offers: dict[str, list[_Offer]] = {}
+        self._offers: dict[tuple[str, str], list[_Offer]] = {}
         for item in items:
-            offer = _Offer(item.draft.correct, item.id, item.slot.meme)
-            self._offers.setdefault(item.slot.dimension, []).append(offer)
+            draft = item.draft
+            offer = _Offer(draft.correct, item.id, item.slot.meme, draft.question)
+            form = (item.slot.dimension, find_form(draft.correct))
+            self._offers.setdefault(form, []).append(offer)
         words = Counter(word for item in items for word in content(item.draft.correct))
         # A word that many answers share tells nothing about one of them.
         self._common = {word for word, n in words.items() if n > max(3, _COMMON * len(items))}
@@ -51,32 +101,26 @@ class OptionPool:
         self._seed = seed
         self._uses: Counter[str] = Counter()
 
-    def add_labels(self, words: int) -> None:
-        """Lend what individuals are called as well, up to so many words, after all answers."""
-        for meme, known in self._knowledge.items():
-            for own in known.individuals:
-                if 1 <= count_words(own.label) <= words and not find_class_name(own.label):
-                    offer = _Offer(even_out(own.label), f"{meme}/{own.key}", meme, last=True)
-                    self._offers.setdefault(own.dimension, []).append(offer)
-
     def lend(
         self, item: Item, old: QuestionOption, fits: Callable[[str], bool]
     ) -> QuestionOption | None:
-        """Another wrong option in the place of one; the item's own spare before a borrowed one."""
-        spare = QuestionOption(item.draft.spare, "spare")
-        unused = item.correct is not None and spare not in item.wrong
-        if unused and spare.text and fits(spare.text) and self._suits(item, old, spare.text):
-            return spare
+        """Another wrong option in the place of one: the item's own spares before others' answers.
+
+        An own spare may share words with the key: its writer meant it to be wrong.
+        """
+        for spare in item.spares:
+            if spare.text != old.text and fits(spare.text) and self._is_new(item, old, spare.text):
+                return spare
+        form = (item.slot.dimension, find_form(item.draft.correct))
         offers = [
             offer
-            for offer in self._offers.get(item.slot.dimension, ())
+            for offer in self._offers.get(form, ())
             if offer.meme != item.slot.meme
             and self._uses[offer.name] < _MOST_USES
             and fits(offer.text)
+            and ask_alike(offer.question, item.draft.question)
         ]
-        offers.sort(
-            key=lambda o: (o.last, self._uses[o.name], draw(2**60, self._seed, item.id, o.origin))
-        )
+        offers.sort(key=lambda o: (self._uses[o.name], draw(2**60, self._seed, item.id, o.origin)))
         for offer in offers:
             if self._suits(item, old, offer.text):
                 self._uses[offer.name] += 1
@@ -88,12 +132,15 @@ class OptionPool:
         if choice.origin:
             self._uses[fold(choice.text)] -= 1
 
+    def _is_new(self, item: Item, old: QuestionOption, text: str) -> bool:
+        others = [item.draft.correct, *(one.text for one in item.wrong if one is not old)]
+        return not any(alike(text, other) for other in others)
+
     def _suits(self, item: Item, old: QuestionOption, text: str) -> bool:
         """Whether a text is wrong here, as far as words and graph can tell, and new."""
-        own = [item.draft.correct, *(one.text for one in item.wrong if one is not old)]
-        if any(alike(text, other) for other in own):
+        if not self._is_new(item, old, text):
             return False
-        # An option that shares a telling word with the answer may well be right, too.
+        # Another meme's answer that shares a telling word with this one may well be right, too.
         if (content(text) & content(item.draft.correct)) - self._common:
             return False
         known = self._knowledge.get(item.slot.meme)
@@ -117,8 +164,8 @@ def complete(
 ) -> Completed:
     """Put lent options where drafts have none; an item that cannot be completed is set aside."""
     pool = OptionPool(items, knowledge, settings.seed)
-    pool.add_labels(settings.words)
-    done = Completed([], [], 0)
+    done: list[Item] = []
+    aside: list[SetAside] = []
     lent = 0
     for item in items:
         full = item
@@ -128,13 +175,11 @@ def complete(
                 break
             full, lent = full.swap(empty, new), lent + 1
         if all(own.text for own in full.wrong):
-            done.items.append(full)
+            done.append(full)
             continue
-        slot, reason = item.slot, "it lacks wrong options, and no other meme can lend one"
-        done.aside.append(
-            SetAside(slot.id, slot.meme, slot.dimension, "lending", reason, item.draft)
-        )
-    return Completed(done.items, done.aside, lent)
+        slot, reason = item.slot, "it lacks wrong options, and no question of its kind lends one"
+        aside.append(SetAside(slot.id, slot.meme, slot.dimension, "lending", reason, item.draft))
+    return Completed(done, aside, lent)
 
 
 def _lend_fitting(pool: OptionPool, item: Item, empty: QuestionOption) -> QuestionOption | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from memantics.core.records import Sampling
-from memantics.knowledge.ontology.vocabulary import Dimension
-from memantics.knowledge.records import Provenance
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
+from memantics.knowledge.records import Individual, Knowledge, Provenance
 
 Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
-Written = Literal["correct", "plausible", "spare", "implausible"]
-WRITTEN: tuple[Written, ...] = get_args(Written)
-WRONG: tuple[Written, ...] = ("plausible", "spare", "implausible")
+Longest = Literal["correct", "wrong"]
+FEWEST_WRONG = 2  # beside a right option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
 _DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
@@ -57,45 +58,15 @@ class Slot:
     """A question to be written: about which individual (``focus``), and in which pair.
 
     ``pair`` is the id of the toxicity question whose toxic element this one is about.
-    ``longest`` is the option that shall be the longest, so that length says nothing.
+    ``longest`` says which option shall be the longest, so that length says nothing.
     """
 
     id: str
     meme: str
     dimension: Dimension
     focus: str
-    longest: Written
+    longest: Longest
     pair: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionDraft:
-    """What a model wrote for a slot. ``spare`` is a wrong option for items without a right one.
-
-    A wrong option that is empty could not be used: one is lent in its place.
-    """
-
-    question: str
-    correct: str
-    plausible: str
-    spare: str
-    implausible: str
-    explanation: str
-    cites: tuple[str, ...]
-
-    @property
-    def usable(self) -> tuple[Written, ...]:
-        """The wrong options that are there."""
-        return tuple(role for role in WRONG if self.text_of(role))
-
-    def text_of(self, role: Written) -> str:
-        """The option of that role."""
-        return {
-            "correct": self.correct,
-            "plausible": self.plausible,
-            "spare": self.spare,
-            "implausible": self.implausible,
-        }[role]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +76,24 @@ class QuestionOption:
     text: str
     role: Role
     origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDraft:
+    """What a model wrote for a slot: more wrong options than an item shows, to choose from."""
+
+    question: str
+    correct: str
+    plausible: tuple[str, ...]
+    implausible: tuple[str, ...]
+    explanation: str
+    cites: tuple[str, ...]
+
+    @property
+    def wrong(self) -> tuple[QuestionOption, ...]:
+        """All wrong options."""
+        near = tuple(QuestionOption(text, "plausible") for text in self.plausible)
+        return near + tuple(QuestionOption(text, "implausible") for text in self.implausible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +135,71 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something that is wrong with a draft.
+    """Something that is wrong with a draft; ``option`` is the wrong option at fault, if it is one.
 
-    ``mendable`` ones can also be met without a rewrite. ``role`` is the wrong option at fault: if
-    it comes to the worst, another meme lends one in its place.
+    A draft does without an option at fault, as long as enough others are left.
     """
 
     code: str
     message: str
-    mendable: bool = False
-    role: Written | None = None
+    option: str = ""
+
+
+def draw(below: int, *parts: object) -> int:
+    """A number below a bound that depends on the parts alone.
+
+    >>> draw(3, 0, "en-001/Scene/1") == draw(3, 0, "en-001/Scene/1")
+    True
+    """
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8], "big") % below
+
+
+def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
+    """The questions about one meme; a dimension without individuals has none.
+
+    Every toxicity question whose individual points to a toxic element has a pair: a question
+    about that element, one that is asked anyway or one more.
+    """
+    slots: dict[str, Slot] = {}
+    links = Counter(key for own in knowledge.individuals for key in _list_ends(own))
+    for dimension in DIMENSIONS:
+        # What has the most links matters most: it comes first, not what was named first.
+        own = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
+        if own and (not settings.dimensions or dimension in settings.dimensions):
+            for number in range(settings.per_dimension):
+                focus = own[number % len(own)]
+                name = f"{knowledge.meme}/{dimension}/{number + 1}"
+                slots[name] = _make(name, focus, knowledge.meme, settings)
+    for toxic in [slot for slot in slots.values() if slot.dimension == "Toxicity"]:
+        element = find_toxic_element(knowledge, knowledge.by_key[toxic.focus])
+        if element is None:
+            continue
+        free = (s for s in slots.values() if s.focus == element.key and not s.pair)
+        slot = next(free, None)
+        if slot is None:
+            last = toxic.id.rpartition("/")[2]
+            name = f"{knowledge.meme}/{element.dimension}/toxic-{last}"
+            slot = _make(name, element, knowledge.meme, settings)
+        slots[slot.id] = replace(slot, pair=toxic.id)
+    return list(slots.values())
+
+
+def _list_ends(own: Individual) -> Iterator[str]:
+    for link in own.relations:
+        yield from (own.key, link.target)
+
+
+def _make(name: str, focus: Individual, meme: str, settings: QuestionSettings) -> Slot:
+    longest: Longest = "wrong" if draw(3, settings.seed, "longest", name) else "correct"
+    return Slot(name, meme, focus.dimension, focus.key, longest)
+
+
+def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:
+    """The first individual that a toxicity individual says it comes from; None: it names none."""
+    if toxicity.dimension != "Toxicity":
+        return None
+    for link in toxicity.relations:
+        if link.relation == "hasToxicElement" and link.target in knowledge.by_key:
+            return knowledge.by_key[link.target]
+    return None

@@ -12,6 +12,8 @@ from memantics.build.questions.records import DraftQuestion, QuestionSettings
 from memantics.build.questions.solver import CHANCE, solve_blindly
 from memantics.core.records import STATUSES
 
+_FEWEST = 60  # of fewer answers a rate lies many points from chance by chance
+
 
 @dataclass(frozen=True, slots=True)
 class Leak:
@@ -31,9 +33,13 @@ class Leak:
 
         >>> Leak("longest of the four", 0.28, 0.25, 400).judge(0.05)
         'level'
+        >>> Leak("longest of the four", 0.375, 0.25, 8).judge(0.05)
+        'too few to tell'
         """
         if self.value is None:
             return "not measured"
+        if self.n < _FEWEST:
+            return "too few to tell"
         if abs(self.value - self.chance) <= tolerance + 1e-9:
             return "level"
         return "leaks" if self.value > self.chance else "below chance"
@@ -52,6 +58,7 @@ class QuestionReport:
     slots: int
     questions: int
     set_aside: int
+    memes: int
     statuses: dict[str, int]
     reasons: dict[str, int]
     dimensions: dict[str, int]
@@ -87,6 +94,7 @@ def report_questions(
         slots=n + len(built.aside),
         questions=n,
         set_aside=len(built.aside),
+        memes=len({own.meme for own in questions}),
         statuses={name: statuses[name] for name in STATUSES},
         reasons=dict(Counter(_short(own.stage, own.reason) for own in built.aside).most_common()),
         dimensions=dict(sorted(Counter(own.dimension for own in questions).items())),

@@ -11,8 +11,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.build.extract.folder import IMAGES
 from memantics.build.questions.asking import LETTERS, QuestionSubject
-from memantics.build.questions.records import DraftQuestion, SetAside
-from memantics.build.questions.slots import find_toxic_element
+from memantics.build.questions.records import DraftQuestion, SetAside, find_toxic_element
 from memantics.core.data import inside
 from memantics.core.errors import DataError, first_fault
 from memantics.core.images import read_bytes

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.build.questions.assembly import Item
-from memantics.build.questions.slots import draw
+from memantics.build.questions.records import draw
 from memantics.build.questions.wording import content, tokens
 
 CHANCE = 0.25
 _FOLDS = 5
 # With fewer, the interval around chance is wider than any tolerance worth having.
-_FEWEST = 100
+FEWEST = 100
 _STEPS = 60
 _RATE = 0.1
 Row = dict[str, float]
@@ -43,7 +43,7 @@ class Solved:
 def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Solved | None:
     """Cross-validate the solver on items; None where there are too few to learn from."""
     memes = {item.slot.meme for item in items}
-    if len(items) < _FEWEST or len(memes) < _FOLDS:
+    if len(items) < FEWEST or len(memes) < _FOLDS:
         return None
     names, values = _number([describe(item) for item in items])
     keys = np.array([0 if item.correct is not None else 3 for item in items])

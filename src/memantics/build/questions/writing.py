@@ -1,27 +1,26 @@
 """Have questions written: each slot one step, sent back with the critic's words until it is sound.
 
-A draft is not lost when the model does not mend it, if its only faults are ones of length (the
-set is levelled afterwards, see ``balance``) or of wrong options (see ``lending``).
+A wrong option at fault does not cost the draft while enough others are left. A draft that the
+model does not mend is kept if it lacks nothing but wrong options: others may lend (``lending``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memantics.build.questions.asking import QuestionSubject, ask_draft, complain, read_draft
+from memantics.build.questions.asking import QuestionSubject, ask_draft, read_draft
 from memantics.build.questions.critic import find_defects
 from memantics.build.questions.records import (
-    Defect,
+    FEWEST_WRONG,
     QuestionDraft,
     QuestionSettings,
     SetAside,
     Slot,
 )
-from memantics.core.records import Request, Status
+from memantics.core.records import Status
 from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
-from memantics.knowledge.records import Provenance
+from memantics.knowledge.records import Knowledge, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,33 @@ class Drafted:
     reason: str = ""
     attempts: int = 0
     provenance: Provenance | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
+
+
+def read_sound(
+    text: str, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
+) -> QuestionDraft:
+    """A draft without the wrong options at fault; where too much is wrong, it is told."""
+    draft = read_draft(text, knowledge)
+    defects = list(find_defects(draft, slot, knowledge, settings))
+    faulty = {own.option for own in defects}
+    kept = replace(
+        draft,
+        plausible=tuple(own for own in draft.plausible if own not in faulty),
+        implausible=tuple(own for own in draft.implausible if own not in faulty),
+    )
+    grave = [own for own in defects if not own.option]
+    if not grave and len(kept.wrong) >= FEWEST_WRONG:
+        return kept
+    message = "; ".join(f"{own.code}: {own.message}" for own in (grave or defects)[:3])
+    raise _Unsound(message, None if grave else kept)
+
+
+class _Unsound(Unparsed):
+    """A draft that is sent back; ``kept`` is what could be used of it if it is not mended."""
+
+    def __init__(self, message: str, kept: QuestionDraft | None) -> None:
+        super().__init__(message)
+        self.kept = kept
 
 
 async def write_draft(
@@ -48,23 +72,19 @@ async def write_draft(
     """Have one question written; defects are told to the model, a bounded number of times."""
     spared: list[QuestionDraft] = []
 
-    def ask(complaint: str | None) -> Request:
-        return complain(ask_draft(subject, slot, settings, earlier), complaint)
-
     def read(text: str) -> QuestionDraft:
-        draft = read_draft(text, subject.knowledge)
-        defects = list(find_defects(draft, slot, subject.knowledge, settings))
-        if not defects:
-            return draft
-        if all(defect.mendable or defect.role for defect in defects):
-            spared.append(_empty(draft, defects))
-        raise Unparsed("; ".join(f"{own.code}: {own.message}" for own in defects[:3]))
+        try:
+            return read_sound(text, slot, subject.knowledge, settings)
+        except _Unsound as error:
+            spared.extend([error.kept] if error.kept else [])
+            raise
 
-    stage = "rewrite" if earlier else "question"
-    taken = await asker.take(Step(f"{slot.id}/{stage}", ask, read, settings.attempts))
+    request = ask_draft(subject, slot, settings, earlier)
+    name = f"{slot.id}/{'rewrite' if earlier else 'question'}"
+    taken = await asker.take(Step(name, request, read, settings.attempts))
     draft = taken.value
     if draft is None and taken.status == "unparsed" and spared:
-        draft = max(reversed(spared), key=lambda own: len(own.usable))
+        draft = max(reversed(spared), key=lambda own: len(own.wrong))
     return Drafted(
         slot,
         "answered" if draft is not None else taken.status,
@@ -72,19 +92,6 @@ async def write_draft(
         "" if taken.value is not None else taken.reason,
         taken.attempts,
         Provenance(taken.model, taken.prompt[:16], taken.when),
-        taken.tokens_in,
-        taken.tokens_out,
-    )
-
-
-def _empty(draft: QuestionDraft, defects: Sequence[Defect]) -> QuestionDraft:
-    """A draft without the wrong options that are at fault."""
-    faulty = {own.role for own in defects}
-    return replace(
-        draft,
-        plausible="" if "plausible" in faulty else draft.plausible,
-        spare="" if "spare" in faulty else draft.spare,
-        implausible="" if "implausible" in faulty else draft.implausible,
     )
 
 

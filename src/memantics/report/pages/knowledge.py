@@ -10,9 +10,8 @@ from pathlib import Path
 from memantics.core.data import inside
 from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
-from memantics.knowledge.cards import choose_cards, make_legend, read_fields
+from memantics.knowledge.cards import choose_cards, make_legend, read_fields, tame
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
-from memantics.knowledge.lettering import tame
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, RELATIONS
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 from memantics.report.page import fill_page

@@ -10,13 +10,12 @@ from memantics.core.finding import VERDICTS, Finding, Gap
 from memantics.core.model import Model
 from memantics.core.records import Outcome, Score
 from memantics.run.audit.asking import Asker
-from memantics.run.audit.blind import judge_blind
+from memantics.run.audit.blind import can_rotate, judge_blind, judge_orders, rotate
 from memantics.run.audit.judging import judge_consistency, judge_swap, swap_images
 from memantics.run.audit.leakage import find_leaks
-from memantics.run.audit.makers import judge_models, judge_published
 from memantics.run.audit.options import find_option_flaws, list_options
-from memantics.run.audit.permutation import can_rotate, judge_orders, rotate
 from memantics.run.audit.probe import find_text_shortcuts
+from memantics.run.audit.published import check_tables, judge_models, judge_published
 from memantics.run.audit.shortcuts import Chance, find_chance, find_shortcuts
 from memantics.run.audit.subject import (
     AuditSubject,
@@ -26,7 +25,6 @@ from memantics.run.audit.subject import (
     is_judge,
     open_exams,
 )
-from memantics.run.audit.tables import check_tables
 
 FEWEST = 20
 

@@ -1,0 +1,131 @@
+"""``python -m perf.size PHASE FOLDER ITEMS``: a run of very many items, one phase in a process.
+
+``ask`` plans the run, asks a model that answers at once, and writes everything down; ``resume``
+starts the finished run again; ``score`` scores it. Prints one line of JSON: CPU seconds to the
+first call, of the phase, and peak memory. No network: only our own work is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.card import Card, SampleCard, TaskCard
+from memantics.core.model import Model
+from memantics.core.records import Form, Item, Message, Outcome, Reply, Request, Score
+from memantics.core.task import Task
+from memantics.metrics.choice import accuracy
+from memantics.metrics.interval import clustered_wilson
+from memantics.run.engine import AskSettings
+from memantics.run.evaluate import Job, evaluate, plan, pose
+from memantics.run.facts import DataFacts, Scope
+from memantics.run.progress import Progress
+from memantics.run.score import score_run
+from memantics.tasks.choices import LETTERS, hits, letter_field
+from memantics.tasks.parse import parse_letter
+from perf.contest import QUESTION, peak_mb
+
+STATEMENTS = (
+    "It makes fun of people who plan too much and never begin.",
+    "It shows how a small problem grows while everybody looks away.",
+    "It praises patience where others would have given up long ago.",
+    "It complains about the weather.",
+)
+
+
+class Instant:
+    """Answers at once; notes when it was asked first."""
+
+    name, note, cacheable = "perf/instant", "", False
+    identity: Mapping[str, JsonValue] = {}
+    first: float | None = None
+
+    async def answer(self, _: Request) -> Reply:
+        if self.first is None:
+            self.first = time.process_time()
+        return Reply("The answer is B.", finish="stop", tokens_in=900, tokens_out=6)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def make_task(count: int) -> Task:
+    """A question about very many memes, with the same four statements for each."""
+    field = letter_field(STATEMENTS, "A")
+
+    def items() -> Iterator[Item]:
+        for number in range(count):
+            form = Form(QUESTION, (field,), context={"text": f"what meme {number} says"})
+            yield Item(f"item-{number}", f"meme-{number}", LETTERS[number % 4], form)
+
+    def ask(item: Item, complaint: str | None) -> Request:
+        parts = (f"{item.form.context['text']}\n{item.form.question}{complaint or ''}",)
+        return Request((Message("user", parts),), item.form)
+
+    def parse(text: str, form: Form) -> JsonValue:
+        return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
+
+    def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+        right = hits(outcomes)
+        low, high = clustered_wilson(right, [o.item.group for o in outcomes]) or (None, None)
+        return (Score("accuracy", accuracy(right), len(right), low, high),)
+
+    return Task("perf/choose", items, ask, parse, score, "accuracy")
+
+
+def make_job(model: Model, folder: Path, count: int) -> Job:
+    """Plan the run as a suite does: every item is walked before the first call is paid."""
+    sample = SampleCard(licence="CC0-1.0", images="starter")
+    task_card = TaskCard(name="choose", title="Choosing", main="accuracy", baselines=())
+    card = Card(
+        name="perf",
+        title="Perf",
+        summary="",
+        languages=("en",),
+        citation="",
+        sample=sample,
+        task=(task_card,),
+    )
+    data = DataFacts("starter", "", count, "", "")
+    posed = pose((card, task_card), make_task(count), data, Scope("all"))
+    return plan(posed, model, (), (folder, None))
+
+
+async def measure(phase: str, folder: Path, count: int) -> dict[str, float]:
+    """One phase; CPU seconds are of this process, from its start of planning."""
+    begin = time.process_time()
+    model = Instant()
+    if phase == "score":
+        job = next(path for path in folder.iterdir() if path.is_dir())
+        await score_run(job, make_task(count), ())
+        return {"seconds": time.process_time() - begin, "peak_mb": peak_mb()}
+    last: list[Progress] = []
+
+    async def skip(_: Job) -> object:
+        return None
+
+    ended = await evaluate(
+        make_job(model, folder, count),
+        None,
+        AskSettings(concurrency=64),
+        last.append,
+        skip,  # type: ignore[arg-type]  # scored in a phase of its own
+    )
+    assert ended.progress.answered == count, ended
+    assert ended.progress.resumed == (count if phase == "resume" else 0), ended
+    return {
+        "first": (model.first or begin) - begin,
+        "seconds": time.process_time() - begin,
+        "peak_mb": peak_mb(),
+    }
+
+
+if __name__ == "__main__":
+    figures = asyncio.run(measure(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))
+    print(orjson.dumps(figures).decode())

@@ -1,0 +1,181 @@
+"""Runs of very many items: what is kept in memory, and how often data are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memantics.core import data
+from memantics.core.data import Source, inside, open_once, read_jsonl
+from memantics.core.errors import DataError
+from memantics.core.records import Answer, Item
+from memantics.core.rundir import RunWriter, read_bare_items, read_items
+from memantics.core.task import InvalidPolicy
+from memantics.metrics import constant
+from memantics.metrics.constant import find_best_constant, find_constant_text
+from memantics.metrics.text import rouge_l
+from memantics.models.fake import FakeModel
+from memantics.run.ask import ask
+from memantics.run.engine import AskSettings
+from memantics.run.score import read_outcomes
+from tests.engine.toy import FACTS, toy_form, toy_task
+
+MANY = 3_000
+
+
+class Colliding(str):
+    """An id whose hash is that of every other."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return 7
+
+
+def test_ids_are_compared_whole_not_by_their_hash(tmp_path: Path) -> None:
+    task = toy_task(3)
+    items = [replace(item, id=Colliding(item.id)) for item in task.items()]
+    model = FakeModel(lambda _: "B")
+
+    async def run(own: list[Item], folder: Path) -> int:
+        with RunWriter(folder, FACTS) as writer:
+            return (await ask(replace(task, items=lambda: iter(own)), model, writer)).answered
+
+    assert asyncio.run(run(items, tmp_path / "run")) == 3
+    with pytest.raises(DataError, match="two items have this id"):
+        asyncio.run(run([*items, items[0]], tmp_path / "twice"))
+
+
+def finish(folder: Path, count: int) -> None:
+    """A finished run, as an earlier start left it."""
+    with RunWriter(folder, FACTS) as writer:
+        for number in range(count):
+            item = Item(f"item-{number}", f"meme-{number}", "B", toy_form(0))
+            writer.add_item(item, ())
+            writer.add_answer(
+                Answer(item.id, 0, "answered", text="B" * 500, value="B", prompt="f" * 64)
+            )
+
+
+def test_going_on_keeps_little_of_each_item(tmp_path: Path) -> None:
+    finish(tmp_path, MANY)
+    tracemalloc.start()
+    with RunWriter(tmp_path, FACTS) as writer:
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(writer.known) == MANY
+        assert len({id(standing) for standing in writer.known.values()}) == 1
+    assert kept / MANY < 250
+
+
+def test_items_read_for_scoring_share_what_is_equal(tmp_path: Path) -> None:
+    finish(tmp_path, 4)
+    forms = [item.form for item in read_bare_items(tmp_path)]
+    assert len({id(form.fields) for form in forms}) == len({id(f.question) for f in forms}) == 1
+    assert [line.item for line in read_items(tmp_path)] == list(read_bare_items(tmp_path))
+    task = replace(toy_task(4), parse=lambda _text, _form: "B")
+    assert [outcome.value for outcome in read_outcomes(tmp_path, task)] == ["B"] * 4
+
+
+def test_the_next_start_repeats_the_complaint_after_a_failure(tmp_path: Path) -> None:
+    item = Item("item-0", "meme-0", "B", toy_form(0))
+    with RunWriter(tmp_path, FACTS) as writer:
+        writer.add_item(item, ())
+        writer.add_answer(Answer(item.id, 0, "unparsed", reason="no letter"))
+        writer.add_answer(Answer(item.id, 1, "failed", reason="down"))
+        writer.add_answer(Answer(item.id, 1, "failed", reason="still down"))
+        writer.add_answer(Answer("removed by hand", 0, "answered"))
+    with RunWriter(tmp_path, FACTS) as writer:
+        standing = writer.known[item.id]
+        assert standing is not None
+        assert (standing.status, standing.attempt, standing.complaint) == ("failed", 1, "no letter")
+        assert list(writer.known) == [item.id]
+
+
+def test_an_item_asked_again_is_written_once(tmp_path: Path) -> None:
+    task = replace(toy_task(2), invalid=InvalidPolicy(attempts=3))
+    with RunWriter(tmp_path / "run", FACTS) as writer:
+        done = asyncio.run(
+            ask(task, FakeModel(lambda _: "no idea"), writer, settings=AskSettings(concurrency=2))
+        )
+    assert done.unparsed == 2
+    assert [line.item.id for line in read_items(tmp_path / "run")] == ["item-0", "item-1"]
+
+
+def test_names_below_a_folder_are_resolved_once_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, looked = os.path.realpath, list[str]()
+
+    def look(path: str) -> str:
+        looked.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os.path, "realpath", look)
+    data._find_real.cache_clear()
+    (tmp_path / "images").mkdir()
+    for number in range(200):
+        inside(tmp_path, f"images/{number}.png")
+    assert len(looked) <= 4
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/../../x", "/etc/passwd", "", "a\0b", "link", "link/x", ".."]
+)
+def test_what_leads_outside_is_refused(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    (root / "a").mkdir(parents=True)
+    (root / "link").symlink_to(tmp_path)
+    (root / "file").symlink_to(root / "a")
+    with pytest.raises(DataError, match="leads outside"):
+        inside(root, name)
+    for fine in ("a", "a/x", "file", "file/x", "a/../a/x", "."):
+        assert inside(root, fine) == root / fine
+
+
+def test_a_source_is_read_once_for_all_who_ask(tmp_path: Path) -> None:
+    read: list[Source] = []
+
+    def reader(source: Source) -> list[Source]:
+        read.append(source)
+        return read
+
+    source = Source("starter", tmp_path)
+    assert open_once(reader, source) is open_once(reader, Source("starter", tmp_path))
+    open_once(reader, replace(source, kind="release"))
+    assert len(read) == 2
+
+
+def test_lines_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"n": 1}\n\n{"n": 2}\r\n{"n"')
+    rows: Iterator[object] = iter(read_jsonl(path))
+    assert [next(rows), next(rows)] == [(1, {"n": 1}), (3, {"n": 2})]
+    with pytest.raises(DataError, match="row 4: not valid JSON"):
+        next(rows)
+    with pytest.raises(DataError, match="cannot be read"):
+        next(iter(read_jsonl(tmp_path / "none.jsonl")))
+
+
+@pytest.mark.parametrize("most", [11, 12, 13])
+def test_the_constant_of_very_many_memes_is_grown_on_a_part(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    texts = [["the meme mocks me"], ["the meme mocks cats"], []] * 6
+    whole = find_best_constant(texts)
+    monkeypatch.setattr(constant, "_MOST", most)
+    found = find_best_constant(texts)
+    assert found is not None
+    assert whole is not None
+    assert found.text == find_constant_text(texts)
+    asked = [own[0] for own in texts if own]
+    mean = sum(rouge_l(found.text, own).f1 for own in asked) / len(asked)
+    assert found.value == pytest.approx(mean)
+    if most >= len(asked):
+        assert found == whole
