@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,3 +43,11 @@ class Measure:
 
         names = [("id", pa.string()), ("status", pa.string()), ("reason", pa.string())]
         return pa.schema([*names, ("n", pa.int64())])
+
+
+class Slow(Measure):
+    """Takes its time, so that it can be killed in the middle."""
+
+    def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
+        time.sleep(0.002)
+        return super()._measure(ref, fetcher)

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue
 
+from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode
@@ -132,7 +133,7 @@ class ScreenWork:
                 ("label", text),
                 ("probability", pa.float64()),
                 ("type", text),
-                ("types", pa.map_(text, pa.float64())),
+                ("types", pa.list_(pa.struct([("type", text), ("probability", pa.float64())]))),
                 ("because", pa.list_(piece)),
                 ("readings", pa.list_(text)),
                 ("family", text),
@@ -172,7 +173,10 @@ class ScreenWork:
         for row, example, said in zip(ready, examples, judge.predict(examples), strict=True):
             row["probability"] = said.probability
             row["label"] = self._decide(said.probability)
-            row["types"] = sorted((said.types or {}).items())
+            row["types"] = [
+                {"type": name, "probability": chance}
+                for name, chance in sorted((said.types or {}).items())
+            ]
             row["type"] = said.type if row["label"] != "harmless" else None
             if row["label"] != "harmless" and self.settings.explain:
                 row["because"] = _list_reasons(judge, example)
@@ -228,7 +232,7 @@ def _open_reader() -> ReadText:
     from memantics.models.embedded.ocr import open_reader
 
     reader = open_reader()
-    return lambda data, name: "\n".join(line.text for line in reader.read(data, name).lines)
+    return lambda data, name: "\n".join(choose_captions(reader.read(data, name).lines))
 
 
 def _listen(text: str) -> list[str]:

@@ -61,6 +61,8 @@ class Manifest:
                     f"{folder} was begun with other settings: {', '.join(changed)}",
                     hint="choose another --out, or give the same settings to go on",
                 )
+            for left in (folder / "parts").glob(".part-*.partial"):
+                left.unlink(missing_ok=True)  # of workers that were killed while writing
             self._journal = Journal(folder / MANIFEST, folder / MANIFEST)
             if known is None:
                 self._journal.append(_line({"format": FORMAT, "settings": dict(settings)}))
