@@ -40,7 +40,16 @@ class Part:
 
 
 PARTS: Mapping[str, Part] = {
-    "metrics": Part(("metrics/*.py",), ("tests/metrics",)),
+    "metrics": Part(
+        ("metrics/*.py",),
+        tuple(
+            f"tests/metrics/test_{name}.py"
+            for name in (
+                *("against_libraries", "boundaries*", "comparison", "diversity", "feasibility"),
+                *("multiclass", "text*"),
+            )
+        ),
+    ),
     "scoring": Part(
         ("run/score.py",),
         ("tests/suite/test_scoring.py", "tests/engine/test_score*.py", "tests/compare"),

@@ -15,14 +15,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memantics.core.errors import MemanticsError
-from memantics.phonetics import Settings, StressScores, disguise, stress
+from memantics.phonetics.harm import StressScores, disguise, stress
+from memantics.phonetics.reading import Settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 MODELS = ("trigram", "frequencies", "dictionary")
 _COST = """
 import json, resource, sys, time
 wall, cpu = time.perf_counter(), time.process_time()
-from memantics.phonetics import Settings, read_aloud
+from memantics.phonetics.reading import Settings
+from memantics.phonetics.speech import read_aloud
 settings = Settings(model=sys.argv[1])
 try:
     read_aloud("年年有鱼", settings=settings)

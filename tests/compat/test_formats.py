@@ -97,30 +97,53 @@ def drop_random(scores: bytes) -> dict[str, object]:
     return read | {"baselines": kept, "names": [own["model"] for own in listed]}
 
 
+ASK = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
+
+
 def test_going_on_asks_nothing_again(shell: Shell, runs: Path) -> None:
+    """Where a prompt or the reader has changed since, the run is another one and begins anew."""
     before = read_all(runs, "answers.jsonl")
-    ask = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
-    done(shell, "run", "suite", *ask, "embedded/reader")
+    done(shell, "run", "suite", *ASK, "embedded/reader")
     for task, model in FAKES:
         if model != "fake/break":
-            done(shell, "run", task, *ask, model)
-    assert read_all(runs, "answers.jsonl") == before
+            done(shell, "run", task, *ASK, model)
+    after = read_all(runs, "answers.jsonl")
+    assert {name: after[name] for name in before} == before
+    old = {key_of(runs / name): runs / name for name in RUNS}
+    fresh = [runs / name for name in after if name not in before]
+    for folder in fresh:
+        assert facts_of(folder) != facts_of(old[key_of(folder)]), folder.name
+    assert not [folder for folder in fresh if folder.name.startswith("mquest-qa-fake")]
+
+
+def key_of(folder: Path) -> tuple[str, str]:
+    facts = json.loads((folder / "run.json").read_bytes())
+    return facts["task"], facts["model"]
+
+
+def facts_of(folder: Path) -> dict[str, object]:
+    """What a run's identity is made of."""
+    facts = json.loads((folder / "run.json").read_bytes())
+    return {name: facts[name] for name in ("prompts", "identity", "options", "data", "invalid")}
 
 
 def test_going_on_asks_again_what_failed(shell: Shell, runs: Path) -> None:
-    [(task, model)] = [fake for fake in FAKES if fake[1] == "fake/break"]
-    [folder] = runs.glob("*fake-break*")
-    before = (folder / "answers.jsonl").read_bytes()
-    ask = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
-    ran = shell.run_here("run", task, *ask, model)
-    assert (ran.code, "3 items failed" in ran.err) == (1, True), ran
-    after = (folder / "answers.jsonl").read_bytes()
+    [folder] = runs.glob("mquest-qa-fake-babble*")
+    path = folder / "answers.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    failed = rows[-1]["item"]
+    rows = [row for row in rows if row["item"] != failed or row["attempt"] == 0]
+    lines = [
+        json.dumps(row | ({"status": "failed"} if row["item"] == failed else {})) for row in rows
+    ]
+    before = "".join(line + "\n" for line in lines)
+    path.write_text(before, encoding="utf-8")
+    done(shell, "run", "mquest/qa", *ASK, "fake/babble")
+    after = path.read_text(encoding="utf-8")
     assert after.startswith(before)
     asked = [json.loads(line) for line in after[len(before) :].splitlines()]
-    old = [json.loads(line) for line in before.splitlines()]
-    assert [row["status"] for row in asked] == ["failed"] * 3
-    assert {row["item"] for row in asked} == {row["item"] for row in old}
-    assert sorted(path.name for path in runs.iterdir()) == RUNS
+    assert {row["item"] for row in asked} == {failed}
+    assert asked[-1]["status"] == "unparsed"
 
 
 def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:

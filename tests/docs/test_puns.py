@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memantics.phonetics import Settings, read_aloud
+from memantics.phonetics.reading import Settings
+from memantics.phonetics.speech import read_aloud
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")
@@ -25,4 +26,4 @@ def test_the_python_example_runs() -> None:
     [code] = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(code, "docs", "exec"), names)  # our own page
-    assert "readings" in names
+    assert "heard" in names

@@ -12,7 +12,6 @@ from memantics.core.records import Reply
 from tests.hostile.cachedrows import generate
 from tests.hostile.cases import SEED, Case, count_cases, known_and_fresh, noted, read_corpus
 
-pending = pytest.mark.xfail(reason="rows of the cache are not checked yet", strict=True)
 TEXTS = ("text", "reasoning", "refusal", "finish", "served_by")
 
 
@@ -37,13 +36,11 @@ def look_up(folder: Path, case: Case) -> Reply | None:
     return found
 
 
-@pending
 @pytest.mark.parametrize("case", read_corpus("cachedrows"), ids=lambda case: str(case["row"]))
 def test_known_rows_are_misses(tmp_path: Path, case: Case) -> None:
     assert look_up(tmp_path, case) is None
 
 
-@pending
 def test_changed_rows_are_misses_or_replies(tmp_path: Path) -> None:
     for case in known_and_fresh("cachedrows", generate(SEED, count_cases(200))):
         with noted("cachedrows", case):

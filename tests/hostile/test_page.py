@@ -13,10 +13,12 @@ HERE = Path(__file__).parent
 
 
 def test_every_promise_is_held_by_tests_that_exist() -> None:
-    named = re.findall(r"\| `(tests/[\w/]+\.py)` \|", PAGE)
     promises = [line for line in PAGE.splitlines() if line.startswith("| **")]
-    assert len(named) == len(promises) >= 10
-    assert [path for path in named if not (ROOT / path).is_file()] == []
+    assert len(promises) >= 10
+    for promise in promises:
+        named = re.findall(r"`(tests/[\w/]+\.py)`", promise.rpartition(" | ")[2])
+        assert named, promise
+        assert [path for path in named if not (ROOT / path).is_file()] == []
 
 
 def test_every_attack_stands_on_the_page() -> None:

@@ -8,18 +8,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 
 from memantics.core.errors import DataError, InputError
-from memantics.phonetics import (
+from memantics.phonetics.detector import (
     FEATURES,
-    Heard,
     PunDetector,
-    Settings,
-    disguise,
     extract_features,
-    read_many,
+    fit_choice,
+    fit_logistic,
     score_detection,
-    stress,
 )
-from memantics.phonetics.detector import fit_choice, fit_logistic
+from memantics.phonetics.harm import disguise, stress
+from memantics.phonetics.reading import Heard, Settings
+from memantics.phonetics.speech import read_many
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")

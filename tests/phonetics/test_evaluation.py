@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError
-from memantics.phonetics import evaluate, format_figures
-from memantics.phonetics.evaluation import assign_fold, fit_weights, main, read_samples
+from memantics.phonetics.evaluation import (
+    assign_fold,
+    evaluate,
+    fit_weights,
+    format_figures,
+    main,
+    read_samples,
+)
 from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.ranking import RANK_FEATURES
 from tests.phonetics.captions import PLAIN, PUNS

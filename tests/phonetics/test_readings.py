@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.core.errors import InputError
-from memantics.phonetics import Heard, Settings, explain, hint, read_aloud, read_many
 from memantics.phonetics.caption import write_scripts
 from memantics.phonetics.evidence import clean_description
 from memantics.phonetics.lattice import Lattice, Path, Piece
 from memantics.phonetics.ranking import describe_path
-from memantics.phonetics.speech import analyze_caption
+from memantics.phonetics.reading import Heard, Settings, explain, hint
+from memantics.phonetics.speech import analyze_caption, read_aloud, read_many
 from tests.phonetics.captions import PLAIN, PUNS
 
 PLAINEST = Settings(model="dictionary")

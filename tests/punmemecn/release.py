@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from memantics.benchmarks.punmemecn.brief import FOLDER, STARTER
+from memantics.benchmarks.punmemecn.wording import FOLDER, STARTER
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome
 from memantics.core.task import Task

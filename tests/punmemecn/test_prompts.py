@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.punmemecn.brief import STYLES
+from memantics.benchmarks.punmemecn.wording import STYLES
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from memantics.core.records import Image, Item, Message

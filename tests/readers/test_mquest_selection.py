@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.mquest import selection
-from memantics.benchmarks.mquest.load import open_release
-from memantics.benchmarks.mquest.selection import SHIPPED, find_selection, read_list, read_log
+from memantics.benchmarks.mquest import load as selection
+from memantics.benchmarks.mquest.load import (
+    SHIPPED,
+    find_selection,
+    open_release,
+    read_list,
+    read_log,
+)
 from memantics.core.data import Source
 from memantics.core.errors import DataError
 from tests.readers.mquest_release import write_pair

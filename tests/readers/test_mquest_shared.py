@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mquest.load import MquestRelease, open_release
-from memantics.benchmarks.mquest.selection import SHIPPED
+from memantics.benchmarks.mquest.load import SHIPPED, MquestRelease, open_release
 from memantics.benchmarks.mquest.statistics import Figures, statistics, survey
 from memantics.core.data import Source
 from memantics.core.meaning import DIMENSIONS

@@ -212,7 +212,8 @@ def choose_captions(lines: Sequence[Line]) -> list[str]:
 
 def listen(text: str, language: str) -> list[Sound]:
     """What a caption may be heard as; languages without a sound model are passed over."""
-    from memantics.phonetics import Settings, explain, read_aloud
+    from memantics.phonetics.reading import Settings, explain
+    from memantics.phonetics.speech import read_aloud
 
     if language not in ("en", "zh"):
         return []

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from memantics.core.journal import replace_file
-from memantics.core.result import Result
+from memantics.core.result import Result, Table
 from memantics.knowledge.adoption import Account
 from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
-from memantics.knowledge.querying import Rows
+from memantics.knowledge.querying import Rows, shorten
 from memantics.knowledge.records import (
     Dangling,
     Individual,
@@ -28,6 +28,7 @@ from memantics.knowledge.validation import Breach, validate, validate_slowly
 from memantics.report.pages.knowledge import find_image, write_page
 
 __all__ = ["Account", "Breach", "KnowledgeStore", "MemeKnowledge", "Rows", "StoreFigures"]
+_SHOWN = 15
 STARTER, STARTER_SOURCE = "starter", "starter pack"
 
 
@@ -122,4 +123,62 @@ def read_starter_knowledge() -> tuple[Knowledge, ...]:
             collection=STARTER,
         )
         for meme in read_starter()
+    )
+
+
+def tabulate_account(source: str, account: Account) -> Table:
+    """What an import found, in counts."""
+    counts = {
+        "memes": account.memes,
+        "individuals": sum(account.individuals.values()),
+        "relations of the ontology": sum(account.relations.values()),
+        "relations in other words, kept": sum(account.said.values()),
+        "references that lead nowhere, kept": len(account.dangling),
+        "references mended": len(account.mended),
+        "same names told apart": account.renamed,
+        "names that fit several individuals": account.ambiguous,
+        "statements said twice": account.repeated,
+        "individuals that two files tell differently": len(account.differing),
+        "statements not understood": sum(account.unread.values()),
+        "statements of the copied ontology, set aside": account.copied,
+    }
+    kept = {n: c for n, c in counts.items() if c or n in ("memes", "individuals")}
+    return _count_table(f"from {source}", kept)
+
+
+def tabulate_figures(found: StoreFigures) -> list[Table]:
+    """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
+    dimensions = tuple(
+        (name, f"{own.individuals:,}", f"{own.memes:,}") for name, own in found.dimensions.items()
+    )
+    said = list(found.said.items())
+    relations = dict(found.relations) | {f"said: {name}": n for name, n in said[:_SHOWN]}
+    if len(said) > _SHOWN:
+        rest = sum(count for _, count in said[_SHOWN:])
+        relations[f"said: {len(said) - _SHOWN:,} others"] = rest
+    relations["references that lead nowhere"] = found.dangling
+    tables = [Table(("dimension", ">individuals", ">in memes"), dimensions)]
+    tables.append(_count_table("relation", relations))
+    if any(found.kinds.values()):
+        unknown = found.dimensions["Toxicity"].individuals - sum(found.kinds.values())
+        tables.append(_count_table("toxicity", dict(found.kinds) | {"no known kind": unknown}))
+    return tables
+
+
+def _count_table(name: str, counts: Mapping[str, int]) -> Table:
+    return Table((name, ">count"), tuple((own, f"{count:,}") for own, count in counts.items()))
+
+
+def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
+    """Breaches of the shapes: each, or their kinds with an example, the gravest first."""
+    if every:
+        rows = tuple((own.severity, shorten(own.focus), own.message) for own in found)
+        return Table(("severity", "where", "what"), rows)
+    kinds: dict[tuple[str, str], list[Breach]] = {}
+    for own in found:
+        kinds.setdefault((own.severity, own.message), []).append(own)
+    ordered = sorted(kinds.items(), key=lambda kind: ("VWI".index(kind[0][0][0]), -len(kind[1])))
+    return Table(
+        ("severity", "what", ">count", "such as"),
+        tuple((*kind, f"{len(own):,}", shorten(own[0].focus)) for kind, own in ordered),
     )

@@ -12,9 +12,11 @@ from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings
 from memantics.build.collect.listing import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
+from memantics.cli import flags
 from memantics.cli.progress import Watcher
-from memantics.cli.terminal import console, plain, print_json, show_value, table
+from memantics.cli.terminal import console, plain, print_json, show_table, show_value
 from memantics.core.memes import MEMES
+from memantics.core.result import Table
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
 Languages = Annotated[
@@ -32,7 +34,6 @@ OutFolder = Annotated[
 Workers = Annotated[int, typer.Option(min=1, max=64, help="Processes that read images.")]
 Pictures = Annotated[bool, typer.Option(help="Write the page of what was dropped, and why.")]
 ShowRules = Annotated[bool, typer.Option("--rules", help="Show the rules and stop.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def collect_memes(
@@ -49,7 +50,7 @@ def collect_memes(
     workers: Workers = 1,
     page: Pictures = True,
     rules: ShowRules = False,
-    as_json: AsJson = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Read a folder of images: text, language, copies, templates, filters. Deletes nothing."""
     if rules:
@@ -80,10 +81,11 @@ def _show(done: Collected, page: bool, as_json: bool) -> None:
             }
         )
         return
-    rows = table([("memes", "right"), ("", "left")], f"{len(done.memes):,} images")
-    for rule, count in done.counts.items():
-        rows.add_row(show_value(count), "kept" if rule == "kept" else f"dropped: {rule}")
-    console().print(rows)
+    rows = tuple(
+        (show_value(count), rule if rule == "kept" else f"dropped: {rule}")
+        for rule, count in done.counts.items()
+    )
+    show_table(Table((">memes", ""), rows, f"{len(done.memes):,} images"))
     console().print(plain(f"{done.families} templates have several memes: keep them together"))
     console().print(plain(f"list: {done.folder / MEMES}"))
     if page:
@@ -94,7 +96,5 @@ def _show_rules(as_json: bool) -> None:
     if as_json:
         print_json([{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in DEFAULT_RULES])
         return
-    rows = table([("rule", "left"), ("at least", "right"), ("of", "left")])
-    for rule in DEFAULT_RULES:
-        rows.add_row(rule.name, show_value(rule.threshold), rule.what)
-    console().print(rows)
+    rows = tuple((r.name, show_value(r.threshold), r.what) for r in DEFAULT_RULES)
+    show_table(Table(("rule", ">at least", "of"), rows))

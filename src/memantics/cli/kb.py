@@ -11,9 +11,14 @@ from typing import Annotated, Literal
 import typer
 from rich.tree import Tree
 
-from memantics.actions.knowledge import Account, Breach, KnowledgeStore
+from memantics.actions.knowledge import (
+    KnowledgeStore,
+    tabulate_account,
+    tabulate_breaches,
+    tabulate_figures,
+)
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_data, print_json, table
+from memantics.cli.terminal import console, plain, print_data, print_json, show_table, table
 from memantics.knowledge.formats import Format
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
 from memantics.knowledge.querying import shorten
@@ -26,7 +31,6 @@ app = typer.Typer(
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where the knowledge lies.")]
 Memes = Annotated[list[str] | None, typer.Argument(help="Ids of memes. Default: all.")]
 STORE = Path("knowledge")
-_SHOWN = 15
 
 
 @app.command("import")
@@ -48,32 +52,10 @@ def import_knowledge(
         print_json({source: asdict(account) for source, account in total.items()})
         return
     for source, account in total.items():
-        _show_account(source, account)
-
-
-def _show_account(source: str, account: Account) -> None:
-    out = console()
-    made = table([("from " + source, "left"), ("count", "right")])
-    rows = {
-        "memes": account.memes,
-        "individuals": sum(account.individuals.values()),
-        "relations of the ontology": sum(account.relations.values()),
-        "relations in other words, kept": sum(account.said.values()),
-        "references that lead nowhere, kept": len(account.dangling),
-        "references mended": len(account.mended),
-        "same names told apart": account.renamed,
-        "names that fit several individuals": account.ambiguous,
-        "statements said twice": account.repeated,
-        "individuals that two files tell differently": len(account.differing),
-        "statements not understood": sum(account.unread.values()),
-        "statements of the copied ontology, set aside": account.copied,
-    }
-    for name, count in rows.items():
-        if count or name in ("memes", "individuals"):
-            made.add_row(name, f"{count:,}")
-    out.print(made)
-    if account.dangling:
-        out.print(plain("'memantics kb stats --dangling' lists what leads nowhere.", "dim"))
+        show_table(tabulate_account(source, account))
+        if account.dangling:
+            hint = "'memantics kb stats --dangling' lists what leads nowhere."
+            console().print(plain(hint, "dim"))
 
 
 @app.command("query")
@@ -123,30 +105,8 @@ def show_stats(
             f"{found.statements:,} statements, {found.confirmed:,} confirmed by people"
         )
     )
-    made = table([("dimension", "left"), ("individuals", "right"), ("in memes", "right")])
-    for name, own in found.dimensions.items():
-        made.add_row(name, f"{own.individuals:,}", f"{own.memes:,}")
-    out.print(made)
-    made = table([("relation", "left"), ("count", "right")])
-    for relation, count in found.relations.items():
-        made.add_row(relation, f"{count:,}")
-    said = list(found.said.items())
-    for relation, count in said[:_SHOWN]:
-        made.add_row(plain(f"said: {relation}"), f"{count:,}")
-    if len(said) > _SHOWN:
-        rest = sum(count for _, count in said[_SHOWN:])
-        made.add_row(f"said: {len(said) - _SHOWN:,} others", f"{rest:,}")
-    made.add_row("references that lead nowhere", f"{found.dangling:,}")
-    out.print(made)
-    if any(found.kinds.values()):
-        made = table([("toxicity", "left"), ("count", "right")])
-        for kind, count in found.kinds.items():
-            made.add_row(kind, f"{count:,}")
-        made.add_row(
-            "no known kind",
-            f"{found.dimensions['Toxicity'].individuals - sum(found.kinds.values()):,}",
-        )
-        out.print(made)
+    for shown in tabulate_figures(found):
+        show_table(shown)
 
 
 def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
@@ -185,7 +145,8 @@ def validate_knowledge(
     if as_json:
         print_json({"memes": len(opened.ids()), "breaches": [asdict(own) for own in found]})
     else:
-        _show_breaches(found, every)
+        if found:
+            show_table(tabulate_breaches(found, every=every))
         memes = len({own.meme for own in violations})
         console().print(
             plain(
@@ -196,27 +157,6 @@ def validate_knowledge(
         )
     if violations:
         raise typer.Exit(1)
-
-
-def _show_breaches(found: tuple[Breach, ...], every: bool) -> None:
-    if not found:
-        return
-    if every:
-        made = table([("severity", "left"), ("where", "left"), ("what", "left")])
-        for own in found:
-            made.add_row(own.severity, plain(shorten(own.focus)), plain(own.message))
-        console().print(made)
-        return
-    kinds: dict[tuple[str, str], list[Breach]] = {}
-    for own in found:
-        kinds.setdefault((own.severity, own.message), []).append(own)
-    made = table([("severity", "left"), ("what", "left"), ("count", "right"), ("such as", "left")])
-    for (severity, message), own_kind in sorted(
-        kinds.items(), key=lambda entry: ("VWI".index(entry[0][0][0]), -len(entry[1]))
-    ):
-        example = plain(shorten(own_kind[0].focus))
-        made.add_row(severity, plain(message), f"{len(own_kind):,}", example)
-    console().print(made)
 
 
 @app.command("show")

@@ -303,7 +303,8 @@ def hear(text: str) -> str:
 
     A disguised word gets back the pieces of the word that is meant.
     """
-    from memantics.phonetics import Settings, read_aloud
+    from memantics.phonetics.reading import Settings
+    from memantics.phonetics.speech import read_aloud
 
     if not text:
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,18 +161,6 @@ def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
 Ints = NDArray[np.int64]
 
 
-class Scorer(Protocol):
-    """Turns rows into one score per head."""
-
-    def score(self, rows: Rows) -> Singles:
-        """One row of scores per row."""
-        ...
-
-    def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
-        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
     """One weight per column and head."""
@@ -217,6 +205,9 @@ class KernelScorer:
         sparse = row.sparse.multiply((self.known.sparse.T @ pull)[None]).toarray()[0]
         dense = row.dense[0] * (self.known.dense.T @ pull)
         return sparse.astype(np.float32), dense.astype(np.float32)
+
+
+Scorer = LinearScorer | KernelScorer
 
 
 def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:

@@ -60,7 +60,8 @@ def spell_out(text: str, targets: Sequence[str], seed: int) -> str:
 
 def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
     """Write the targets with other characters that sound alike (the phonetics package's)."""
-    from memantics.phonetics import Settings, disguise
+    from memantics.phonetics.harm import disguise
+    from memantics.phonetics.reading import Settings
 
     return disguise(text, targets, seed=seed, settings=Settings(model="dictionary"))
 

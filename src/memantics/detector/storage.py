@@ -269,6 +269,8 @@ def _spread_factors(extractor: Extractor, total: int) -> Array:
 def _rebuild(manifest: _Manifest, parts: Mapping[str, bytes]) -> FastDetector:
     def array(name: str) -> Array:
         found: Array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
+        if found.dtype.kind not in "fiu":
+            raise ValueError(f"{name} holds {found.dtype}, not real numbers")
         return found
 
     settings = _SETTINGS.validate_python(manifest.settings)
@@ -312,11 +314,10 @@ def _rebuild_scorer(
         return LinearScorer(
             array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
         )
-    duals = array("duals")
-    matrix = csr_matrix(
-        (array("known_values"), array("known_columns"), array("known_ends")),
-        shape=(len(duals), extractor.width),
-    )
+    duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
+    if not columns.dtype.kind == ends.dtype.kind == "i":
+        raise ValueError("places of known values are no integers")
+    matrix = csr_matrix((array("known_values"), columns, ends), shape=(len(duals), extractor.width))
     matrix.check_format(full_check=True)
     dense = array("known_dense")
     if dense.dtype == np.int8:

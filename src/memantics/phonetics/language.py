@@ -15,7 +15,6 @@ from functools import cache
 from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -34,47 +33,45 @@ _UNSEEN = -1.0
 _SHARE = 0.35
 
 
-class State(Protocol):
-    """What a model remembers of the words before; only the model looks inside."""
+State = object  # what a model remembers of the words before; only the model looks inside
 
 
-class LanguageModel(Protocol):
-    """How common words are, alone and after others. ``words`` is its vocabulary."""
+class LanguageModel:
+    """How common words are, alone and after others.
 
-    @property
-    def name(self) -> str:
-        """What to call it in outputs."""
-        ...
+    ``name`` is for outputs, ``words`` the vocabulary, ``common`` the log10 probability of each
+    word by itself; ``transitions``, where known, tell how well two characters follow each other.
+    """
 
-    @property
-    def words(self) -> Sequence[str]:
-        """The vocabulary."""
-        ...
-
-    @property
-    def common(self) -> Floats:
-        """log10 probability of each word by itself."""
-        ...
+    def __init__(self, name: str, words: Sequence[str], common: Sequence[float] | Floats) -> None:
+        self.name = name
+        self.words = words
+        self.common: Floats = np.asarray(common, dtype=np.float32)
+        self.weights: Mapping[str, float] = {}
+        self.transitions: Transitions | None = None
 
     def begin(self) -> State:
-        """The state at the start of a sentence."""
-        ...
+        """The state at the start of a sentence: no character before."""
+        return ""
 
     def step(self, state: State, word: str) -> tuple[float, State]:
-        """The score of a word in a state, and the state after it."""
-        ...
+        """The word's own score, and how well its first character follows the last one."""
+        score = self.weights.get(word, UNKNOWN)
+        if self.transitions and isinstance(state, str) and state:
+            score += _SHARE * self.transitions.rate(state, word[0])
+        return score, word[-1]
 
-    def end(self, state: State) -> float:
-        """The score of ending here."""
-        ...
+    def end(self, state: State) -> float:  # noqa: ARG002 -- other models look at it
+        """The score of ending here; without a context every ending is the same."""
+        return 0.0
 
     def weigh(self, word: str) -> float:
         """log10 probability of a word by itself."""
-        ...
+        return self.weights.get(word, UNKNOWN)
 
     def join(self, first: str, second: str) -> float:
         """How much more often than chance a character follows another; 0 where unknowable."""
-        ...
+        return self.transitions.rate(first, second) if self.transitions else 0.0
 
 
 # One pass in C over a vocabulary of some hundred thousand words.
@@ -84,10 +81,8 @@ _ENTRY = re.compile(rf"^({_WORD}) (\d+) ", re.MULTILINE)
 _is_word = re.compile(_WORD).fullmatch
 
 
-class TrigramModel:
+class TrigramModel(LanguageModel):
     """A word trigram model in kenlm's binary form, with its vocabulary inside."""
-
-    name = "trigram"
 
     def __init__(self, path: Path) -> None:
         try:
@@ -104,8 +99,8 @@ class TrigramModel:
             ) from error
         start = data.rfind(b"<unk>\0")
         tail = data[start:].decode("utf-8", errors="replace") if start >= 0 else ""
-        self.words: Sequence[str] = _VOCABULARY.findall(tail)
-        if not self.words:
+        words: Sequence[str] = _VOCABULARY.findall(tail)
+        if not words:
             raise InputError(
                 f"language model {path} has no Chinese vocabulary inside",
                 hint="build it with kenlm's build_binary and keep the vocabulary",
@@ -116,15 +111,15 @@ class TrigramModel:
         self._model.NullContextWrite(self._null)
         self._model.BeginSentenceWrite(self._begin)
         out = kenlm.State()
-        scores = [self._score(self._null, word, out) for word in self.words]
-        self.common: Floats = np.array(scores, dtype=np.float32)
-        self._weights: Mapping[str, float] = dict(zip(self.words, scores, strict=True))
-        self._transitions = _find_transitions(self.words, self.common)
+        scores = [self._score(self._null, word, out) for word in words]
+        super().__init__("trigram", words, scores)
+        self.weights = dict(zip(words, scores, strict=True))
+        # Most pairs of words this model has never seen: it then judges each word alone.
+        self.transitions = _find_transitions(words, self.common)
 
     def begin(self) -> State:
         """The state at the start of a sentence."""
-        state: State = self._begin
-        return state
+        return self._begin
 
     def step(self, state: State, word: str) -> tuple[float, State]:
         """The score of a word in a state, and the state after it."""
@@ -136,52 +131,16 @@ class TrigramModel:
         score: float = self._score(state, "</s>", self._state())
         return score
 
-    def weigh(self, word: str) -> float:
-        """log10 probability of a word by itself."""
-        return self._weights.get(word, UNKNOWN)
 
-    def join(self, first: str, second: str) -> float:
-        """How well two characters follow each other, where Pinyin2Hanzi is installed."""
-        # Most pairs of words this model has never seen: it then judges each word alone.
-        return self._transitions.rate(first, second) if self._transitions else 0.0
-
-
-class FrequencyModel:
+class FrequencyModel(LanguageModel):
     """Word frequencies; where character transitions are known, they join the words."""
 
     def __init__(
         self, name: str, frequencies: Mapping[str, float], transitions: Transitions | None = None
     ) -> None:
-        self.name = name
-        self._weights = {word: math.log10(share) for word, share in frequencies.items()}
-        self._transitions = transitions
-        self.words: Sequence[str] = list(self._weights)
-        self.common: Floats = np.fromiter(
-            self._weights.values(), dtype=np.float32, count=len(self.words)
-        )
-
-    def begin(self) -> State:
-        """The state at the start of a sentence: no character before."""
-        return ""
-
-    def step(self, state: State, word: str) -> tuple[float, State]:
-        """The word's own score, and how well its first character follows the last one."""
-        score = self._weights.get(word, UNKNOWN)
-        if self._transitions and isinstance(state, str) and state:
-            score += _SHARE * self._transitions.rate(state, word[0])
-        return score, word[-1]
-
-    def end(self, state: State) -> float:  # noqa: ARG002 -- the protocol has it
-        """Every ending is the same to it."""
-        return 0.0
-
-    def weigh(self, word: str) -> float:
-        """log10 probability of a word by itself."""
-        return self._weights.get(word, UNKNOWN)
-
-    def join(self, first: str, second: str) -> float:
-        """How well two characters follow each other; 0 without transitions."""
-        return self._transitions.rate(first, second) if self._transitions else 0.0
+        weights = {word: math.log10(share) for word, share in frequencies.items()}
+        super().__init__(name, list(weights), list(weights.values()))
+        self.weights, self.transitions = weights, transitions
 
 
 def _load_frequencies() -> FrequencyModel:

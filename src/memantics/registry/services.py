@@ -40,7 +40,8 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
 @cache
 def open_listener() -> Listener:
     """The name of the language model behind it, and a function from captions to reading hints."""
-    from memantics.phonetics import hint, read_aloud
+    from memantics.phonetics.reading import hint
+    from memantics.phonetics.speech import read_aloud
 
     return Listener(
         read_aloud("好").model,

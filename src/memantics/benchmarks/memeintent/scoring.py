@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from memantics.benchmarks.memeintent.asking import split_facts
+from memantics.benchmarks.memeintent.asking import Scoring, split_facts
 from memantics.benchmarks.memeintent.load import PREFIX
-from memantics.benchmarks.memeintent.settings import Scoring
 from memantics.core.errors import MissingExtra
 from memantics.core.records import Outcome, Score
 from memantics.metrics.constant import Constant, find_best_constant

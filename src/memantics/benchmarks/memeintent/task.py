@@ -7,9 +7,16 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.memeintent.asking import Fed, make_items, make_request, read_wording
+from memantics.benchmarks.memeintent.asking import (
+    Fed,
+    check_scoring,
+    make_items,
+    make_request,
+    read_asking,
+    read_scoring,
+    read_wording,
+)
 from memantics.benchmarks.memeintent.scoring import mark, score
-from memantics.benchmarks.memeintent.settings import check_scoring, read_asking, read_scoring
 from memantics.core.task import Task, Unparsed
 from memantics.tasks.plugin import TaskSetup
 

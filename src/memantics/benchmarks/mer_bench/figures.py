@@ -10,7 +10,7 @@ import numpy as np
 from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, Judgement
 from memantics.benchmarks.mer_bench.views import FACTORS
 from memantics.core.records import Outcome, Score
-from memantics.metrics.interval import Floats, clustered_wilson
+from memantics.metrics.interval import Floats
 from memantics.metrics.reappraisal import (
     COMPONENTS,
     KEYS,
@@ -23,6 +23,7 @@ from memantics.metrics.reappraisal import (
     summarise,
     unit,
 )
+from memantics.tasks.factories import share
 
 _LIKERT = [METRICS.index(name) for name in ("vgq", "vea", "tgq", "tea", "hgq", "pes")]
 _SPREAD = ("rfs", "rfs_run")
@@ -177,7 +178,7 @@ def _perceived(judged: Sequence[Judged]) -> Iterator[Score]:
             for label in LABELS:
                 hits = [label == perceived for perceived, _ in own]
                 by = f"perceived, target {target}"
-                yield _share("share", hits, [meme for _, meme in own], by, label)
+                yield share("share", hits, [meme for _, meme in own], by, label)
 
 
 def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
@@ -187,12 +188,12 @@ def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
     if not own:
         return
     by = "judge's discipline"
-    yield _share("share", [p.outcome.attempts == 1 for _, p in own], memes, by, "valid at once")
-    yield _share("share", [j.ordered for j, _ in own], memes, by, "reasons where asked for")
-    yield _share("share", [j.bare for j, _ in own], memes, by, "no reasons given")
+    yield share("share", [p.outcome.attempts == 1 for _, p in own], memes, by, "valid at once")
+    yield share("share", [j.ordered for j, _ in own], memes, by, "reasons where asked for")
+    yield share("share", [j.bare for j, _ in own], memes, by, "no reasons given")
     for rule in BROKEN:
         hits = [rule in j.broken for j, _ in own]
-        yield _share("share", hits, memes, by, f"{rule} broken, let pass")
+        yield share("share", hits, memes, by, f"{rule} broken, let pass")
 
 
 def _layout(judged: Sequence[Judged]) -> Iterator[Score]:
@@ -207,9 +208,9 @@ def _layout(judged: Sequence[Judged]) -> Iterator[Score]:
             continue
         by = "layout check"
         alike = [a == b for a, b in zip(said, checked, strict=True)]
-        yield _share("agreement", alike, memes, by, label)
+        yield share("agreement", alike, memes, by, label)
         yield Score("kappa", found.kappa, len(own), by=by, label=label, note="Cohen's")
-        yield _share("kept", checked, memes, by, label)
+        yield share("kept", checked, memes, by, label)
 
 
 def _holds(tag: str, value: str) -> bool:
@@ -233,9 +234,3 @@ def _filter(judged: Sequence[Judged]) -> Iterator[Score]:
         if reason:
             note = f"{count} images"
             yield Score("memes", int(count) / whole, whole, by=by, label=reason, note=note)
-
-
-def _share(key: str, hits: Sequence[bool], memes: Sequence[str], by: str, label: str) -> Score:
-    low, high = clustered_wilson(hits, memes) or (None, None)
-    value = sum(hits) / len(hits) if hits else None
-    return Score(key, value, len(hits), low, high, by, label)

@@ -10,7 +10,6 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief, Style
 from memantics.benchmarks.punmemecn.draws import (
     Order,
     authors_orders,
@@ -21,8 +20,10 @@ from memantics.benchmarks.punmemecn.examples import PickedChat, is_example, pick
 from memantics.benchmarks.punmemecn.load import CHATS
 from memantics.benchmarks.punmemecn.records import LEVELS, TOPICS, ChatRecord, PunMeme
 from memantics.benchmarks.punmemecn.wording import (
+    Brief,
     PunWording,
     Shot,
+    Style,
     describe,
     hash_shots,
     lay_out,

@@ -9,10 +9,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.records import ROLES, PunMeme
-from memantics.benchmarks.punmemecn.wording import describe
+from memantics.benchmarks.punmemecn.wording import Brief, describe
 from memantics.core.records import (
     Field,
     Form,

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from memantics.benchmarks.punmemecn.brief import FOLDER, STARTER, Brief, Style
 from memantics.benchmarks.punmemecn.draws import CHAT_EXAMPLE, is_official
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
 from memantics.benchmarks.punmemecn.records import ChatRecord, PunMeme
 from memantics.benchmarks.punmemecn.wording import (
+    FOLDER,
+    STARTER,
+    Brief,
     PunWording,
     Shot,
+    Style,
     describe,
     hash_shots,
     lay_out,

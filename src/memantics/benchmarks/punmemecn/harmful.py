@@ -18,9 +18,8 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from memantics.benchmarks.punmemecn.brief import STARTER, Brief
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
-from memantics.benchmarks.punmemecn.wording import one_line, read_wording
+from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.records import (

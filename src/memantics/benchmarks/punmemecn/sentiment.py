@@ -4,32 +4,106 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
 from memantics.benchmarks.punmemecn.examples import SENTIMENT, MemePrompt, prepare
-from memantics.benchmarks.punmemecn.humans import score_humans
 from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
-from memantics.benchmarks.punmemecn.wording import describe
-from memantics.core.records import (
-    Field,
-    Form,
-    Item,
-    Option,
-    Outcome,
-    Request,
-    Sampling,
-    Score,
-)
+from memantics.benchmarks.punmemecn.wording import Brief, describe
+from memantics.core.records import Field, Form, Item, Option, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.choice import accuracy_by, macro, macro_interval
 from memantics.tasks.choices import commonest
 from memantics.tasks.factories import share
 from memantics.tasks.parse import clean
+
+KEYS = ("accuracy", "target_accuracy", "type_accuracy")
+NOTES = {
+    "published": "annotators against the final label, each meme once; n counts votes",
+    "same_items": "annotators against the final label, on the items asked; n counts votes",
+    "leave_one_out": "each annotator against what the other two agree on; n counts such votes",
+    "model_leave_one_out": "the model against what two annotators agree on; n counts such pairs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Something said about a meme, and what it is compared with; both as "target-type"."""
+
+    meme: str
+    said: str
+    wanted: str
+
+
+def part(label: str, key: str) -> str:
+    """The part of a full label that a figure is about.
+
+    >>> [part("self-negative", key) for key in KEYS]
+    ['self-negative', 'self', 'negative']
+    """
+    target, _, type_ = label.partition("-")
+    return {"accuracy": label, "target_accuracy": target, "type_accuracy": type_}[key]
+
+
+def score_humans(outcomes: Sequence[Outcome]) -> Iterator[Score]:
+    """The annotators' figures, and the model's own against leave-one-out labels.
+
+    The votes made the gold label, so comparing them with it flatters annotators. Leaving one out
+    mends that: each vote, and the model's answer, is compared with what the other two agree on.
+    Where they differ there is nothing to compare with: set these figures beside each other, not
+    beside those on all items.
+    """
+    once = {outcome.item.group: outcome for outcome in outcomes}
+    for key in KEYS:
+        rows = {
+            "published": _against_final(list(once.values())),
+            "same_items": _against_final(outcomes),
+            "leave_one_out": _against_others(outcomes, key, model=False),
+            "model_leave_one_out": _against_others(outcomes, key, model=True),
+        }
+        for label, judgements in rows.items():
+            yield _row(key, label, list(judgements))
+
+
+def _against_final(outcomes: Sequence[Outcome]) -> Iterator[Judgement]:
+    for outcome in outcomes:
+        final = outcome.item.tags["sentiment"]
+        for vote in read_votes(outcome):
+            yield Judgement(outcome.item.group, vote, final)
+
+
+def _against_others(outcomes: Sequence[Outcome], key: str, *, model: bool) -> Iterator[Judgement]:
+    for outcome in outcomes:
+        votes = read_votes(outcome)
+        for place, vote in enumerate(votes):
+            others = {part(own, key) for i, own in enumerate(votes) if i != place}
+            if len(others) == 1 and len(votes) > 1:
+                # Any of the other votes will do: on this part they agree.
+                wanted = votes[place - 1]
+                said = join_value(outcome) if model else vote
+                yield Judgement(outcome.item.group, said, wanted)
+
+
+def _row(key: str, label: str, judgements: list[Judgement]) -> Score:
+    right = [part(j.said, key) == part(j.wanted, key) for j in judgements]
+    return share(key, right, [j.meme for j in judgements], "humans", label, NOTES[label])
+
+
+def read_votes(outcome: Outcome) -> list[str]:
+    """The annotators' labels, as the item carries them."""
+    return outcome.item.tags["votes"].split()
+
+
+def join_value(outcome: Outcome) -> str:
+    """What the model said, as one label; invalid answers match nothing."""
+    if outcome.status != "answered" or not isinstance(outcome.value, dict):
+        return "-"
+    return f"{outcome.value['target']}-{outcome.value['type']}"
+
 
 NAMES = {
     "zh": {"target": "情感指向对象", "type": "情感类别"},

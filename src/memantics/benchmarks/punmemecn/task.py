@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
-from memantics.benchmarks.punmemecn.brief import Brief
+from memantics.benchmarks.punmemecn.wording import Brief
 from memantics.core.records import Item
 from memantics.core.task import Task
 from memantics.tasks.plugin import TaskSetup

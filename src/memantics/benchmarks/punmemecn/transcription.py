@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.punmemecn.brief import Brief
 from memantics.benchmarks.punmemecn.draws import draw_transcribed
 from memantics.benchmarks.punmemecn.matching import (
     drop_tones,
@@ -18,7 +17,7 @@ from memantics.benchmarks.punmemecn.matching import (
     spell,
 )
 from memantics.benchmarks.punmemecn.records import PunMeme
-from memantics.benchmarks.punmemecn.wording import one_line, read_wording
+from memantics.benchmarks.punmemecn.wording import Brief, one_line, read_wording
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import Task, Unparsed
 from memantics.tasks.factories import mean_score, share
