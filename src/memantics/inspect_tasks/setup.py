@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, cast
 
@@ -91,7 +91,12 @@ def pose_setup(setup: Setup) -> PosedTask:
     """The task on its data; read once."""
     kind = cast("DataKind | None", setup.data)
     wish = Wish(kind, setup.split, invalid=setup.invalid)
-    return pose_task(_find(setup.task), dict(setup.options), wish)
+    posed = pose_task(_find(setup.task), dict(setup.options), wish)
+    task, complete = posed.task, posed.task.complete
+    if complete is None:
+        return posed
+    # Inspect asks what a sample says: its items must be complete from the start.
+    return replace(posed, task=replace(task, items=lambda: map(complete, task.items())))
 
 
 @cache

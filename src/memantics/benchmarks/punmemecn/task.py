@@ -73,8 +73,6 @@ def _hear(task: Task, setup: TaskSetup) -> Task:
 
     return replace(
         task,
-        # Whoever asks without completing first gets the same request.
-        ask=lambda item, complaint: replace(task.ask(complete(item), complaint), form=item.form),
         complete=complete,
         prompts={**task.prompts, "readings": listener.name},
     )
