@@ -27,6 +27,8 @@ NAMES = [
     "Reappraisal",
     "Run",
     "Runs",
+    "ScreenSettings",
+    "Screened",
     "UnknownName",
     "__version__",
     "analyze",
@@ -47,6 +49,7 @@ NAMES = [
     "reappraise_async",
     "report",
     "score",
+    "screen",
 ]
 HEAVY = {"aiohttp", "numpy", "pydantic", "PIL", "rich", "typer", "torch", "pyarrow", "jieba"}
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
     from memantics.actions.score import score
+    from memantics.actions.screen import Screened, ScreenSettings, screen
     from memantics.core.errors import (
         DataError,
         ImageError,
@@ -57,6 +58,7 @@ _PLACES = {
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
     "actions.score": ("score",),
+    "actions.screen": ("ScreenSettings", "Screened", "screen"),
     "core.errors": (
         "DataError",
         "ImageError",
@@ -84,6 +86,8 @@ __all__ = [
     "Reappraisal",
     "Run",
     "Runs",
+    "ScreenSettings",
+    "Screened",
     "UnknownName",
     "__version__",
     "analyze",
@@ -104,6 +108,7 @@ __all__ = [
     "reappraise_async",
     "report",
     "score",
+    "screen",
 ]
 
 

@@ -12,6 +12,7 @@ from memantics import __version__
 from memantics.actions.detector_data import (
     Data,
     Item,
+    describe_use,
     find_examples,
     make_examples,
     read_starter_examples,
@@ -45,6 +46,7 @@ from memantics.detector.judges import (
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
 from memantics.detector.neural.settings import PRESETS as NETWORKS
+from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
     Robustness,
@@ -127,6 +129,31 @@ class Detector:
         """What belongs beside each of its verdicts; empty where nothing does."""
         return SAMPLE_NOTE if self.sample else ""
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of its training texts; files of earlier versions were trained on Chinese."""
+        return tuple(self.card.get("languages") or ("zh",))
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which it calls a meme harmful."""
+        return self.judge.detector.decision.threshold if isinstance(self.judge, FastJudge) else 0.5
+
+    def find_threshold(self, rule: str) -> float:
+        """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
+
+        Both are read off predictions for training memes that were held out, so that no test data
+        are looked at.
+        """
+        return choose_operating_point(self.card.get("operating_points") or [], rule)
+
+    @property
+    def checksum(self) -> str:
+        """Digest of its file; of its card where it is a folder or was not saved."""
+        if self._path is not None and self._path.is_file():
+            return hashlib.sha256(self._path.read_bytes()).hexdigest()
+        return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
+
     @classmethod
     def train(
         cls, data: Data = "toxicn_mm", preset: str = "fast", options: TrainOptions | None = None
@@ -155,7 +182,7 @@ class Detector:
         # Disguised copies of a meme are no further memes: figures are on those that are real.
         found = evaluate(loaded.examples, trained.held_out[: len(loaded.examples)])
         card = make_card(trained.detector, loaded, found, _HELD_OUT, sample=loaded.sample)
-        stored = {"sample": loaded.sample, **card.dump()}
+        stored = {"sample": loaded.sample, **card.dump(), **describe_use(loaded, trained.held_out)}
         made = cls(FastJudge(trained.detector, encoder, stored), f"preset {preset}")
         made.trained_on, made.held_out, made._written_card = loaded, found, card
         return made

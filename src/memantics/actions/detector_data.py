@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.data import checksum
 from memantics.core.errors import InputError
 from memantics.core.images import read_bytes
+from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type
+from memantics.detector.fast import Prediction
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
+from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.models.embedded.ocr import open_reader
 from memantics.registry import find_benchmark, find_source
@@ -213,3 +217,15 @@ def load_external_cases(folder: Path) -> tuple[Case, ...]:
     return tuple(
         Case(meme.id, meme.id, False, meme.text, "", meme.image) for meme in read_memes(folder)
     )
+
+
+def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
+    """What screening must know: languages, and precision and recall at each threshold."""
+    texts = [example.text for example in loaded.examples if example.text.strip()]
+    counts = Counter(guess_language(text).language for text in texts[:: max(1, len(texts) // 500)])
+    known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
+    said = [
+        (own.probability, example.label == 1)
+        for own, example in zip(held_out, loaded.examples, strict=False)
+    ]
+    return {"languages": sorted(known), "operating_points": list_operating_points(said)}

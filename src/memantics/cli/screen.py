@@ -1,0 +1,133 @@
+"""``memantics screen``: images or texts in, verdicts out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from memantics.actions import screen as action
+from memantics.cli import flags
+from memantics.cli.terminal import console, plain, print_json
+from memantics.core.errors import InputError
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE…",
+        help="Images, folders, .jsonl/.csv/.parquet tables, .tar shards; - reads JSON lines.",
+    ),
+]
+DetectorFile = Annotated[
+    Path | None,
+    typer.Option(help="A detector file. Default: a tiny one of the starter pack, to try things."),
+]
+Out = Annotated[Path, typer.Option(help="Folder of the verdicts.")]
+Threshold = Annotated[float | None, typer.Option(help="Probability from which a meme is harmful.")]
+Decide = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
+    ),
+]
+Review = Annotated[
+    str, typer.Option(metavar="LOW..HIGH", help="Probabilities that people are to look at.")
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Say what moved each flagged meme.")]
+Readings = Annotated[bool, typer.Option(help="Listen to Chinese texts for hidden words.")]
+IdColumn = Annotated[str, typer.Option(help="Column of the ids in tables.")]
+ImageColumn = Annotated[str, typer.Option(help="Column of image paths or bytes.")]
+TextColumn = Annotated[str, typer.Option(help="Column of texts.")]
+Workers = Annotated[int, typer.Option(min=0, help="Processes. Default: one for each core.")]
+EngineName = Annotated[
+    Literal["pool", "ray"], typer.Option("--engine", help="Processes here, or a Ray cluster.")
+]
+Address = Annotated[str | None, typer.Option(help="Address of a Ray cluster.")]
+ShardSize = Annotated[int, typer.Option(min=1, max=100_000, help="Memes in one part.")]
+Retry = Annotated[bool, typer.Option("--retry-failed", help="Also try failed memes again.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Also write verdicts.csv.")]
+
+
+def screen(
+    sources: Sources,
+    detector: DetectorFile = None,
+    out: Out = Path("screened"),
+    threshold: Threshold = None,
+    decide: Decide = "",
+    review: Review = "",
+    explain: Explain = False,
+    readings: Readings = True,
+    id_column: IdColumn = "",
+    image_column: ImageColumn = "",
+    text_column: TextColumn = "",
+    workers: Workers = 0,
+    engine: EngineName = "pool",
+    address: Address = None,
+    shard_size: ShardSize = 1000,
+    retry_failed: Retry = False,
+    csv: AsCsv = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Judge memes by the million: one row each, with probability, type and reasons.
+
+    Running the same command again does only what is not finished. What cannot be judged says why.
+    """
+    settings = action.ScreenSettings(
+        detector, threshold, decide, _read_range(review), explain, readings
+    )
+    done = action.screen(
+        sources,
+        settings,
+        out=out,
+        columns=action.Columns(id_column, image_column, text_column),
+        engine=action.open_engine(engine, workers, address),
+        shard_size=shard_size,
+        retry_failed=retry_failed,
+        csv=csv,
+        progress=_show_progress,
+    )
+    if as_json:
+        print_json(done)
+    else:
+        _show(done)
+    if done.statuses["failed"]:
+        typer.echo(
+            f"{done.statuses['failed']} memes failed; add --retry-failed to try again", err=True
+        )
+        raise typer.Exit(1)
+
+
+def _read_range(text: str) -> tuple[float, float] | None:
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
+    if found is None:
+        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+    return float(found.group(1)), float(found.group(2))
+
+
+def _show_progress(now: action.ScaleProgress) -> None:
+    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
+    line = f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second"
+    if sys.stderr.isatty():
+        typer.echo(f"\r{line}", err=True, nl=False)
+    else:
+        typer.echo(line, err=True)
+
+
+def _show(done: action.Screened) -> None:
+    out = console()
+    counts = ", ".join(f"{count:,} {name}" for name, count in done.statuses.items())
+    out.print(plain(f"{done.rows:,} memes: {counts}"))
+    out.print(plain(", ".join(f"{count:,} {name}" for name, count in done.labels.items() if count)))
+    if done.repeated:
+        out.print(plain(f"{done.repeated:,} memes came twice and were judged once"))
+    out.print(plain(f"verdicts: {done.folder / 'parts'}; summary: {done.summary}"))
+    if done.review_queue is not None:
+        out.print(plain(f"for people: memantics annotate {done.review_queue}"))
+    if done.note:
+        out.print(plain(done.note, "yellow"))

@@ -1,0 +1,1 @@
+"""The same work over many memes: sources, shards, a manifest, and engines that run shards."""

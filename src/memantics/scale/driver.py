@@ -1,0 +1,154 @@
+"""Run work over a source: cut it into shards, skip what is finished, and write down what ends."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.scale.engines import Engine, Order
+from memantics.scale.manifest import Manifest
+from memantics.scale.records import Part, Ref, Work, cut_shards
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleProgress:
+    """How far it is. ``rows`` counts those of earlier calls too; ``rate`` only this call's."""
+
+    rows: int
+    statuses: Mapping[str, int]
+    shards: int
+    seconds: float
+    rate: float
+    cpu: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSettings:
+    """``identity`` is what shapes the rows: a folder begun with another one is refused."""
+
+    out: Path
+    identity: Mapping[str, JsonValue]
+    shard_size: int = 1000
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleResult:
+    """What is in the folder, and how much of it this call did; ``repeated`` memes are left out."""
+
+    rows: int
+    statuses: Mapping[str, int]
+    parts: tuple[Part, ...]
+    done_now: int
+    repeated: int
+    seconds: float
+    cpu: float
+
+
+def run_shards(
+    refs: Iterable[Ref],
+    work: Work,
+    settings: ScaleSettings,
+    engine: Engine,
+    watch: Callable[[ScaleProgress], None] = lambda _: None,
+) -> ScaleResult:
+    """Process every meme once; calling it again does only what is not finished."""
+    started = time.monotonic()
+    identity = {**settings.identity, "shard_size": settings.shard_size}
+    tally = _Tally(started, watch)
+    with Manifest(settings.out, identity) as manifest, _Once(settings.out) as once:
+        count = 0
+
+        def list_orders() -> Iterator[Order]:
+            nonlocal count
+            for shard in cut_shards(once.filter(refs), settings.shard_size):
+                count = shard.number + 1
+                standing = manifest.find(shard)
+                retry = settings.retry_failed and standing.failed > 0
+                if standing.part is None or retry:
+                    yield Order(shard, only_failed=retry)
+                else:
+                    tally.add(standing.part, now=False)
+
+        for part in engine.run(list_orders(), work, settings.out):
+            manifest.add(part)
+            tally.add(part, now=True)
+        manifest.forget_beyond(count)
+        parts = tuple(manifest.parts)
+        seconds = time.monotonic() - started
+        statuses = dict(tally.statuses)
+        return ScaleResult(
+            tally.rows, statuses, parts, tally.now, once.repeated, seconds, tally.cpu
+        )
+
+
+class _Tally:
+    def __init__(self, started: float, watch: Callable[[ScaleProgress], None]) -> None:
+        self._started, self._watch = started, watch
+        self.rows = self.now = self.shards = 0
+        self.cpu = 0.0
+        self.statuses: Counter[str] = Counter()
+
+    def add(self, part: Part, *, now: bool) -> None:
+        self.rows += part.rows
+        self.shards += 1
+        self.statuses.update(part.statuses)
+        if now:
+            self.now += part.rows
+            self.cpu += part.cpu
+        seconds = time.monotonic() - self._started
+        rate = self.now / seconds if seconds else 0.0
+        self._watch(
+            ScaleProgress(self.rows, dict(self.statuses), self.shards, seconds, rate, self.cpu)
+        )
+
+
+class _Once:
+    """Lets each id through once. On disk: a million ids in memory would be most of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ".ids.sqlite"
+        self._path.unlink(missing_ok=True)
+        self._base = sqlite3.connect(self._path, isolation_level=None)
+        self._base.execute("PRAGMA journal_mode = OFF")
+        self._base.execute("PRAGMA synchronous = OFF")
+        self._base.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, what BLOB) WITHOUT ROWID")
+        self._base.execute("BEGIN")
+        self.repeated = 0
+
+    def filter(self, refs: Iterable[Ref]) -> Iterator[Ref]:
+        """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
+        for ref in refs:
+            own = _digest(ref.id.encode("utf-8", "surrogateescape"))
+            what = _digest(orjson.dumps(replace(ref, id="")))
+            new = self._base.execute(
+                "INSERT OR IGNORE INTO seen VALUES (?, ?)", (own, what)
+            ).rowcount
+            if new:
+                yield ref
+                continue
+            ((known,),) = self._base.execute("SELECT what FROM seen WHERE id = ?", (own,))
+            if known == what:
+                self.repeated += 1
+            else:
+                yield replace(ref, fault=f"the id {ref.id!r} stands for another meme already")
+
+    def __enter__(self) -> _Once:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with closing(self._base):
+            self._path.unlink(missing_ok=True)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

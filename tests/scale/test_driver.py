@@ -1,0 +1,151 @@
+"""Shards end once, whatever dies in between."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memantics.core.errors import InputError, StoreError
+from memantics.core.journal import lock_folder
+from memantics.scale.driver import ScaleResult, ScaleSettings, run_shards
+from memantics.scale.engines import PoolEngine
+from memantics.scale.manifest import MANIFEST, read_manifest
+from memantics.scale.records import Ref
+from tests.scale.work import Measure
+
+
+def texts(*words: str) -> list[Ref]:
+    return [Ref(f"m{place}", text=word) for place, word in enumerate(words)]
+
+
+def run(refs: list[Ref], out: Path, **settings: Any) -> ScaleResult:
+    chosen = ScaleSettings(out, {"work": "measure"}, **({"shard_size": 3} | settings))
+    return run_shards(refs, Measure(), chosen, PoolEngine(2))
+
+
+def read(out: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    parts = sorted((out / "parts").glob("*.parquet"))
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
+def digests(out: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (out / "parts").iterdir()
+    }
+
+
+def test_every_meme_becomes_one_row_in_order(tmp_path: Path) -> None:
+    done = run(texts(*("x" * n for n in range(8))), tmp_path)
+    assert [row["n"] for row in read(tmp_path)] == list(range(8))
+    assert (done.rows, done.done_now, len(done.parts)) == (8, 8, 3)
+    assert done.statuses == {"judged": 8}
+
+
+def test_a_second_call_does_nothing_again(tmp_path: Path) -> None:
+    refs = texts("a", "bb", "ccc", "dddd")
+    run(refs, tmp_path)
+    before = digests(tmp_path)
+    done = run(refs, tmp_path)
+    assert (done.rows, done.done_now) == (4, 0)
+    assert digests(tmp_path) == before
+
+
+def test_only_what_is_missing_damaged_or_changed_is_done_again(tmp_path: Path) -> None:
+    refs = texts(*"abcdefghi")
+    run(refs, tmp_path)
+    parts = sorted((tmp_path / "parts").iterdir())
+    parts[0].unlink()
+    parts[1].write_bytes(parts[1].read_bytes()[:-1] + b"?")
+    assert run(refs, tmp_path).done_now == 6
+    changed = [*refs[:8], Ref("m8", text="longer")]
+    assert run(changed, tmp_path).done_now == 3
+    assert [row["n"] for row in read(tmp_path)] == [1] * 8 + [6]
+
+
+def test_a_shorter_source_leaves_no_part_behind(tmp_path: Path) -> None:
+    refs = texts(*"abcdefghi")
+    run(refs, tmp_path)
+    assert run(refs[:4], tmp_path).rows == 4
+    assert len(read(tmp_path)) == 4
+
+
+def test_a_meme_that_raises_is_one_failed_row(tmp_path: Path) -> None:
+    done = run(texts("a", "raise", "ccc"), tmp_path)
+    rows = read(tmp_path)
+    assert [row["status"] for row in rows] == ["judged", "failed", "judged"]
+    assert rows[1]["reason"] == "ValueError: as planned"
+    assert done.statuses == {"judged": 2, "failed": 1}
+
+
+def test_a_meme_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
+    words = ["a", "die", "ccc", "dd", "e", "f", "g"]
+    done = run(texts(*words), tmp_path)
+    rows = read(tmp_path)
+    assert [row["id"] for row in rows if row["status"] == "failed"] == ["m1"]
+    assert rows[1]["reason"] == "the process that looked at it died"
+    assert done.rows == 7
+
+
+def test_failed_rows_alone_are_tried_again_when_asked(tmp_path: Path) -> None:
+    image = tmp_path / "late.png"
+    refs = [Ref("a", text="a"), Ref("b", "file", str(image)), Ref("c", text="ccc")]
+    out = tmp_path / "out"
+    assert run(refs, out).statuses == {"judged": 2, "failed": 1}
+    image.write_bytes(b"12345")
+    assert run(refs, out).done_now == 0
+    assert run(refs, out, retry_failed=True).statuses == {"judged": 3}
+    assert [row["n"] for row in read(out)] == [1, 5, 3]
+
+
+def test_an_id_stands_for_one_meme(tmp_path: Path) -> None:
+    refs = [Ref("a", text="a"), Ref("a", text="a"), Ref("a", text="other"), Ref("b", text="b")]
+    done = run(refs, tmp_path)
+    rows = read(tmp_path)
+    assert done.repeated == 1
+    assert [(row["id"], row["status"]) for row in rows] == [
+        ("a", "judged"),
+        ("a", "failed"),
+        ("b", "judged"),
+    ]
+    assert "stands for another meme" in rows[1]["reason"]
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    run(texts("a"), tmp_path)
+    with pytest.raises(InputError, match="other settings: shard_size"):
+        run(texts("a"), tmp_path, shard_size=4)
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    lock = lock_folder(tmp_path)
+    with pytest.raises(StoreError, match="another process"):
+        run(texts("a"), tmp_path)
+    lock.close()
+
+
+def test_a_torn_last_line_of_the_manifest_costs_one_shard(tmp_path: Path) -> None:
+    refs = texts(*"abcdef")
+    run(refs, tmp_path)
+    path = tmp_path / MANIFEST
+    path.write_bytes(path.read_bytes()[:-10])
+    assert run(refs, tmp_path).done_now == 3
+    assert len(read_manifest(tmp_path)[1]) == 2
+
+
+def test_a_damaged_manifest_says_where(tmp_path: Path) -> None:
+    run(texts("a"), tmp_path)
+    with (tmp_path / MANIFEST).open("ab") as file:
+        file.write(b"{}\n")
+    with pytest.raises(StoreError, match="line 3"):
+        run(texts("a"), tmp_path)
+
+
+def test_nothing_is_nothing(tmp_path: Path) -> None:
+    done = run([], tmp_path)
+    assert (done.rows, done.parts, done.statuses) == (0, (), {})

@@ -1,0 +1,53 @@
+"""Work for tests: the length of each text, with memes that raise and memes that kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memantics.scale.fetching import Fetcher
+from memantics.scale.records import Process, Ref, Row
+
+
+@dataclass(frozen=True)
+class Measure:
+    """``n`` is the length of a text or of an image's bytes."""
+
+    def open(self) -> Process:
+        fetcher = Fetcher()
+
+        def measure(refs: Sequence[Ref]) -> list[Row]:
+            return [self._measure(ref, fetcher) for ref in refs]
+
+        return measure
+
+    def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
+        if ref.text == "raise":
+            raise ValueError("as planned")
+        if ref.text == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        data = fetcher.fetch(ref)
+        n = len(data) if data is not None else len(ref.text or "")
+        return {"id": ref.id, "status": "judged", "reason": "", "n": n}
+
+    def fail(self, ref: Ref, reason: str) -> Row:
+        return {"id": ref.id, "status": "failed", "reason": reason, "n": None}
+
+    @property
+    def schema(self) -> Any:
+        import pyarrow as pa
+
+        names = [("id", pa.string()), ("status", pa.string()), ("reason", pa.string())]
+        return pa.schema([*names, ("n", pa.int64())])
+
+
+class Slow(Measure):
+    """Takes its time, so that it can be killed in the middle."""
+
+    def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
+        time.sleep(0.002)
+        return super()._measure(ref, fetcher)

@@ -1,0 +1,155 @@
+"""Screening: what is judged, what is not and why, from every kind of source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
+from memantics.core.errors import InputError
+from memantics.core.queue import read_queue
+from memantics.registry import STARTER_IMAGES
+from memantics.scale.engines import PoolEngine
+from tests.commands import Shell
+
+
+def run(sources: Any, out: Path, **settings: Any) -> tuple[Screened, dict[str, dict[str, Any]]]:
+    done = screen(sources, ScreenSettings(**settings), out=out, engine=PoolEngine(1))
+    return done, {row["id"]: row for row in read_rows(out)}
+
+
+def write_lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str, dict[str, Any]]]:
+    folder = tmp_path_factory.mktemp("mixed")
+    (folder / "meme.png").write_bytes((STARTER_IMAGES / "CN90001.png").read_bytes())
+    (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n but no more")
+    from PIL import Image
+
+    Image.new("RGB", (300, 200), "white").save(folder / "blank.png")
+    source = write_lines(
+        folder / "memes.jsonl",
+        {"id": "zh", "text": "今天又要加班了，好累"},
+        {"id": "en", "text": "you are all stupid and I hate every one of you"},
+        {"id": "empty", "text": "   "},
+        {"id": "image", "image": "meme.png"},
+        {"id": "blank", "image": "blank.png"},
+        {"id": "broken", "image": "broken.png"},
+        {"id": "missing", "image": "nowhere.png"},
+        {"id": "outside", "image": "../../../etc/passwd"},
+        {"id": "given", "image": "meme.png", "text": "给出的文字优先"},
+    )
+    return run(source, folder / "out", explain=True, threshold=0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("zh", "judged", ""),
+        ("en", "unjudged", "the text is in en; the detector was trained on zh"),
+        ("empty", "unjudged", "the text is empty"),
+        ("image", "judged", ""),
+        ("blank", "unjudged", "no text can be read in the image"),
+        ("broken", "failed", "not one of PNG"),
+        ("missing", "failed", "no such file"),
+        ("outside", "failed", "outside"),
+        ("given", "judged", ""),
+    ],
+)
+def test_nothing_is_judged_blindly(
+    mixed: tuple[Screened, dict[str, dict[str, Any]]], name: str, status: str, reason: str
+) -> None:
+    row = mixed[1][name]
+    assert row["status"] == status
+    assert reason in row["reason"]
+    assert (row["label"] is not None) == (status == "judged")
+    assert (row["probability"] is not None) == (status == "judged")
+
+
+def test_a_row_says_where_its_text_is_from(
+    mixed: tuple[Screened, dict[str, dict[str, Any]]],
+) -> None:
+    done, rows = mixed
+    assert (rows["image"]["text_source"], rows["image"]["text"]) == ("ocr", "最近有点键忘")
+    assert (rows["given"]["text_source"], rows["zh"]["text_source"]) == ("given", "given")
+    assert rows["image"]["readings"][0] == "最近有点健忘"
+    assert len(rows["image"]["sha256"]) == 64
+    assert len(rows["image"]["phash"]) == 16
+    assert rows["zh"]["sha256"] is None
+    assert rows["zh"]["because"]
+    assert done.statuses == {"judged": 3, "unjudged": 3, "failed": 3}
+    assert done.labels == {"harmless": 0, "harmful": 3, "review": 0}
+    page = (done.folder / "summary.html").read_text(encoding="utf-8")
+    assert "What the screening found" in page
+    assert "the detector was trained on zh" in page
+
+
+def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "a.jsonl", {"id": "a", "text": "今天又要加班了，好累"})
+    _, rows = run(source, tmp_path / "first")
+    chance = rows["a"]["probability"]
+    _, rows = run(source, tmp_path / "at", threshold=chance)
+    assert rows["a"]["label"] == "harmful"
+    _, rows = run(source, tmp_path / "above", threshold=min(1.0, chance + 1e-9))
+    assert rows["a"]["label"] == "harmless"
+    done, rows = run(source, tmp_path / "review", review=(chance, 1.0))
+    assert rows["a"]["label"] == "review"
+    assert done.review_queue is not None
+    card, items = read_queue(done.review_queue)
+    assert card.workflow == "label-by-vote"
+    assert [item.group for item in items] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"threshold": 0.5, "decide": "precision=0.9"},
+        {"threshold": 1.1},
+        {"review": (0.7, 0.3)},
+    ],
+)
+def test_settings_that_contradict_themselves_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        ScreenSettings(**settings)
+
+
+def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write_lines(
+        tmp_path / "a.jsonl",
+        {"id": "=1+1", "text": "今天又要加班了"},
+        {"id": "b", "image": "no.png"},
+    )
+    done = shell.run("screen", "a.jsonl", "--csv", "--workers", "1")
+    assert done.code == 1
+    assert "2 memes: 1 judged, 0 unjudged, 1 failed" in done.out
+    assert "1 memes failed; add --retry-failed" in done.err
+    lines = (tmp_path / "screened" / "verdicts.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[1].startswith("'=1+1,judged,")
+    again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
+    assert json.loads(again.out)["done_now"] == 0
+
+
+def test_the_command_refuses_what_is_no_source(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert "no such file or folder" in shell.refused("screen", "nothing.png")
+    assert "LOW..HIGH" in shell.refused("screen", "x", "--review", "often")
+    assert "add --engine ray" in shell.refused("screen", "x", "--address", "auto")
+
+
+def test_pandas_and_datasets_read_what_is_written(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    datasets = pytest.importorskip("datasets")
+    source = write_lines(tmp_path / "a.jsonl", {"id": "a", "text": "今天又要加班了，好累"})
+    done, _ = run(source, tmp_path / "out")
+    assert list(pandas.read_parquet(done.folder / "parts")["id"]) == ["a"]
+    parts = str(done.folder / "parts" / "*.parquet")
+    read = datasets.load_dataset("parquet", data_files=parts, cache_dir=str(tmp_path / "cache"))
+    assert read["train"][0]["status"] == "judged"
