@@ -1,13 +1,19 @@
-"""``python -m perf.size PHASE FOLDER ITEMS``: a run of very many items, one phase in a process.
+"""``python -m perf.size PHASE FOLDER ITEMS [read]``: a run of very many items, a phase a process.
 
 ``ask`` plans the run, asks a model that answers at once, and writes everything down; ``resume``
 starts the finished run again; ``score`` scores it. Prints one line of JSON: CPU seconds to the
 first call, of the phase, and peak memory. No network: only our own work is measured.
+
+The items are made on the fly and have the same four options, or, with ``read``, come from the
+records of ``examples/meanings``: each has an image, a text and four statements of its own, and
+reading and checking the file counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +22,13 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.card import Card, SampleCard, TaskCard
+from memantics.core.card import Card, SampleCard, TaskCard, read_card
 from memantics.core.model import Model
 from memantics.core.records import Form, Item, Message, Outcome, Reply, Request, Score
 from memantics.core.task import Task
 from memantics.metrics.choice import accuracy
 from memantics.metrics.interval import clustered_wilson
+from memantics.registry import STARTER_IMAGES, Benchmark, TaskRef, Wish, pose_task
 from memantics.run.engine import AskSettings
 from memantics.run.evaluate import Job, evaluate, plan, pose
 from memantics.run.facts import DataFacts, Scope
@@ -31,6 +38,7 @@ from memantics.tasks.choices import LETTERS, hits, letter_field
 from memantics.tasks.parse import parse_letter
 from perf.contest import QUESTION, peak_mb
 
+EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "meanings"
 STATEMENTS = (
     "It makes fun of people who plan too much and never begin.",
     "It shows how a small problem grows while everybody looks away.",
@@ -93,25 +101,61 @@ def make_job(model: Model, folder: Path, count: int) -> Job:
         task=(task_card,),
     )
     data = DataFacts("starter", "", count, "", "")
-    posed = pose((card, task_card), make_task(count), data, Scope("all"))
+    posed = pose((card, task_card), make_task(count), lambda: data, Scope("all"))
     return plan(posed, model, (), (folder, None))
 
 
-async def measure(phase: str, folder: Path, count: int) -> dict[str, float]:
+def write_records(folder: Path, count: int) -> Path:
+    """A copy of the example benchmark whose sample has so many memes."""
+    home = folder / "meanings"
+    if not home.is_dir():
+        shutil.copytree(EXAMPLE, home)
+        images = sorted(path.name for path in STARTER_IMAGES.glob("*.png"))
+        words = " ".join(STATEMENTS).split()
+        chance = random.Random(1)
+        with (home / "sample" / "memes.jsonl").open("wb") as file:
+            for number in range(count):
+                texts = [f"{' '.join(chance.choices(words, k=10))} {end}" for end in "abcde"]
+                record = {
+                    "id": f"meme-{number}",
+                    "image": images[number % len(images)],
+                    "text": texts[0],
+                    "meaning": texts[1],
+                    "others": texts[2:],
+                }
+                file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+    return home
+
+
+def find_task(folder: Path) -> TaskRef:
+    """The task of the copy, as a user's folder of benchmarks is found."""
+    home = folder / "meanings"
+    card = read_card(home / "card.toml")
+    return TaskRef(Benchmark(home, card), card.task[0])
+
+
+async def measure(phase: str, folder: Path, count: int, *, read: bool) -> dict[str, float]:
     """One phase; CPU seconds are of this process, from its start of planning."""
+    model, runs = Instant(), folder / "runs"
+    if read:
+        write_records(folder, count)
     begin = time.process_time()
-    model = Instant()
     if phase == "score":
-        job = next(path for path in folder.iterdir() if path.is_dir())
-        await score_run(job, make_task(count), ())
+        done = next(path for path in runs.iterdir() if path.is_dir())
+        task = find_task(folder).make({}, "all", None, None) if read else make_task(count)
+        await score_run(done, task, ())
         return {"seconds": time.process_time() - begin, "peak_mb": peak_mb()}
     last: list[Progress] = []
 
     async def skip(_: Job) -> object:
         return None
 
+    if read:
+        job = plan(pose_task(find_task(folder), {}, Wish()), model, (), (runs, None))
+    else:
+        job = make_job(model, runs, count)
     ended = await evaluate(
-        make_job(model, folder, count),
+        job,
         None,
         AskSettings(concurrency=64),
         last.append,
@@ -126,6 +170,11 @@ async def measure(phase: str, folder: Path, count: int) -> dict[str, float]:
     }
 
 
-if __name__ == "__main__":
-    figures = asyncio.run(measure(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))
+def main(phase: str, folder: str, count: str, source: str = "") -> None:
+    """Measure one phase and print its figures."""
+    figures = asyncio.run(measure(phase, Path(folder), int(count), read=source == "read"))
     print(orjson.dumps(figures).decode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

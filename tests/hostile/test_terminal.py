@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import select
 import sys
 import threading
 from collections.abc import Iterator
@@ -32,11 +33,17 @@ def drive(shell: Shell, *words: str | Path) -> str:
     """What a command writes to a terminal, both streams together."""
     master, slave = pty.openpty()
     seen = bytearray()
+    ended = threading.Event()
 
     def read() -> None:
         with contextlib.suppress(OSError):  # Linux says EIO where the other end is closed
-            while piece := os.read(master, 65536):
-                seen.extend(piece)
+            while True:
+                # A helper process that outlives the command may hold the other end open.
+                last = ended.is_set()
+                if select.select([master], [], [], 0.05)[0]:
+                    seen.extend(os.read(master, 65536))
+                elif last:
+                    return
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -52,6 +59,7 @@ def drive(shell: Shell, *words: str | Path) -> str:
         contextlib.suppress(SystemExit),
     ):
         main()
+    ended.set()
     reader.join()
     os.close(master)
     return seen.decode("utf-8")

@@ -109,14 +109,20 @@ def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, orjson.loads(line)
+                if not line.isspace():
+                    yield number, _parse_line(line, path, number)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _parse_line(line: bytes, path: Path, number: int) -> JsonValue:
+    try:
+        value: JsonValue = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise DataError(
             path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
         ) from error
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    return value
 
 
 def conform(
@@ -142,6 +148,26 @@ def conform(
         raise DataError(where, problem, row=row) from error
 
 
+def read_records(shape: type[Shape], path: Path) -> Iterator[tuple[int, Shape]]:
+    """Read JSON lines into checked records, with their numbers from 1.
+
+    As ``conform`` over ``read_jsonl``, without a dictionary between line and record.
+    """
+    check = shape.__pydantic_validator__.validate_json
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.isspace():
+                    continue
+                try:
+                    yield number, check(line, strict=True)
+                except ValidationError:
+                    value = _parse_line(line, path, number)
+                    yield number, conform(shape, value, path.name, number)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
 def find_file(root: Path, names: Sequence[str], release: str) -> Path:
     """The first of some files that lies below a folder: official layouts differ."""
     for name in names:
@@ -164,6 +190,15 @@ def list_names(folder: Path | None) -> frozenset[str]:
         raise DataError(
             folder, f"cannot be read: {error.strerror}", hint="check its permissions"
         ) from error
+
+
+def list_plain_files(folder: Path) -> frozenset[str]:
+    """The names of the files in a folder that are no links, so none leads outside."""
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(e.name for e in entries if e.is_file(follow_symlinks=False))
+    except OSError:
+        return frozenset()
 
 
 def _read(path: Path) -> bytes:

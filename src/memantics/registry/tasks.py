@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from memantics.core.card import TaskCard
 from memantics.core.data import DataKind
@@ -50,7 +51,8 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask
     split = wish.split or ref.pick_split(source)
     task = ref.make(chosen, split, source, wish.invalid)
     scope = Scope(split, wish.limit, wish.sample, wish.seed)
-    return pose((ref.benchmark.card, ref.card), task, describe_data(ref.benchmark, source), scope)
+    describe = partial(describe_data, ref.benchmark, source)
+    return pose((ref.benchmark.card, ref.card), task, describe, scope)
 
 
 def list_choices(names: list[str], wish: Wish) -> list[TaskChoice]:

@@ -62,21 +62,27 @@ class Ended:
     waiting: int = 0
 
 
-def pose(cards: tuple[Card, TaskCard], task: Task, data: DataFacts, scope: Scope) -> PosedTask:
-    """Limit a task to its scope and count its items: broken data shows before a call is paid."""
+def pose(
+    cards: tuple[Card, TaskCard], task: Task, describe_data: Callable[[], DataFacts], scope: Scope
+) -> PosedTask:
+    """Limit a task to its scope and count its items: broken data shows before a call is paid.
+
+    The data are described afterwards: what was read for counting need not be read again.
+    """
     whole = task.items
     if scope.sample is not None:
         memes, total = draw_memes(whole(), scope.sample, scope.seed)
         task = narrow(task, lambda meme: meme in memes)
     else:
+        count = task.count
         if scope.limit is not None:
             task = _cut(task, scope.limit)
-        total = sum(1 for _ in task.items())
+        total = count() if count and scope.limit is None else sum(1 for _ in task.items())
     if not total:
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
         )
-    return PosedTask(cards, task, data, scope, total)
+    return PosedTask(cards, task, describe_data(), scope, total)
 
 
 def _cut(task: Task, limit: int) -> Task:
@@ -85,6 +91,7 @@ def _cut(task: Task, limit: int) -> Task:
     return replace(
         task,
         items=lambda: islice(whole(), limit),
+        count=None,
         feed=feed and (lambda fed: _cut(feed(fed), limit)),
     )
 
@@ -95,6 +102,7 @@ def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
     return replace(
         task,
         items=lambda: (item for item in whole() if keep(item.group)),
+        count=None,
         feed=feed and (lambda fed: narrow(feed(fed), keep)),
     )
 

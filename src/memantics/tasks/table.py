@@ -6,21 +6,28 @@ needs besides is a card, prompts, and a function from a record to what is asked 
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from _random import Random as Chance
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import sha512
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.data import Found, Source, checksum, conform, inside, read_jsonl
+from memantics.core.data import (
+    Found,
+    Source,
+    checksum,
+    inside,
+    list_plain_files,
+    read_records,
+)
 from memantics.core.errors import DataError
 from memantics.core.records import Form, Item
 from memantics.core.task import Task
-from memantics.tasks.choices import LETTERS, commonest, letter_field
+from memantics.tasks.choices import LETTERS, letter_field
 from memantics.tasks.factories import choice_task
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
@@ -30,7 +37,7 @@ Text = Annotated[str, Field(min_length=1)]
 class Row(BaseModel):
     """A record. A field that is not named is an error, not a guess."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     id: Text
     image: Text
@@ -39,14 +46,61 @@ class Row(BaseModel):
 R = TypeVar("R", bound=Row)
 
 
+Stamp = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Table(Generic[R]):
-    """All records of one copy, and the images that are there."""
+    """The records of one copy, read from their file whenever they are wanted.
+
+    There may be hundreds of thousands, so none is held. ``folder`` holds the images, ``missing``
+    are the ids of the records whose image is not there, ``stamp`` tells whether the file changed.
+    """
 
     source: Source
     path: Path
-    rows: tuple[R, ...]
-    images: Mapping[str, Path]
+    shape: type[R]
+    folder: Path
+    count: int
+    missing: Mapping[str, None]
+    stamp: Stamp
+
+    def rows(self) -> Iterator[R]:
+        """Every record, in the order of the file."""
+        changed = DataError(self.path.name, "was changed while in use", hint="start again")
+        if read_stamp(self.path) != self.stamp:
+            raise changed
+        left = self.count
+        for _, row in read_records(self.shape, self.path):
+            left -= 1
+            if left < 0:
+                raise changed
+            yield row
+        if left:
+            raise changed
+
+    def find_image(self, row: R) -> Path | None:
+        """Where a record's image lies, if it is there."""
+        return None if row.id in self.missing else self.folder / row.image
+
+
+def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
+    """What ``random.Random(seed).shuffle`` makes of the numbers below ``count``, at most 256.
+
+    Half of the time before a run of very many items goes here, so the steps are written out.
+
+    >>> list(shuffle_places("0:meme-1", 4, Chance()))
+    [1, 3, 0, 2]
+    """
+    text = seed.encode()
+    chance.seed(int.from_bytes(text + sha512(text).digest(), "big"))
+    places, draw = bytearray(range(count)), chance.getrandbits
+    for last in range(count - 1, 0, -1):
+        bits = (last + 1).bit_length()
+        while (place := draw(bits)) > last:
+            pass
+        places[last], places[place] = places[place], places[last]
+    return bytes(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,45 +116,82 @@ class Choice:
     context: Mapping[str, str] = field(default_factory=dict)
     seed: str = "0"
 
+    @property
+    def options(self) -> list[str]:
+        """All options, sorted."""
+        return sorted([self.right, *self.others])
+
     def arrange(self, name: str) -> list[str]:
         """The options in their order."""
-        options = sorted([self.right, *self.others])
-        random.Random(f"{self.seed}:{name}").shuffle(options)
-        return options
+        return self.lay_out(self.draw(name, Chance()))
+
+    def draw(self, name: str, chance: Chance) -> bytes:
+        """The places, in the sorted options, of those that come first, second, …"""
+        return shuffle_places(f"{self.seed}:{name}", len(self.others) + 1, chance)
+
+    def lay_out(self, order: bytes) -> list[str]:
+        """The options in an order that was drawn."""
+        options = self.options
+        return [options[place] for place in order]
 
 
-def read_table(shape: type[R], file: str, source: Source) -> Table[R]:
-    """Read every record, or say which one is wrong."""
+def read_stamp(path: Path) -> Stamp:
+    """Size and time of a file."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        hint = "give the folder that holds it"
+        raise DataError(path.parent, f"has no readable {path.name}", hint=hint) from error
+    return found.st_size, found.st_mtime_ns
+
+
+def read_table(
+    shape: type[R], file: str, source: Source, note: Callable[[R, int], None] = lambda *_: None
+) -> Table[R]:
+    """Check every record, or say which one is wrong; ``note`` gets each with its line's number."""
     path = source.root / file
     if not path.is_file():
         raise DataError(source.root, f"has no {file}", hint="give the folder that holds it")
-    folder = source.images or source.root / "images"
-    rows: dict[str, R] = {}
-    for number, value in read_jsonl(path):
-        row = conform(shape, value, file, number)
-        if row.id in rows:
+    stamp, folder = read_stamp(path), source.images or source.root / "images"
+    there = list_plain_files(folder)
+    known: set[str] = set()
+    missing: dict[str, None] = {}
+    for number, row in read_records(shape, path):
+        if row.id in known:
             raise DataError(file, f"meme {row.id} stands there twice", row=number)
-        inside(folder, row.image)
-        rows[row.id] = row
-    if not rows:
+        known.add(row.id)
+        if row.image not in there and not inside(folder, row.image).is_file():
+            missing[row.id] = None
+        note(row, number)
+    if not known:
         raise DataError(file, "holds no meme")
-    images = {row.id: folder / row.image for row in rows.values()}
-    present = {name: image for name, image in images.items() if image.is_file()}
-    return Table(source, path, tuple(rows.values()), present)
+    return Table(source, path, shape, folder, len(known), missing, stamp)
 
 
 def survey_table(table: Table[R]) -> Found:
     """Counts, checksum, and what is missing."""
-    missing = len(table.rows) - len(table.images)
+    missing = len(table.missing)
     return Found(
-        records=len(table.rows),
-        counts={"memes": len(table.rows)},
+        records=table.count,
+        counts={"memes": table.count},
         files=(table.path.name,),
         checksum=checksum([table.path], table.source.root),
-        images_found=len(table.images),
-        images_expected=len(table.rows),
+        images_found=table.count - missing,
+        images_expected=table.count,
         notes=(f"{missing} memes have no image: they cannot be asked about.",) if missing else (),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Generic[R]):
+    """A table whose records can all be asked, as they are under some options of a task.
+
+    ``orders`` are those of the options of each record, ``majority`` is the commonest key.
+    """
+
+    table: Table[R]
+    orders: Sequence[bytes]
+    majority: str
 
 
 def choice_benchmark(
@@ -113,40 +204,71 @@ def choice_benchmark(
 
     ``ask`` gets a record and the task's options; statistics are computed under ``defaults``.
     """
+    tables: dict[tuple[Source, Stamp], Table[R]] = {}
 
-    @cache
-    def open_release(source: Source) -> Table[R]:
-        table = read_table(shape, file, source)
-        for number, row in enumerate(table.rows, 1):
-            options = ask(row, defaults or {}).arrange(row.id)
+    # A file that was changed is read anew; the tasks of one run share what was found.
+    @lru_cache(maxsize=8)
+    def scan(source: Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
+        """Check every record as it is asked under these options, in one pass."""
+        given, keys, chance = dict(options), [0] * len(LETTERS), Chance()
+        orders: list[bytes] = []
+        alike: dict[bytes, bytes] = {}
+
+        def note(row: R, number: int) -> None:
+            asked = ask(row, given)
+            options = asked.options
             if len(set(options)) < len(options):
                 raise DataError(file, f"two of the {len(options)} options are equal", row=number)
-        return table
+            if len(options) > len(LETTERS):
+                problem = f"{len(options)} options: there are letters for {len(LETTERS)}"
+                raise DataError(file, problem, row=number)
+            order = asked.draw(row.id, chance)
+            keys[order.index(options.index(asked.right))] += 1
+            orders.append(alike.setdefault(order, order))
+
+        table = tables[source, stamp] = read_table(shape, file, source, note)
+        return Scan(table, orders, LETTERS[keys.index(max(keys))])
+
+    def look(source: Source, options: Mapping[str, str]) -> Scan[R]:
+        stamp = read_stamp(source.root / file)
+        return scan(source, stamp, frozenset(options.items()))
+
+    def open_release(source: Source) -> Table[R]:
+        known = tables.get((source, read_stamp(source.root / file)))
+        return known or look(source, defaults or {}).table
 
     def statistics(table: Table[R]) -> Mapping[str, JsonValue]:
-        asked = [ask(row, defaults or {}) for row in table.rows]
-        longest = sum(len(own.right) > max(map(len, own.others)) for own in asked)
+        words = longest = 0
+        for row in table.rows():
+            asked = ask(row, defaults or {})
+            words += len(asked.right.split())
+            longest += len(asked.right) > max(map(len, asked.others))
         return {
-            "memes": len(asked),
-            "right.words": round(fmean(len(own.right.split()) for own in asked), 1),
-            "right.longest_percent": round(100 * longest / len(asked), 1),
+            "memes": table.count,
+            "right.words": round(words / table.count, 1),
+            "right.longest_percent": round(100 * longest / table.count, 1),
         }
 
     def make(setup: TaskSetup) -> Task:
-        def items() -> Iterator[Item]:
-            table = open_release(setup.need_source())
-            asked = {row.id: ask(row, setup.options) for row in table.rows}
-            orders = {name: own.arrange(name) for name, own in asked.items()}
-            keys = {name: LETTERS[orders[name].index(own.right)] for name, own in asked.items()}
-            majority = commonest(keys.values())
-            for name, own in asked.items():
-                picture = setup.picture(table.images.get(name), name)
-                if picture is not None:
-                    options = (letter_field(orders[name], majority),)
-                    form = Form(own.question, options, context=own.context)
-                    yield Item(name, name, keys[name], form, (picture,))
+        def count() -> int:
+            table = look(setup.need_source(), setup.options).table
+            for name in table.missing:
+                setup.picture(None, name)  # an error, unless such memes are left out
+            return table.count - len(table.missing)
 
-        return choice_task(setup, items)
+        def items() -> Iterator[Item]:
+            found = look(setup.need_source(), setup.options)
+            for row, order in zip(found.table.rows(), found.orders, strict=True):
+                picture = setup.picture(found.table.find_image(row), row.id)
+                if picture is not None:
+                    asked = ask(row, setup.options)
+                    laid = asked.lay_out(order)
+                    fields = (letter_field(laid, found.majority),)
+                    form = Form(asked.question, fields, context=asked.context)
+                    key = LETTERS[laid.index(asked.right)]
+                    yield Item(row.id, row.id, key, form, (picture,))
+
+        return replace(choice_task(setup, items), count=count)
 
     return BenchmarkPlugin(
         open_release=open_release, survey=survey_table, statistics=statistics, make_task=make

@@ -50,7 +50,8 @@ class Asker:
         ``fresh`` asks past the cache: a second opinion must not be the first one again.
         """
         task = task or exam.full
-        asked = replace(task, items=lambda: iter(items), prompts={**task.prompts, "audit": mark})
+        prompts = {**task.prompts, "audit": mark}
+        asked = replace(task, items=lambda: iter(items), count=None, prompts=prompts)
         facts = describe(
             (self.card, exam.card), asked, model, self.data, Scope(exam.split, len(items))
         )
