@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
 from memantics.build.analysis.asking import Emotion
-from memantics.build.analysis.gather import Tools, ask_all, look
+from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
@@ -182,7 +182,7 @@ async def _ask_all(model: str, seen: Sequence[Findings], options: AnalyzeOptions
         async def ask(found: Findings) -> Findings:
             known = found.language if found.language != UNKNOWN else "en"
             settings = ExtractSettings(language=options.get("language") or known)
-            desk.expect(settings.steps + 4)
+            desk.expect(settings.steps + VERDICTS)
             return await ask_all(desk, found, settings)
 
         return list(await asyncio.gather(*map(ask, seen)))
@@ -240,6 +240,7 @@ def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
             "" if said.type in (None, "none") or not harmful else str(said.type),
             elements=moved if harmful else (),
             reason=detector.note,
+            baseline=detector.sample,
         )
 
     return screen
@@ -256,6 +257,7 @@ def _open_feeling() -> Callable[[Meme], Feeling]:
     def feel(meme: Meme) -> Feeling:
         asked = replace(form, language=meme.language or "en", context={"caption": meme.text})
         request = Request((Message("user", (Image(meme.image), form.question)),), asked)
-        return Feeling(reader.reply(request).strip(), reader.name, "a baseline's guess from words")
+        said = reader.reply(request).strip()
+        return Feeling(said, reader.name, "a baseline's guess from words", baseline=True)
 
     return feel

@@ -112,9 +112,13 @@ class _Generator:
         if kind == "object":
             fields = schema.get("properties")
             named = fields if isinstance(fields, Mapping) else {}
-            return {
+            made = {
                 name: self.make(own, f"{place}.{name}", depth + 1) for name, own in named.items()
             }
+            # A verdict and its type go together, which a schema cannot say.
+            if {"harmful", "type"} <= made.keys():
+                made["harmful"] = made["type"] != "none"
+            return made
         if kind == "array":
             return self._make_list(schema, place, depth)
         if kind in ("integer", "number"):

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.plan import PlannedStep
 from memantics.build.extract.reading import MOST, MOST_RELATIONS, ROLES
+from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
@@ -68,13 +69,21 @@ def ask_individuals(
     text = prompts["individuals"].fill(
         label=f'"{term.label}" ({term.name})',
         definition=term.definition,
-        guidance=prompts[step.dimension].text,
+        guidance=_guide(step.dimension),
         language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable),
         reply=_example(step.dimension, bool(usable)),
     )
     before = _show_before(situation, step.inputs, known, background=step.background)
     return _request(situation, before, text, _schema(step.dimension, usable, listed))
+
+
+def _guide(dimension: Dimension) -> str:
+    """What to look for; what counts as harmful is said in the words of every such prompt."""
+    prompt = find_prompts()[dimension]
+    if dimension != "Toxicity":
+        return prompt.text
+    return prompt.fill(types=tell_types(), threshold=THRESHOLD)
 
 
 def ask_links(
