@@ -59,8 +59,8 @@ def _find_words(texts: Sequence[str]) -> list[str]:
     found: list[str] = []
     for text in texts:
         for match in _ENCLOSED.finditer(text):
-            # Names of entries are references, not words.
-            body = re.sub(r"(?m)^\w+/\S+:?", " ", match.group(3))
+            # Names of dimensions and references are no words.
+            body = re.sub(r"(?m)^\w+/\S*:?", " ", match.group(3))
             found += re.findall(r"[^\W\d_]{2,16}", body)[:200]
     usual = [word.lower() for word in found if not re.search(r"[a-z][A-Z]", word)]
     return list(dict.fromkeys((*usual, *_WORDS)))
