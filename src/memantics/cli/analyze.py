@@ -16,7 +16,7 @@ from memantics.actions.analyze import JOURNAL, Analysis
 from memantics.actions.asking import Asking
 from memantics.build.analysis.records import Harm
 from memantics.cli import flags
-from memantics.cli.progress import watching
+from memantics.cli.progress import tell_tokens, watching
 from memantics.cli.terminal import console, plain, print_json, tell
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
 from memantics.knowledge.records import Individual
@@ -73,6 +73,7 @@ def analyze(
     else:
         for one in made:
             show(one)
+        tell_tokens(made.tokens, len(made))
         if out is not None and made:
             console().print(plain(f"page: {out}"))
     for error in made.refused:

@@ -112,7 +112,8 @@ def ask_links(
 def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
     """The image, then what is known in a fixed order, then the task: prefix caches can work."""
     form = Form("", (), situation.language, "json", {"text": situation.meme.text})
-    parts = (Image(situation.meme.image), *([before] if before else []), text)
+    texts = (before, text) if before else (text,)
+    parts = (Image(situation.meme.image), *texts)
     return Request((Message("user", parts),), form, situation.sampling, schema)
 
 
