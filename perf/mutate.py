@@ -5,9 +5,9 @@ compute, and runs the tests that reach the changed function. All changes togethe
 a sample is drawn, evenly over the parts below, and the share that some test noticed is printed with
 the changes that no test noticed. Below the target the exit code is 1.
 
-Tried beside it: cosmic-ray rewrites the sources in place and starts Python and pytest anew for each
-change (seconds each, where mutmut forks a process that has everything loaded); mutatest wants a
-coverage package older than 6 and has had no release since 2021.
+Looked at beside it: cosmic-ray rewrites the sources in place and starts Python and pytest anew for
+each change (seconds each, where mutmut forks a process that has everything loaded); mutatest wants
+a coverage package older than 6 and has had no release since 2021.
 """
 
 from __future__ import annotations

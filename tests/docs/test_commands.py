@@ -31,7 +31,7 @@ CLONES = {
     "MER-Bench": "mer_bench",
 }
 # What stands in for a user's folder of memes.
-MEMES = ("en-001", "en-005", "en-009", "CN90001", "CN90002", "CN90003")
+MEMES = ("en-001", "en-005", "en-009", "en-012", "CN90001", "CN90002", "CN90003")
 SERVER = "http://localhost:8000/v1"
 
 

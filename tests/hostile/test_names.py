@@ -6,13 +6,12 @@ import contextlib
 import os
 import pty
 import re
+import subprocess
 import sys
-import traceback
 from pathlib import Path
 
 import pytest
 
-from memantics.cli.main import main
 from tests.background import serve_in_background
 from tests.commands import Shell
 from tests.faults import FaultServer
@@ -24,32 +23,23 @@ OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\x1b\[0?K")
 
 
 def run_on_terminal(shell: Shell, *words: str) -> tuple[int, bytes]:
-    """Run a command on a pseudo-terminal, forked so that nothing is imported again."""
-    process, terminal = pty.fork()
-    if process == 0:
-        code = 70
-        with contextlib.suppress(BaseException):
-            os.chdir(shell.folder)
-            os.environ.clear()
-            os.environ.update(shell.environment | {"TERM": "xterm-256color"})
-            sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-            sys.argv = ["memantics", *words]
-            try:
-                main()
-                code = 0
-            except SystemExit as stop:
-                code = stop.code if isinstance(stop.code, int) else 1
-            except BaseException:  # noqa: BLE001 - shown to the parent, whatever it is
-                traceback.print_exc()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+    """Run a command on a pseudo-terminal. Not forked: threads of other tests may hold locks."""
+    terminal, inner = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memantics", *words],
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        cwd=shell.folder,
+        env=shell.environment | {"TERM": "xterm-256color"},
+    )
+    os.close(inner)
     shown = b""
     with contextlib.suppress(OSError):  # how a terminal says that its process has gone
         while data := os.read(terminal, 65536):
             shown += data
     os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown
+    return process.wait(120), shown
 
 
 def check(code: int, shown: bytes) -> None:

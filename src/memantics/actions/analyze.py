@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
+from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.build.analysis.asking import Emotion
-from memantics.build.analysis.gather import Tools, ask_all, look
+from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
@@ -24,6 +25,7 @@ from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
+from memantics.run.desk import Desk
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -61,10 +63,14 @@ class Analysis(Findings):
 
 @dataclass(frozen=True, slots=True)
 class Analyses(Result):
-    """Analyses of several memes; ``refused`` are the images that could not be read."""
+    """Analyses of several memes; ``refused`` are the images that could not be read.
+
+    ``tokens`` are what was sent and got.
+    """
 
     analyses: tuple[Analysis, ...]
     refused: tuple[ImageError, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
 
     def __len__(self) -> int:
         return len(self.analyses)
@@ -154,10 +160,10 @@ async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analys
     detector = options.get("detector")
     file = None if detector is None else Path(detector)
     seen, refused = await asyncio.to_thread(_look_all, memes, file)
-    model = options.get("model")
+    model, tokens = options.get("model"), (0, 0)
     if model is not None and seen:
-        seen = await _ask_all(model, seen, options)
-    return Analyses(tuple(map(_publish, seen)), tuple(refused))
+        seen, tokens = await _ask_all(model, seen, options)
+    return Analyses(tuple(map(_publish, seen)), tuple(refused), tokens)
 
 
 def _look_all(
@@ -175,17 +181,25 @@ def _look_all(
     return seen, refused
 
 
-async def _ask_all(model: str, seen: Sequence[Findings], options: AnalyzeOptions) -> list[Findings]:
+async def _ask_all(
+    model: str, seen: Sequence[Findings], options: AnalyzeOptions
+) -> tuple[list[Findings], tuple[int, int]]:
+    """What a model says of each, and the tokens that this took."""
     journal = Path(options.get("journal", JOURNAL))
     async with open_desk(model, asking_of(options), journal, options.get("progress")) as desk:
 
-        async def ask(found: Findings) -> Findings:
+        async def ask(found: Findings, asker: Desk | Trial = desk) -> Findings:
             known = found.language if found.language != UNKNOWN else "en"
             settings = ExtractSettings(language=options.get("language") or known)
-            desk.expect(settings.steps + 4)
-            return await ask_all(desk, found, settings)
+            asker.expect(settings.steps + VERDICTS)
+            return await ask_all(asker, found, settings)
 
-        return list(await asyncio.gather(*map(ask, seen)))
+        async def ask_few(trial: Trial) -> None:
+            await asyncio.gather(*(ask(found, trial) for found in seen[:SAMPLE]))
+
+        await foresee(desk, len(seen), ask_few)
+        found = list(await asyncio.gather(*map(ask, seen)))
+        return found, (desk.progress.tokens_in, desk.progress.tokens_out)
 
 
 def _publish(found: Findings) -> Analysis:
@@ -240,6 +254,7 @@ def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
             "" if said.type in (None, "none") or not harmful else str(said.type),
             elements=moved if harmful else (),
             reason=detector.note,
+            baseline=detector.sample,
         )
 
     return screen
@@ -256,6 +271,7 @@ def _open_feeling() -> Callable[[Meme], Feeling]:
     def feel(meme: Meme) -> Feeling:
         asked = replace(form, language=meme.language or "en", context={"caption": meme.text})
         request = Request((Message("user", (Image(meme.image), form.question)),), asked)
-        return Feeling(reader.reply(request).strip(), reader.name, "a baseline's guess from words")
+        said = reader.reply(request).strip()
+        return Feeling(said, reader.name, "a baseline's guess from words", baseline=True)
 
     return feel

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar, Unpack
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
@@ -46,6 +48,7 @@ from memantics.starter import image_path, read_starter
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
+_NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
 Report = TypeVar("Report")
 
 
@@ -127,6 +130,10 @@ async def knowledge_async(
     asking = find_asking(**options)
     async with open_desk(model, asking, place, progress) as desk:
         adopted = adopt_memes(found, place)
+        few = adopted.memes[:SAMPLE]
+        await foresee(
+            desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, settings))
+        )
         desk.expect(len(adopted.memes) * settings.steps)
         tally = ReportTally()
         with whole_file(place / KNOWLEDGE) as file:
@@ -159,7 +166,10 @@ async def captions_async(
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         # Captions that were mined before come from the journal, so their sources stay with them.
         adopted = adopt_memes(memes, place)
-        report = await mine_captions(desk, adopted.memes[:limit], language, desk.expect)
+        kept = adopted.memes[:limit]
+        few = kept[:SAMPLE]
+        await foresee(desk, len(kept), lambda trial: mine_captions(trial, few, language))
+        report = await mine_captions(desk, kept, language, desk.expect)
         tokens = _count_tokens(desk)
     write_captions(place, report)
     return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
@@ -181,8 +191,10 @@ async def intents_async(
     memes = await read_once(find_memes(source), limit)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         adopted = _adopt(memes, place, captions)
-        kept = adopted.memes[:limit]
-        report = await draft_intents(desk, kept, settings or IntentSettings(), desk.expect)
+        kept, settings = adopted.memes[:limit], settings or IntentSettings()
+        few, chosen = kept[:SAMPLE], settings
+        await foresee(desk, len(kept), lambda trial: draft_intents(trial, few, chosen))
+        report = await draft_intents(desk, kept, settings, desk.expect)
         tokens = _count_tokens(desk)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
@@ -213,6 +225,12 @@ async def chats_async(
             adopted = _adopt(memes, place, captions)
             count = limit or len(adopted.memes)
             parts = (adopted.memes[:count], adopted.memes[count:])
+            few = (parts[0][:SAMPLE], (*parts[0][SAMPLE:], *parts[1])[:_NEIGHBOURS])
+            await foresee(
+                desk,
+                len(parts[0]),
+                lambda trial: build_chats(trial, few, embedders, gauges, settings),
+            )
             chats, report = await build_chats(desk, parts, embedders, gauges, settings)
             tokens = _count_tokens(desk)
     write_lines(place, chats)
@@ -249,6 +267,12 @@ async def questions_async(
         if settings.critic in ("model", "both"):
             critic.expect(4 * slots)
         people, window = People(writer, critic), 2 * asking.concurrency
+        few = dict(islice(subjects.items(), SAMPLE))
+        await foresee(
+            writer,
+            len(subjects),
+            lambda trial: build_questions(People(trial, trial), few, settings, SAMPLE),
+        )
         built = await build_questions(people, subjects, settings, window)
         report = report_questions(built, settings, writer.model, critic.model)
         tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())

@@ -76,6 +76,21 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     return ", ".join(words)
 
 
+def foretell(progress: Progress, prices: tuple[float, float] | None = None) -> str:
+    """What a build will take, before it asks.
+
+    >>> foretell(Progress(memes=4, expected_in=40_000, expected_out=1_000), (2.0, 8.0))
+    'about 40,000 tokens to send, 10,000 a meme, and 1,000 or more to receive; cost about 0.09'
+    """
+    each = round(progress.expected_in / max(1, progress.memes))
+    told = f"about {progress.expected_in:,} tokens to send, {each:,} a meme, and "
+    told += f"{progress.expected_out:,} or more to receive"
+    if prices is not None:
+        expected = Progress(tokens_in=progress.expected_in, tokens_out=progress.expected_out)
+        told += f"; cost about {expected.cost(prices):.2f}"
+    return told
+
+
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -10,7 +10,7 @@ from pathlib import Path
 from memantics.actions.audit import audit_data
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
-from memantics.build.publish.sections import describe_contents, describe_review
+from memantics.build.publish.sections import describe_contents, describe_review, describe_writers
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.queue import CARD, ITEMS, VERDICTS
@@ -54,7 +54,10 @@ def publish(
     """
     judged = Path(verdicts) if verdicts else None
     review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
-    family, made = _write(review, Path(chats) if chats else None, unreviewed=unreviewed)
+    spoken = None
+    if chats is not None:
+        spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
+    family, made = _write(review, spoken)
     facts = Facts(
         name=name,
         title=title or review.card.title,
@@ -68,7 +71,8 @@ def publish(
     facts.check()
     folder = Path(out) / name
     _check_name(name, folder)
-    sections = (describe_contents(made), describe_review(review))
+    writers = describe_writers(review, *([spoken] if spoken else []))
+    sections = (describe_contents(made), writers, describe_review(review))
     bundle = Bundle(facts, made.memes, made.tables, sections)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
@@ -78,15 +82,14 @@ def publish(
     return Published(folder, made.like, len(bundle.memes), counts, left_out)
 
 
-def _write(review: Review, chats: Path | None, *, unreviewed: bool) -> tuple[Benchmark, Made]:
+def _write(review: Review, spoken: Review | None) -> tuple[Benchmark, Made]:
     """The records in the format of the family whose card names the queue's workflow."""
     family, writer = find_writer(review.card.workflow)
     made = writer.write(review)
-    if chats is None:
+    if spoken is None:
         return family, made
     if writer.add_chats is None:
         raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
-    spoken = read_review(_find_queue(chats, None), None, unreviewed=unreviewed)
     return family, writer.add_chats(made, spoken)
 
 

@@ -26,7 +26,7 @@ from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, ru
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
-from memantics.scale.sources import Columns, read_sources
+from memantics.scale.sources import STDIN, Columns, read_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -287,7 +287,7 @@ def screen(
     }
     folder = Path(out)
     done = run_shards(
-        read_sources(listed, columns, stdin or sys.stdin.buffer),
+        read_sources(listed, columns, stdin or _find_stdin(listed)),
         work,
         ScaleSettings(folder, identity, shard_size, retry_failed),
         engine or PoolEngine(),
@@ -296,6 +296,11 @@ def screen(
     if csv:
         write_csv(folder)
     return _sum_up(folder, done, judge, settings, threshold)
+
+
+def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
+    """Standard input where a source asks for it; tests and notebooks may have none."""
+    return getattr(sys.stdin, "buffer", None) if STDIN in map(str, sources) else None
 
 
 def open_engine(

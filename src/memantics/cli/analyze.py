@@ -16,7 +16,7 @@ from memantics.actions.analyze import JOURNAL, Analysis
 from memantics.actions.asking import Asking
 from memantics.build.analysis.records import Harm
 from memantics.cli import flags
-from memantics.cli.progress import watching
+from memantics.cli.progress import tell_tokens, watching
 from memantics.cli.terminal import console, plain, print_json, tell
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
 from memantics.knowledge.records import Individual
@@ -73,6 +73,7 @@ def analyze(
     else:
         for one in made:
             show(one)
+        tell_tokens(made.tokens, len(made))
         if out is not None and made:
             console().print(plain(f"page: {out}"))
     for error in made.refused:
@@ -100,12 +101,16 @@ def _lines(found: Analysis) -> Iterator[tuple[str, Text]]:
         yield "puns on", plain(f"{sound.reading} ({sound.confidence:.0%} sure)")
     yield from _list("intends", found.intents)
     yield from _list("one must know", found.background)
-    for harm in found.harms:
-        yield "harm", tell_harm(harm)
+    for harm in found.verdicts:
+        yield ("harm, a guess" if harm.baseline else "harm"), tell_harm(harm)
         yield "", plain(f"by {harm.by}" + (f"; {harm.reason}" if harm.reason else ""), "dim")
-    for feeling in found.feelings:
-        yield "feels", plain(feeling.emotion)
+    for feeling in found.moods:
+        yield ("feels, a guess" if feeling.baseline else "feels"), plain(feeling.emotion)
         yield "", plain(f"by {feeling.by}; {feeling.reason}".rstrip("; "), "dim")
+    for own in found.contradictions:
+        yield "contradiction", plain(f"{own.about}: {own.text}", "red")
+    for line in found.baselines:
+        yield "baseline", plain(line, "dim")
     if found.knowledge is not None:
         for name in DIMENSIONS:
             yield from _list(DIMENSION_TERMS[name].label, map(_tell, found.knowledge.of(name)))
@@ -138,4 +143,5 @@ def tell_harm(harm: Harm) -> Text:
     parts += [f"{harm.type}" if harm.type else "", f"against {harm.target}" if harm.target else ""]
     if harm.elements:
         parts.append("through " + ", ".join(f"“{part}”" for part in harm.elements[:4]))
-    return plain("; ".join(part for part in parts if part), "red" if harm.harmful else "green")
+    colour = "dim" if harm.baseline else "red" if harm.harmful else "green"
+    return plain("; ".join(part for part in parts if part), colour)

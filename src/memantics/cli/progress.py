@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from memantics.actions.progress import SuiteTotal, describe, show_count
+from memantics.actions.progress import SuiteTotal, describe, foretell, show_count
 from memantics.cli.terminal import console, tell
 from memantics.run.evaluate import Job
 from memantics.run.progress import Progress
@@ -68,6 +68,7 @@ class Watcher:
         self._prices = prices
         self._console = console(error=True)
         self._printed = time.monotonic()
+        self._foretold = False
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -79,7 +80,10 @@ class Watcher:
         self._bar = self._bars.add_task(title, total=total, state="")
 
     def show(self, progress: Progress) -> None:
-        """Show the counts now."""
+        """Show the counts now, and once what is to come."""
+        if progress.expected_in and not self._foretold:
+            self._foretold = True
+            tell(foretell(progress, self._prices))
         if self._console.is_terminal:
             state = describe(progress, self._prices)
             # The number of steps is an estimate where answers lead to more of them.

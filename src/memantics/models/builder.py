@@ -59,8 +59,8 @@ def _find_words(texts: Sequence[str]) -> list[str]:
     found: list[str] = []
     for text in texts:
         for match in _ENCLOSED.finditer(text):
-            # Names of entries are references, not words.
-            body = re.sub(r"(?m)^\w+/\S+:?", " ", match.group(3))
+            # Names of dimensions and references are no words.
+            body = re.sub(r"(?m)^\w+/\S*:?", " ", match.group(3))
             found += re.findall(r"[^\W\d_]{2,16}", body)[:200]
     usual = [word.lower() for word in found if not re.search(r"[a-z][A-Z]", word)]
     return list(dict.fromkeys((*usual, *_WORDS)))
@@ -112,9 +112,13 @@ class _Generator:
         if kind == "object":
             fields = schema.get("properties")
             named = fields if isinstance(fields, Mapping) else {}
-            return {
+            made = {
                 name: self.make(own, f"{place}.{name}", depth + 1) for name, own in named.items()
             }
+            # A verdict and its type go together, which a schema cannot say.
+            if {"harmful", "type"} <= made.keys():
+                made["harmful"] = made["type"] != "none"
+            return made
         if kind == "array":
             return self._make_list(schema, place, depth)
         if kind in ("integer", "number"):

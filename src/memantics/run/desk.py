@@ -117,6 +117,16 @@ class Desk:
         """Say how many more steps there will be, for the time left."""
         self._engine.total = (self._engine.total or 0) + steps
 
+    @property
+    def costs(self) -> bool:
+        """Whether the model behind it is one whose tokens count."""
+        return self._engine.model.cacheable
+
+    def foresee(self, memes: int, tokens_in: int, tokens_out: int) -> None:
+        """Say before the first step what all of them will take, as far as one can tell."""
+        self._engine.expected = (memes, tokens_in, tokens_out)
+        self._watch(self.progress)
+
     async def take(self, step: Step[Value]) -> Taken[Value]:
         """Bring one step to its end; only what no later step can escape is raised."""
         taken: Taken[Value] = Taken(step.id, "failed", None, "no attempt was allowed")

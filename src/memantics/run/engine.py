@@ -51,6 +51,7 @@ class Engine:
         self.model = model
         self.settings = settings
         self.total = settings.total
+        self.expected = (0, 0, 0)  # memes, and the tokens that they will take
         self.limiter = settings.limiter or Limiter(settings.concurrency, settings.clock)
         self.cache = cache if model.cacheable else None
         self._identity = model.identity
@@ -83,6 +84,9 @@ class Engine:
             in_flight=len(self._caller.busy),
             limit=self.limiter.limit,
             paused=self.limiter.paused,
+            memes=self.expected[0],
+            expected_in=self.expected[1],
+            expected_out=self.expected[2],
         )
 
     def count_item(self, status: Status, *, resumed: bool = False) -> None:

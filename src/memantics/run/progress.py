@@ -12,7 +12,8 @@ class Progress:
     """Counts of a run so far; the last one is its summary.
 
     ``resumed`` of the ``done`` items were finished by an earlier start. Calls, tokens and retries
-    are of this start; tokens from the cache cost nothing and do not count.
+    are of this start; tokens from the cache cost nothing and do not count. A build says before it
+    asks what its ``memes`` will take, ``expected_in`` and ``expected_out`` tokens; 0: not said.
 
     >>> half = Progress(done=50, total=100, answered=50, seconds=10.0)
     >>> half.rate, half.left
@@ -37,6 +38,9 @@ class Progress:
     in_flight: int = 0
     limit: int = 0
     paused: float = 0.0
+    memes: int = 0
+    expected_in: int = 0
+    expected_out: int = 0
 
     @property
     def counts(self) -> dict[Status, int]:

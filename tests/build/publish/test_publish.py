@@ -85,6 +85,8 @@ def test_the_card_tells_review_and_audit(office: Published) -> None:
     assert "| dropped: not understood | 1 |" in card
     assert "Krippendorff's alpha, harmful | 1.000 (n = 43)" in card
     assert "## Audit" in card
+    assert "## Models that wrote it" in card
+    assert "The queue names no model" in card
     assert "Content warning" in card
 
 

@@ -64,6 +64,10 @@ def test_only_what_people_confirmed_is_published(shell: Shell, build: Path) -> N
     folder = shell.folder / "published" / "mine" / "data"
     files = list(folder.rglob("*.jsonld"))
     assert len(files) == len(kept)
+    count = len(items) - 1
+    assert f"| drafted by fake/builder | {count} of {count} |" in (
+        (folder.parent / "README.md").read_text()
+    )
     shell.done("run", "mine", "-m", "fake/keys")
     (run,) = (shell.folder / "runs").iterdir()
     assert len((run / "items.jsonl").read_text().splitlines()) == len(kept)

@@ -209,6 +209,7 @@ def test_portions_fill_up_without_weight() -> None:
     assert [portion.live for portion in lonely] == [1, 0, 0]
 
 
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # processors without bf16
 def test_half_precision_trains(text_only: Backbones, tmp_path: Path) -> None:
     training = replace(SHORT, precision="bfloat16")
     facts = train(draw_memes(60), text_only, tmp_path, training).seeds[0]

@@ -19,14 +19,17 @@ from memantics.build.drafts import (
     show_material,
     text,
 )
+from memantics.build.harm import HARM_TERMS, THRESHOLD, list_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.reply import read_object
 from memantics.core.step import Step
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, Dimension
+from memantics.knowledge.records import Knowledge
 
-HarmType = Literal["targeted", "offence", "sexual", "dispirited", "none"]
+NONE = "none"
 Emotion = Literal[
     "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
 ]
@@ -39,7 +42,7 @@ class _Closed(BaseModel):
 
 class _HarmReply(_Closed):
     harmful: bool
-    type: HarmType
+    type: str
     target: str
     elements: list[str] = Field(max_length=_MOST_ELEMENTS)
     reason: str
@@ -56,12 +59,19 @@ def find_prompts() -> Mapping[str, Prompt]:
     return read_prompts(Path(__file__).parent / "prompts")
 
 
-def ask_harm(meme: Meme, language: str, model: str) -> Step[Harm]:
-    """Is it harmful, and through what?"""
-    body = find_prompts()["harm"].fill(material=_show(meme), language=name_language(language))
+def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = None) -> Step[Harm]:
+    """Is it harmful, and through what? It is told what a first reading listed as toxicity."""
+    names = (*HARM_TERMS, NONE)
+    body = find_prompts()["harm"].fill(
+        material=_show(meme, known, "Toxicity"),
+        types=list_types(),
+        threshold=THRESHOLD,
+        names=" or ".join(f'"{name}"' for name in names),
+        language=name_language(language),
+    )
     schema = record(
         harmful={"type": "boolean"},
-        type=choice(*get_args(HarmType)),
+        type=choice(*names),
         target=text(),
         elements=array(text(), 0, _MOST_ELEMENTS),
         reason=text(),
@@ -70,11 +80,15 @@ def ask_harm(meme: Meme, language: str, model: str) -> Step[Harm]:
     return Step(f"{meme.id}/harm", request, partial(_read_harm, model))
 
 
-def ask_feeling(meme: Meme, language: str, model: str) -> Step[Feeling]:
-    """Which emotion does it carry?"""
+def ask_feeling(
+    meme: Meme, language: str, model: str, known: Knowledge | None = None
+) -> Step[Feeling]:
+    """Which emotion does it carry? It is told the emotions that a first reading listed."""
     emotions = get_args(Emotion)
     body = find_prompts()["feeling"].fill(
-        material=_show(meme), language=name_language(language), emotions=", ".join(emotions)
+        material=_show(meme, known, "Emotion"),
+        language=name_language(language),
+        emotions=", ".join(emotions),
     )
     schema = record(emotion=choice(*emotions), reason=text())
     request = make_request(body, schema, meme=meme, language=language)
@@ -83,12 +97,14 @@ def ask_feeling(meme: Meme, language: str, model: str) -> Step[Feeling]:
 
 def _read_harm(model: str, reply: str) -> Harm:
     said = read_object(reply, _HarmReply)
-    if said.harmful != (said.type != "none"):
+    if said.type not in (*HARM_TERMS, NONE):
+        raise Unparsed(f"the field 'type' must be one of {', '.join((*HARM_TERMS, NONE))}")
+    if said.harmful != (said.type != NONE):
         raise Unparsed(f"harmful is {said.harmful}, but type is {said.type}: make both agree")
     return Harm(
         said.harmful,
         model,
-        type="" if said.type == "none" else said.type,
+        type="" if said.type == NONE else said.type,
         target=clean_line(said.target, 200),
         elements=tuple(clean_line(own, 200) for own in said.elements if own.strip()),
         reason=clean_line(said.reason, 1000),
@@ -100,5 +116,8 @@ def _read_feeling(model: str, reply: str) -> Feeling:
     return Feeling(said.emotion, model, clean_line(said.reason, 1000))
 
 
-def _show(meme: Meme) -> str:
-    return show_material({"printed text": meme.text, **meme.notes})
+def _show(meme: Meme, known: Knowledge | None, dimension: Dimension) -> str:
+    listed = known.of(dimension) if known else ()
+    told = "\n".join(f"{own.label}: {own.description}".rstrip(": ") for own in listed)
+    first = {f"{DIMENSION_TERMS[dimension].label}, by a first reading": told}
+    return show_material({"printed text": meme.text, **meme.notes, **first})

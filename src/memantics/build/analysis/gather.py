@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
+from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing, Sound
 from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
-from memantics.build.intents.draft import IntentReport, IntentSettings, draft_intents
+from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.step import Asker, Taken
@@ -34,6 +36,7 @@ class Tools:
 
 
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge")
+VERDICTS = 3  # calls beside those of the dimensions: intents, harm, emotion
 
 
 def look(meme: Meme, tools: Tools) -> Findings:
@@ -61,50 +64,50 @@ def look(meme: Meme, tools: Tools) -> Findings:
 
 
 async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
-    """The same with all that a model says about it; what it did not answer is in ``missing``."""
-    meme, language = seen.meme, settings.language
-    extraction, intents, harm, feeling = await asyncio.gather(
-        extract_meme(asker, meme, settings),
-        draft_intents(asker, [meme], IntentSettings(language=language)),
-        asker.take(ask_harm(meme, language, asker.model)),
-        asker.take(ask_feeling(meme, language, asker.model)),
+    """The same with all that a model says about it; what it did not answer is in ``missing``.
+
+    The dimensions are read first. Nothing is asked twice: background comes from them, and the
+    three verdicts (intents, harm, emotion) are told what they found.
+    """
+    language, model = settings.language, asker.model
+    extraction = await extract_meme(asker, seen.meme, settings)
+    known = extraction.knowledge
+    background = tuple(own.description or own.label for own in known.of("BackgroundKnowledge"))
+    told = "\n".join(own.description or own.label for own in known.of("OverallIntent"))
+    notes = {**seen.meme.notes, **({"intent, by a first reading": told} if told else {})}
+    meant = replace(seen.meme, notes=notes)
+    intents, harm, feeling = await asyncio.gather(
+        asker.take(make_intent_step(meant, language, background, IntentSettings(language))),
+        asker.take(ask_harm(seen.meme, language, model, known)),
+        asker.take(ask_feeling(seen.meme, language, model, known)),
     )
-    (drafted,) = intents.drafts
-    return replace(
+    taken: dict[str, Taken[Any]] = {"intents": intents, "harm": harm, "emotion": feeling}
+    found = replace(
         seen,
-        model=asker.model,
-        knowledge=extraction.knowledge,
-        intents=drafted.intents,
-        background=drafted.background,
+        model=model,
+        knowledge=known,
+        intents=intents.value or (),
+        background=background,
         harms=(*((harm.value,) if harm.value else ()), *seen.harms),
         feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
-        missing=tuple(_list_missing(extraction, intents, harm, feeling))
+        missing=tuple(_list_missing(extraction, taken))
         + tuple(own for own in seen.missing if own.part not in MODEL_PARTS),
-        statuses=_count(extraction, intents, harm, feeling),
+        statuses=_count(extraction, taken),
     )
+    answered = {step.dimension for step in extraction.steps if step.status == "answered"}
+    return replace(found, contradictions=tuple(find_contradictions(found, answered)))
 
 
-def _list_missing(
-    extraction: Extraction, intents: IntentReport, harm: Taken[Harm], feeling: Taken[Feeling]
-) -> list[Missing]:
-    found = [
-        Missing(f"{step.dimension} ({step.stage})", f"{step.status}: {step.reason}")
-        for step in extraction.steps
-        if step.status not in ("answered", "skipped")
-    ]
-    found += [
-        Missing(name, f"{taken.status}: {taken.reason}")
-        for name, taken in (("harm", harm), ("emotion", feeling))
-        if taken.value is None
-    ]
-    found += [Missing(own.step, f"{own.status}: {own.reason}") for own in intents.tally.misses]
-    return found
+def _list_missing(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> Iterator[Missing]:
+    for step in extraction.steps:
+        if step.status not in ("answered", "skipped"):
+            yield Missing(f"{step.dimension} ({step.stage})", f"{step.status}: {step.reason}")
+    for name, own in taken.items():
+        if own.value is None:
+            yield Missing(name, f"{own.status}: {own.reason}")
 
 
-def _count(
-    extraction: Extraction, intents: IntentReport, harm: Taken[Harm], feeling: Taken[Feeling]
-) -> dict[str, int]:
+def _count(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> dict[str, int]:
     counts = Counter(str(step.status) for step in extraction.steps if step.status != "skipped")
-    counts.update({str(name): count for name, count in intents.tally.statuses.items()})
-    counts.update([harm.status, feeling.status])
+    counts.update(str(own.status) for own in taken.values())
     return dict(counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -14,6 +15,7 @@ from memantics.knowledge.records import Knowledge
 
 Counts = dict[str, int]
 _KNOWLEDGE = TypeAdapter(Knowledge)
+Said = TypeVar("Said", "Harm", "Feeling")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Harm:
     """Whether a meme is harmful, how, and what in it moves the verdict.
 
     ``score`` is a probability where ``by`` is a detector. ``elements`` are the words or parts
-    behind the verdict, the strongest first.
+    behind the verdict, the strongest first. A ``baseline`` is no verdict to rely on.
     """
 
     harmful: bool
@@ -31,6 +33,7 @@ class Harm:
     target: str = ""
     elements: tuple[str, ...] = ()
     reason: str = ""
+    baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,15 @@ class Feeling:
     emotion: str
     by: str
     reason: str = ""
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """What two parts of an analysis say differently, in words."""
+
+    about: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,8 @@ class Missing:
 class Findings(Result):
     """All that was found out about one meme. Parts that are None or empty are in ``missing``.
 
-    Verdicts and emotions of a model stand before those of this machine.
+    Verdicts and emotions of a model stand before those of this machine. Baselines (the starter
+    pack's detector, the embedded reader) are shown as findings only where nobody else judged.
     """
 
     meme: Meme
@@ -78,6 +91,7 @@ class Findings(Result):
     harms: tuple[Harm, ...] = ()
     sounds: tuple[Sound, ...] = ()
     feelings: tuple[Feeling, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[Missing, ...] = ()
     statuses: Counts = field(default_factory=dict)
 
@@ -85,6 +99,32 @@ class Findings(Result):
     def text(self) -> str:
         """What is printed on it."""
         return self.meme.text or " / ".join(self.lines)
+
+    @property
+    def verdicts(self) -> tuple[Harm, ...]:
+        """The verdicts on harm that count: a baseline's only where there is no other."""
+        return _leave_baselines(self.harms)
+
+    @property
+    def moods(self) -> tuple[Feeling, ...]:
+        """The emotions that count, likewise."""
+        return _leave_baselines(self.feelings)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What baselines said where a verdict to rely on is there too, in words."""
+        said = []
+        for harm in self.harms:
+            if harm not in self.verdicts:
+                word = "harmful" if harm.harmful else "not harmful"
+                same = harm.harmful == self.verdicts[0].harmful
+                said.append(_tell_baseline(harm.by, word, self.verdicts[0].by, same=same))
+        for feeling in self.feelings:
+            if feeling not in self.moods:
+                same = feeling.emotion == self.moods[0].emotion
+                by = self.moods[0].by
+                said.append(_tell_baseline(feeling.by, feeling.emotion, by, same=same))
+        return tuple(said)
 
     @property
     def form(self) -> str:
@@ -107,9 +147,19 @@ class Findings(Result):
             "sounds": to_plain(self.sounds),
             "intents": list(self.intents),
             "background": list(self.background),
-            "harm": to_plain(self.harms),
-            "emotion": to_plain(self.feelings),
+            "harm": to_plain(self.verdicts),
+            "emotion": to_plain(self.moods),
+            "contradictions": to_plain(self.contradictions),
+            "baselines": list(self.baselines),
             "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,
             "left_out": to_plain(self.missing),
             "statuses": dict(self.statuses),
         }
+
+
+def _leave_baselines(said: tuple[Said, ...]) -> tuple[Said, ...]:
+    return tuple(own for own in said if not own.baseline) or said
+
+
+def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:
+    return f"{by} says {said}, {'like' if same else 'unlike'} {other}; it is no verdict to rely on"

@@ -16,8 +16,10 @@ from textwrap import shorten
 from pydantic import JsonValue
 
 from memantics.build.drafts import choice, name_language, record, show_material
+from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
 from memantics.build.extract.reading import MOST, MOST_RELATIONS, ROLES
+from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
@@ -68,13 +70,21 @@ def ask_individuals(
     text = prompts["individuals"].fill(
         label=f'"{term.label}" ({term.name})',
         definition=term.definition,
-        guidance=prompts[step.dimension].text,
+        guidance=_guide(step.dimension),
         language=name_language(situation.language),
-        extra=_describe_extra(step.dimension, usable),
+        extra=_describe_extra(step.dimension, usable, listed),
         reply=_example(step.dimension, bool(usable)),
     )
     before = _show_before(situation, step.inputs, known, background=step.background)
     return _request(situation, before, text, _schema(step.dimension, usable, listed))
+
+
+def _guide(dimension: Dimension) -> str:
+    """What to look for; what counts as harmful is said in the words of every such prompt."""
+    prompt = find_prompts()[dimension]
+    if dimension != "Toxicity":
+        return prompt.text
+    return prompt.fill(types=tell_types(), threshold=THRESHOLD)
 
 
 def ask_links(
@@ -90,7 +100,7 @@ def ask_links(
     text = find_prompts()["relations"].fill(
         label=DIMENSION_TERMS[dimension].label,
         context=enclose("entries to link", _list_individuals(sources)),
-        relations="\n".join(_describe(term) for term in relations),
+        relations="\n".join(_describe(term, listed) for term in relations),
         reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
         '"target": "Dimension/name"}]}',
     )
@@ -102,7 +112,8 @@ def ask_links(
 def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
     """The image, then what is known in a fixed order, then the task: prefix caches can work."""
     form = Form("", (), situation.language, "json", {"text": situation.meme.text})
-    parts = (Image(situation.meme.image), before, text)
+    texts = (before, text) if before else (text,)
+    parts = (Image(situation.meme.image), *texts)
     return Request((Message("user", parts),), form, situation.sampling, schema)
 
 
@@ -112,24 +123,27 @@ def _show_before(
     meme = situation.meme
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
     files = {"background files": situation.background} if background else {}
-    given = show_material(
-        {"printed text": meme.text, **notes, **files}, "Nothing is given besides the image."
-    )
+    given = show_material({"printed text": meme.text, **notes, **files}, "")
     lines = []
     for name in sorted(names, key=DIMENSIONS.index):
         entries = known.get(name)
         unknown = "not known" if entries is None else "none found"
         lines.append(_list_individuals(entries) if entries else f"{name}: {unknown}")
-    told = enclose("known so far", "\n".join(lines)) if lines else "Nothing is known so far."
-    return f"{given}\n\n{told}"
+    told = enclose("known so far", "\n".join(lines)) if lines else ""
+    return "\n\n".join(part for part in (given, told) if part)
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """One a line; what can be seen needs no description, and a long one ends early."""
-    lines = []
+    """By dimension, one a line; what can be seen needs no description, a long one ends early."""
+    lines, last = [], ""
     for own in entries:
+        if own.dimension != last:
+            lines.append(f"{own.dimension}/")
+            last = own.dimension
         told = shorten(own.description, _TOLD) if own.dimension in _DESCRIBED else ""
-        lines.append(f"{own.key}: {own.label}" + (f" ({told})" if told else ""))
+        label = "" if make_name(own.label) == own.name else own.label
+        said = f"{label} ({told})" if label and told else label or told
+        lines.append(f"{own.name}: {said}" if said else own.name)
     return "\n".join(lines)
 
 
@@ -140,36 +154,41 @@ def _usable(
     return tuple(term for term in relations if present & set(term.range))
 
 
-def _describe(term: RelationTerm) -> str:
-    ends = "any of them" if len(term.range) >= len(DIMENSIONS) - 1 else " or ".join(term.range)
-    return f"- {term.name}, to {ends}: {term.definition}"
+def _describe(term: RelationTerm, listed: Iterable[Individual]) -> str:
+    """A relation with the dimensions that it may lead to, of those that are listed."""
+    present = {own.dimension for own in listed}
+    ends = [name for name in term.range if name in present]
+    where = ", ".join(ends) if present - set(ends) else "any of them"
+    return f"- {term.name} (to {where}): {term.definition}"
 
 
-def _describe_extra(dimension: Dimension, relations: Sequence[RelationTerm]) -> str:
+def _describe_extra(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> str:
     lines = []
-    if dimension in ROLES:
-        name, words = ROLES[dimension]
-        lines.append(f'- "{name}" is ' + " or ".join(f'"{word}"' for word in words) + ".")
     if dimension == "Toxicity":
         kinds = " ".join(f"{kind.name}: {kind.definition}" for kind in KIND_TERMS.values())
-        lines.append(f'- "kind" is one of these. {kinds}')
+        lines.append(f"Kinds. {kinds}")
     if relations:
-        lines.append(
-            '- "relations" link an entry to what is known so far, named exactly as listed, '
-            "dimension included:"
-        )
-        lines += [f"  {_describe(term)}" for term in relations]
+        lines.append("Relations link an entry to what is known so far:")
+        lines += [_describe(term, listed) for term in relations]
     return "\n".join(lines)
 
 
 def _example(dimension: Dimension, relations: bool) -> str:
-    entry: dict[str, JsonValue] = {"name": "…", "label": "…", "description": "…"}
+    """The form of a reply; its values say what belongs into each field."""
+    entry: dict[str, JsonValue] = {
+        "name": "short_name",
+        "label": "what people call it",
+        "description": "one sentence",
+    }
     if dimension in ROLES:
-        entry[ROLES[dimension][0]] = "…"
+        name, words = ROLES[dimension]
+        entry[name] = " or ".join(words)
     if dimension == "Toxicity":
         entry["kind"] = "…"
     if relations:
-        entry["relations"] = [{"relation": "…", "target": "Dimension/name"}]
+        entry["relations"] = [{"relation": "…", "target": "Dimension/name as listed"}]
     return json.dumps({"individuals": [entry]}, ensure_ascii=False)
 
 

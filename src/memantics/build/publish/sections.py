@@ -40,6 +40,34 @@ def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
     return found
 
 
+def describe_writers(*reviews: Review) -> Section:
+    """Which models wrote what was reviewed, and how many of the published records each did.
+
+    Items of a queue remember who drafted them; those that name nobody were given as they are.
+    """
+    kept = [own.item for review in reviews for own in review.items if own.kept]
+    rows = [("made by", review.card.origin) for review in reviews if review.card.origin]
+    counts: Counter[str] = Counter()
+    for item in kept:
+        counts.update(_find_models(item.hidden) or [""])
+    nameless = counts.pop("", 0)
+    rows += [(f"drafted by {name}", f"{n:,} of {len(kept):,}") for name, n in counts.most_common()]
+    if counts and nameless:
+        rows.append(("no model is named", f"{nameless:,} of {len(kept):,}"))
+    nobody = "The queue names no model for its records: they were given as they are."
+    return Section("Models that wrote it", () if counts else (nobody,), tuple(rows))
+
+
+def _find_models(hidden: JsonValue) -> set[str]:
+    """The models that the hidden part of an item names, at whatever depth, editors included."""
+    if not isinstance(hidden, Mapping):
+        return set()
+    found = {own for name, own in hidden.items() if name == "model" and isinstance(own, str)}
+    edits = hidden.get("edits")
+    found |= {f"{name} (edits)" for name in edits} if isinstance(edits, Mapping) else set()
+    return {own for own in found.union(*map(_find_models, hidden.values())) if own}
+
+
 def describe_review(review: Review) -> Section:
     """Who judged how much, what was dropped and why, and the agreement on each field."""
     judged = review.judged

@@ -80,7 +80,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes files and speaks."""
+        """Whether this is rank 0: the process that writes files and reports."""
         return self.rank == 0
 
 

@@ -14,6 +14,7 @@ from memantics.core.journal import replace_file
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.report.page import fill_page
+from memantics.report.pages.knowledge import Entry, make_entries
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 640
@@ -29,6 +30,8 @@ class Sheet:
     wide: Markup
     narrow: Markup
     legend: tuple[Legend, ...]
+    entries: tuple[Entry, ...]
+    unlisted: int
 
 
 def write_page(analyses: Sequence[Findings], out: Path) -> None:
@@ -49,11 +52,14 @@ def render_page(analyses: Sequence[Findings]) -> str:
 
 def _make_sheet(own: Findings) -> Sheet:
     known = own.knowledge
+    entries = tuple(make_entries(known)) if known else ()
     return Sheet(
         own,
         make_thumbnail(own.meme.image, _SIDE),
-        any(harm.harmful for harm in own.harms),
+        any(harm.harmful for harm in own.verdicts) or bool(known and known.of("Toxicity")),
         draw(known) if known and known.individuals else Markup(),
         draw_narrow(known) if known and known.individuals else Markup(),
         tuple(make_legend(known)) if known else (),
+        entries,
+        len(known.individuals) - len(entries) if known else 0,
     )

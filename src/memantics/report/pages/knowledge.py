@@ -76,7 +76,7 @@ def render_page(known: Knowledge, image: Path | None) -> str:
         wide=draw(known),
         narrow=draw_narrow(known),
         legend=make_legend(known),
-        entries=_make_entries(known),
+        entries=make_entries(known),
         left_out=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
         unlisted=max(0, len(known.individuals) - _LISTED),
         lost=tuple(known.dangling())[:_LISTED],
@@ -86,7 +86,8 @@ def render_page(known: Knowledge, image: Path | None) -> str:
     )
 
 
-def _make_entries(known: Knowledge) -> list[Entry]:
+def make_entries(known: Knowledge) -> list[Entry]:
+    """Everything that is said of a meme, as far as a page can list it."""
     numbers = {own.key: number for number, own in enumerate(known.individuals)}
     return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
 

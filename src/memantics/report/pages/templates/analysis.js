@@ -6,7 +6,9 @@
       picture.setAttribute("aria-pressed", String(!hidden));
     });
   }
+  const sheets = [...document.querySelectorAll(".sheet")];
   for (const drawing of document.querySelectorAll(".drawing")) {
+    const sheet = sheets.indexOf(drawing.closest(".sheet")) + 1;
     const light = (number) => {
       const near = new Set([number]);
       for (const line of drawing.querySelectorAll(".line")) {
@@ -22,6 +24,10 @@
     for (const card of drawing.querySelectorAll(".card")) {
       card.addEventListener("pointerenter", () => light(card.dataset.card));
       card.addEventListener("pointerleave", () => light(null));
+      card.addEventListener("click", (event) => {
+        event.preventDefault();
+        location.hash = `m${sheet}-i-${card.dataset.card}`;
+      });
     }
   }
 })();

@@ -1,0 +1,51 @@
+"""What counts as harmful: one taxonomy and threshold (``harm.toml``) for every prompt that asks."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+_ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
+
+
+@dataclass(frozen=True, slots=True)
+class HarmTerm:
+    """A type of harm, and the kinds of toxicity that say the same."""
+
+    name: str
+    definition: str
+    kinds: frozenset[str]
+
+
+def _read() -> tuple[str, Mapping[str, HarmTerm]]:
+    told = tomllib.loads((Path(__file__).parent / "harm.toml").read_text(encoding="utf-8"))
+    terms = {
+        name: HarmTerm(name, own["definition"], frozenset((*own["kinds"], _ANY)))
+        for name, own in told["types"].items()
+    }
+    return told["threshold"], MappingProxyType(terms)
+
+
+THRESHOLD, HARM_TERMS = _read()
+
+
+def list_types() -> str:
+    """The types of harm for a prompt, one a line."""
+    return "\n".join(f"- {own.name}: {own.definition}." for own in HARM_TERMS.values())
+
+
+def tell_types() -> str:
+    """The same definitions as one sentence, for a prompt that chooses kinds of toxicity."""
+    return "; ".join(own.definition for own in HARM_TERMS.values())
+
+
+def agrees(type_: str, kind: str) -> bool:
+    """Whether a type of harm and a kind of toxicity can both be right; unknown ones can.
+
+    >>> agrees("targeted", "Hateful"), agrees("dispirited", "Propaganda"), agrees("", "Abusive")
+    (True, False, True)
+    """
+    return type_ not in HARM_TERMS or not kind or kind in HARM_TERMS[type_].kinds

@@ -1,0 +1,161 @@
+"""Parts of an analysis that contradict each other are named in words; baselines never count."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import orjson
+import pytest
+
+from memantics.build.analysis.asking import ask_feeling, ask_harm
+from memantics.build.analysis.contradictions import find_contradictions
+from memantics.build.analysis.gather import ask_all
+from memantics.build.analysis.records import Feeling, Findings, Harm
+from memantics.build.extract.asking import Situation, ask_individuals
+from memantics.build.extract.chain import ExtractSettings
+from memantics.build.extract.plan import DEFAULT
+from memantics.build.harm import HARM_TERMS, THRESHOLD, agrees
+from memantics.core.memes import Meme
+from memantics.core.records import Request
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, TOXICITY_KINDS, Dimension
+from memantics.knowledge.records import Individual, Knowledge
+from memantics.models.builder import build_reply
+from memantics.models.fake import FakeModel
+from memantics.report.pages.analysis import render_page
+from memantics.run.desk import Desk
+from memantics.starter import image_path
+from tests.build.extract.scripts import text_of
+
+MEME = Meme("en-001", image_path("en-001"), "a caption", "en")
+CLEAN = Harm(False, "m")
+HATE = Individual("Toxicity", "slur", "a slur", kind="Hateful")
+TOY = Harm(True, "detector (starter sample)", 0.9, baseline=True)
+
+
+def make(*individuals: Individual, **parts: tuple[object, ...]) -> Findings:
+    return Findings(MEME, model="m", knowledge=Knowledge("en-001", individuals), **parts)  # type: ignore[arg-type]
+
+
+def tell(found: Findings, answered: tuple[Dimension, ...] = DIMENSIONS) -> dict[str, str]:
+    return {own.about: own.text for own in find_contradictions(found, answered)}
+
+
+@pytest.mark.parametrize(
+    ("individuals", "harms", "said"),
+    [
+        ((), (CLEAN,), ""),
+        ((HATE,), (Harm(True, "m", type="targeted"),), ""),
+        (
+            (HATE,),
+            (CLEAN,),
+            "harmful according to the dimensions of m (toxicity: “a slur” (hateful",
+        ),
+        ((), (Harm(True, "m", type="sexual"),), "harmful according to the verdict of m (sexual)"),
+        ((), (CLEAN, Harm(True, "detector (x)", 0.8)), "harmful according to detector (x) (chance"),
+        ((), (CLEAN, TOY), ""),
+        ((), (TOY,), ""),
+    ],
+)
+def test_a_verdict_against_the_graph_or_a_detector(
+    individuals: tuple[Individual, ...], harms: tuple[Harm, ...], said: str
+) -> None:
+    found = tell(make(*individuals, harms=harms))
+    assert found.get("harm", "").startswith(said)
+    assert bool(found) == bool(said)
+
+
+def test_a_dimension_that_was_not_answered_denies_nothing() -> None:
+    found = make(harms=(Harm(True, "m", type="sexual"),))
+    assert tell(found, ("Emotion",)) == {}
+    assert set(tell(found, ("Toxicity",))) == {"harm"}
+
+
+def test_a_type_that_no_kind_goes_with() -> None:
+    found = make(HATE, harms=(Harm(True, "m", type="dispirited"),))
+    assert "dispirited according to m" in tell(found)["kind of harm"]
+    broad = Individual("Toxicity", "gloom", "gloom", kind="Harmful")
+    assert tell(make(HATE, broad, harms=(Harm(True, "m", type="dispirited"),))) == {}
+
+
+def felt(label: str, by: str = "viewer") -> Individual:
+    whom = "the viewer" if by == "viewer" else "a figure in the meme"
+    return Individual("Emotion", label, label, f"It shows. (felt by {whom})")
+
+
+@pytest.mark.parametrize(
+    ("emotion", "entries", "clash"),
+    [
+        ("happy", (felt("disgust"),), True),
+        ("angry", (felt("joy"),), True),
+        ("happy", (felt("disgust"), felt("joy")), False),
+        ("happy", (felt("disgust", "figure"),), False),
+        ("happy", (felt("thoughtful pause"),), False),
+        ("neutral", (felt("disgust"),), False),
+        ("happy", (), False),
+    ],
+)
+def test_an_emotion_against_what_the_viewer_is_said_to_feel(
+    emotion: str, entries: tuple[Individual, ...], clash: bool
+) -> None:
+    assert bool(tell(make(*entries, feelings=(Feeling(emotion, "m"),)))) is clash
+    guess = Feeling(emotion, "embedded/reader", baseline=True)
+    assert tell(make(*entries, feelings=(guess,))) == {}
+
+
+def test_a_baseline_is_a_footnote_beside_a_verdict_and_a_guess_alone() -> None:
+    both = make(harms=(CLEAN, TOY))
+    assert both.verdicts == (CLEAN,)
+    assert both.baselines[0].startswith("detector (starter sample) says harmful, unlike m")
+    assert "starter" not in orjson.dumps(both.to_dict()["harm"]).decode()
+    alone = make(harms=(TOY,))
+    assert (alone.verdicts, alone.baselines) == ((TOY,), ())
+    assert 'class="picture blurred"' not in render_page([both])
+    assert 'class="picture blurred"' in render_page([make(HATE, harms=(CLEAN,))])
+
+
+def test_every_prompt_about_harm_has_the_same_words() -> None:
+    asked = text_of(ask_harm(MEME, "en", "m").request)
+    (step,) = [own for own in DEFAULT.steps if own.dimension == "Toxicity"]
+    graph = text_of(ask_individuals(Situation(MEME), step, {}, ()))
+    for part in (THRESHOLD, *(term.definition for term in HARM_TERMS.values())):
+        assert part in asked
+        assert part in graph
+
+
+def test_every_kind_of_toxicity_goes_with_a_type() -> None:
+    for kind in TOXICITY_KINDS:
+        assert any(agrees(name, kind) for name in HARM_TERMS), kind
+    assert {kind for term in HARM_TERMS.values() for kind in term.kinds} <= set(TOXICITY_KINDS)
+
+
+def test_verdicts_are_told_what_the_dimensions_say() -> None:
+    known = Knowledge("en-001", (HATE, felt("joy")))
+    assert "a slur" in text_of(ask_harm(MEME, "en", "m", known).request)
+    assert "a slur" not in text_of(ask_feeling(MEME, "en", "m", known).request)
+    assert "joy" in text_of(ask_feeling(MEME, "en", "m", known).request)
+
+
+def test_thirteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def script(request: Request) -> str:
+        asked.append(request)
+        names = set((request.schema or {})["properties"])  # type: ignore[arg-type]
+        return (
+            '{"intents": ["mocks late risers"]}' if names == {"intents"} else build_reply(request)
+        )
+
+    async def work() -> Findings:
+        with Desk(FakeModel(script), tmp_path) as desk:
+            return await ask_all(desk, Findings(MEME), ExtractSettings())
+
+    found = asyncio.run(work())
+    assert len(asked) == 13
+    assert found.knowledge is not None
+    known = found.knowledge.of("BackgroundKnowledge")
+    assert found.background == tuple(own.description for own in known)
+    page = render_page([found])
+    assert "Everything that is said" in page
+    for own in found.knowledge.individuals:
+        assert f"<h3><bdi>{own.label}</bdi></h3>" in page
