@@ -182,6 +182,31 @@ def survey_table(table: Table[R]) -> Found:
     )
 
 
+def describe_table(table: Table[R], ask: Callable[[R], Choice]) -> Mapping[str, JsonValue]:
+    """How long right options are, and how often they are the longest."""
+    words = longest = 0
+    for row in table.rows():
+        asked = ask(row)
+        words += len(asked.right.split())
+        longest += len(asked.right) > max(map(len, asked.others))
+    return {
+        "memes": table.count,
+        "right.words": round(words / table.count, 1),
+        "right.longest_percent": round(100 * longest / table.count, 1),
+    }
+
+
+def check_options(asked: Choice, file: str, number: int) -> list[str]:
+    """The sorted options of a record; an error where two are equal or letters run out."""
+    options = asked.options
+    if len(set(options)) < len(options):
+        raise DataError(file, f"two of the {len(options)} options are equal", row=number)
+    if len(options) > len(LETTERS):
+        problem = f"{len(options)} options: there are letters for {len(LETTERS)}"
+        raise DataError(file, problem, row=number)
+    return options
+
+
 @dataclass(frozen=True, slots=True)
 class Scan(Generic[R]):
     """A table whose records can all be asked, as they are under some options of a task.
@@ -192,6 +217,23 @@ class Scan(Generic[R]):
     table: Table[R]
     orders: Sequence[bytes]
     majority: str
+
+
+def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Choice]) -> Scan[R]:
+    """Check every record as it is asked, in one pass."""
+    keys, chance = [0] * len(LETTERS), Chance()
+    orders: list[bytes] = []
+    alike: dict[bytes, bytes] = {}
+
+    def note(row: R, number: int) -> None:
+        asked = ask(row)
+        options = check_options(asked, file, number)
+        order = asked.draw(row.id, chance)
+        keys[order.index(options.index(asked.right))] += 1
+        orders.append(alike.setdefault(order, order))
+
+    table = read_table(shape, file, source, note)
+    return Scan(table, orders, LETTERS[keys.index(max(keys))])
 
 
 def choice_benchmark(
@@ -209,25 +251,10 @@ def choice_benchmark(
     # A file that was changed is read anew; the tasks of one run share what was found.
     @lru_cache(maxsize=8)
     def scan(source: Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
-        """Check every record as it is asked under these options, in one pass."""
-        given, keys, chance = dict(options), [0] * len(LETTERS), Chance()
-        orders: list[bytes] = []
-        alike: dict[bytes, bytes] = {}
-
-        def note(row: R, number: int) -> None:
-            asked = ask(row, given)
-            options = asked.options
-            if len(set(options)) < len(options):
-                raise DataError(file, f"two of the {len(options)} options are equal", row=number)
-            if len(options) > len(LETTERS):
-                problem = f"{len(options)} options: there are letters for {len(LETTERS)}"
-                raise DataError(file, problem, row=number)
-            order = asked.draw(row.id, chance)
-            keys[order.index(options.index(asked.right))] += 1
-            orders.append(alike.setdefault(order, order))
-
-        table = tables[source, stamp] = read_table(shape, file, source, note)
-        return Scan(table, orders, LETTERS[keys.index(max(keys))])
+        given = dict(options)
+        found = scan_table(shape, file, source, lambda row: ask(row, given))
+        tables[source, stamp] = found.table
+        return found
 
     def look(source: Source, options: Mapping[str, str]) -> Scan[R]:
         stamp = read_stamp(source.root / file)
@@ -236,18 +263,6 @@ def choice_benchmark(
     def open_release(source: Source) -> Table[R]:
         known = tables.get((source, read_stamp(source.root / file)))
         return known or look(source, defaults or {}).table
-
-    def statistics(table: Table[R]) -> Mapping[str, JsonValue]:
-        words = longest = 0
-        for row in table.rows():
-            asked = ask(row, defaults or {})
-            words += len(asked.right.split())
-            longest += len(asked.right) > max(map(len, asked.others))
-        return {
-            "memes": table.count,
-            "right.words": round(words / table.count, 1),
-            "right.longest_percent": round(100 * longest / table.count, 1),
-        }
 
     def make(setup: TaskSetup) -> Task:
         def count() -> int:
@@ -271,5 +286,8 @@ def choice_benchmark(
         return replace(choice_task(setup, items), count=count)
 
     return BenchmarkPlugin(
-        open_release=open_release, survey=survey_table, statistics=statistics, make_task=make
+        open_release=open_release,
+        survey=survey_table,
+        statistics=lambda table: describe_table(table, lambda row: ask(row, defaults or {})),
+        make_task=make,
     )
