@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +10,7 @@ import typer
 
 from memantics.actions import screen as action
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json, tell
 from memantics.core.errors import InputError
 
 Sources = Annotated[
@@ -112,11 +111,7 @@ def _read_range(text: str) -> tuple[float, float] | None:
 
 def _show_progress(now: action.ScaleProgress) -> None:
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
-    line = f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second"
-    if sys.stderr.isatty():
-        typer.echo(f"\r{line}", err=True, nl=False)
-    else:
-        typer.echo(line, err=True)
+    tell(f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second")
 
 
 def _show(done: action.Screened) -> None:
