@@ -8,6 +8,7 @@ import pytest
 from starter.export import BENCHMARKS, make_samples
 
 from memantics.core.data import Source
+from memantics.registry import find_benchmark
 from memantics.starter import IMAGES, read_starter
 
 SAMPLES = make_samples(read_starter())
@@ -28,10 +29,8 @@ def test_the_sample_is_up_to_date(name: str) -> None:
 
 @each
 def test_the_reader_takes_the_sample_without_skips(name: str) -> None:
-    load = importlib.import_module(f"memantics.benchmarks.{name}.load")
-    survey = importlib.import_module(f"memantics.benchmarks.{name}.survey")
-    release = load.open_release(Source("starter", BENCHMARKS / name / "sample", IMAGES))
-    found = survey.survey(release)
+    benchmark = find_benchmark(name)
+    found = benchmark.survey(benchmark.open(benchmark.sample()))
     assert found.records >= 20
     assert found.skips == ()
     assert found.images_found == found.images_expected > 0

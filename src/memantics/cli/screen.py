@@ -94,9 +94,7 @@ def screen(
     else:
         _show(done)
     if done.statuses["failed"]:
-        typer.echo(
-            f"{done.statuses['failed']} memes failed; add --retry-failed to try again", err=True
-        )
+        tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
         raise typer.Exit(1)
 
 
