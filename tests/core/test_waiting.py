@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.result import Result, to_plain
-from memantics.core.waiting import run_sync
+from memantics.core.waiting import raise_first, run_sync
 
 
 async def name_thread() -> str:
@@ -71,3 +72,33 @@ def test_a_result_is_plain_data_and_a_table() -> None:
 def test_long_lists_are_cut_in_tables_only() -> None:
     assert to_plain(range(3)) == "range(0, 3)"
     assert to_plain(tuple(range(30))) == list(range(30))
+
+
+def test_when_two_tasks_fail_neither_error_is_left_for_asyncio_to_print() -> None:
+    """One error is raised; the second used to end as a traceback on the terminal."""
+    printed = []
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: printed.append(told))
+        tasks = [asyncio.create_task(fail()) for _ in range(3)]
+        await asyncio.wait(tasks)
+        with pytest.raises(ValueError, match="as planned"):
+            raise_first(tasks)
+        tasks.clear()
+        gc.collect()
+
+    asyncio.run(scenario())
+    assert printed == []
+
+
+def test_cancelled_and_successful_tasks_raise_nothing() -> None:
+    async def scenario() -> None:
+        waiting = asyncio.create_task(asyncio.sleep(60))
+        ended = asyncio.create_task(name_thread())
+        await ended
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        raise_first([waiting, ended])
+        raise_first([])
+
+    asyncio.run(scenario())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
@@ -64,3 +64,15 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+def raise_first(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Raise the error of the first ended task that has one.
+
+    Every task's error is looked at: asyncio prints those that nobody looked at as tracebacks, with
+    whatever a server wrote into them.
+    """
+    errors = [task.exception() for task in tasks if not task.cancelled()]
+    for error in errors:
+        if error is not None:
+            raise error

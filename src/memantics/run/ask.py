@@ -12,6 +12,7 @@ from memantics.core.model import Model
 from memantics.core.records import Answer, Item, Reply, Request, Status
 from memantics.core.rundir import RunWriter
 from memantics.core.task import Task
+from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
 from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
 from memantics.run.progress import Progress
@@ -68,9 +69,7 @@ class _Asking:
                 items.close()  # and with it the files it may have open
             watching.cancel()
             watch(engine.progress)
-        for worker in workers:
-            if not worker.cancelled() and (error := worker.exception()) is not None:
-                raise error
+        raise_first(workers)
         engine.flush()
         return engine.progress
 

@@ -17,6 +17,7 @@ from typing import Protocol
 from memantics.core.cache import Cache
 from memantics.core.errors import MemanticsError, StoreError, Unavailable
 from memantics.core.model import Model
+from memantics.core.waiting import raise_first
 from memantics.run.ask import AskSettings
 from memantics.run.calling import Limiter
 from memantics.run.evaluate import Ended, Job, Scorer, evaluate, score_here
@@ -202,9 +203,7 @@ async def _all(lanes: Iterable[Coroutine[None, None, None]]) -> None:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         await _cancel(tasks)
-    for task in tasks:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
+    raise_first(tasks)
 
 
 async def _first(active: Iterable[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
