@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError, Unavailable
 from memantics.core.result import Table
+from memantics.core.rundir import last_answers
 from memantics.report import load_runs
 from memantics.report import table as tabulate
 from memantics.report.runs import differing_options
@@ -25,6 +27,7 @@ from memantics.run.suite import RunEnd
 
 # More folders than this are named by the one they are in.
 _FEW = 8
+_REASONS = 3
 
 
 @flags.asks_models()
@@ -130,11 +133,25 @@ def _tell_failed(ends: Sequence[RunEnd]) -> int:
     ended = [own.ended for own in ends if own.ended is not None]
     failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
     waiting = sum(own.waiting for own in ended)
+    for line in dict.fromkeys(line for own in ended for line in own.progress.adapted):
+        tell(f"note: {line}")
     if failed:
+        for reason, count in _count_reasons(ends):
+            tell(f"{count} failed: {reason}")
         tell(f"{failed} items failed; run the same command to ask them again")
     if waiting:
         tell(f"{waiting} items wait for answers of runs that failed on them")
     return failed + waiting
+
+
+def _count_reasons(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
+    """Why items failed, the most frequent reasons first."""
+    reasons: Counter[str] = Counter()
+    for own in ends:
+        if own.ended is not None and own.ended.scores and own.ended.scores.counts["failed"]:
+            last = last_answers(own.job.folder).values()
+            reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
+    return reasons.most_common(_REASONS)
 
 
 def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
