@@ -19,11 +19,12 @@ from memantics.build.captions.mine import CaptionReport, mine_captions, write_ca
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
 from memantics.build.chats.tools import ChatTools, open_tools
-from memantics.build.drafts import count_statuses
+from memantics.build.drafts import Miss, count_statuses
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.build.extract.folder import Adopted, adopt_memes, write_report
 from memantics.build.extract.report import KnowledgeReport, ReportTally
 from memantics.build.intents.draft import (
+    INTENTS,
     IntentReport,
     IntentSettings,
     draft_intents,
@@ -34,7 +35,8 @@ from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.chain import People, build_questions, list_slots, pair_subjects
 from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.report import QuestionReport, report_questions
-from memantics.build.questions.review import write_questions, write_review
+from memantics.build.questions.review import QUESTIONS, write_questions, write_review
+from memantics.build.questions.review import QUEUE as QUESTION_QUEUE
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.journal import whole_file
@@ -45,6 +47,22 @@ from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledg
 from memantics.run.desk import Desk
 from memantics.starter import image_path, read_starter
 
+__all__ = [
+    "INTENTS",
+    "KNOWLEDGE",
+    "QUESTIONS",
+    "QUESTION_QUEUE",
+    "Built",
+    "ChatReport",
+    "KnowledgeReport",
+    "Miss",
+    "QuestionReport",
+    "captions",
+    "chats",
+    "intents",
+    "knowledge",
+    "questions",
+]
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
@@ -18,11 +19,11 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.core.result import Result
+from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Workshop, reappraise_all
+from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -30,6 +31,7 @@ from memantics.reappraise.dataset import (
     write_drafts,
     write_reappraisal_queue,
 )
+from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
@@ -38,7 +40,15 @@ from memantics.reappraise.stages import ModelPlanner, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
-__all__ = ["EMBEDDED", "Reappraisal", "Target", "reappraise", "reappraise_async"]
+__all__ = [
+    "EMBEDDED",
+    "Reappraisal",
+    "Shape",
+    "Stage",
+    "Target",
+    "reappraise",
+    "reappraise_async",
+]
 Results: TypeAlias = tuple[Reappraisal, ...]
 
 
@@ -196,6 +206,33 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
             )
     order = {meme.id: place for place, meme in enumerate(memes)}
     return tuple(sorted(results, key=lambda result: order[result.meme]))
+
+
+def tabulate_results(results: Sequence[Reappraisal]) -> Table:
+    """The memes that were turned around, and what the checks of each measured."""
+    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
+    done = [result for result in results if result.status == "done"]
+    return Table(columns, tuple(map(_measure, done)))
+
+
+def _measure(result: Reappraisal) -> tuple[str, ...]:
+    checks, plan, feeling = result.checks, result.plan, result.feeling
+    if checks is None or plan is None or feeling is None:
+        return (result.meme, *"–––––")
+    captions = checks.captions
+    return (
+        result.meme,
+        f"{feeling.emotion} -> {plan.target}",
+        f"{checks.panels_before} -> {checks.panels_after}",
+        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
+        f"{mean(c.read for c in captions):.2f}" if captions else "–",
+        f"{checks.changed_outside:.1%}",
+    )
+
+
+def none_read(results: Sequence[Reappraisal]) -> bool:
+    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
+    return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,28 +6,30 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from memantics.actions import build
 from memantics.actions.asking import Asking
-from memantics.build.captions.mine import Origin
-from memantics.build.chats.build import BuildSettings, ChatReport
-from memantics.build.chats.distractors import DistractorSettings
-from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.rules import Limits
-from memantics.build.chats.tools import ChatTools
-from memantics.build.drafts import Miss
-from memantics.build.intents.draft import INTENTS, IntentSettings
-from memantics.build.intents.form import MOST_INTENTS
+from memantics.actions.build_settings import (
+    MOST_INTENTS,
+    TOPICS,
+    BuildSettings,
+    ChatSettings,
+    ChatTools,
+    DistractorSettings,
+    IntentSettings,
+    Limits,
+    Origin,
+    find_topics,
+)
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import Justify, console, plain, print_json, say, show_value, table
-from memantics.core.errors import UnknownName
+from memantics.cli.terminal import console, plain, print_json, say, show_table, show_value
 from memantics.core.memes import CAPTIONS
-from memantics.tasks.chats import TOPICS, Topic
+from memantics.core.result import Table
 
 _SHOWN = 5
 CaptionFile = Annotated[
@@ -115,11 +117,8 @@ def build_captions(
         )
     else:
         kinds: tuple[Origin, ...] = get_args(Origin)
-        columns: list[tuple[str, Justify]] = [(str(kind), "right") for kind in kinds]
-        rows = table([("caption", "left"), *columns])
-        for name, counts in origins.items():
-            rows.add_row(name, *(str(counts[kind]) for kind in kinds))
-        console().print(rows)
+        rows = [(name, *(str(own[kind]) for kind in kinds)) for name, own in origins.items()]
+        show_table(Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows)))
         _show_end(built, report.tally.misses, len(report.memes))
         say(str(path))
     stop_at_failures(built.counts)
@@ -152,7 +151,7 @@ def build_intents(
             asking=asking,
         )
     report, drafts = built.report, built.report.drafts
-    path, queue = built.folder / INTENTS, built.folder / build.INTENT_QUEUE
+    path, queue = built.folder / build.INTENTS, built.folder / build.INTENT_QUEUE
     without = sum(not own.intents for own in drafts)
     if as_json:
         print_json(
@@ -208,7 +207,7 @@ def make_chats(
     """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
     settings = BuildSettings(
         ChatSettings(
-            topics=_read_topics(topic),
+            topics=find_topics(topic or []),
             per_meme=per_meme,
             candidates=candidates,
             language=language,
@@ -240,29 +239,18 @@ def make_chats(
     stop_at_failures(built.counts)
 
 
-def _read_topics(named: list[str] | None) -> tuple[Topic, ...]:
-    for name in named or ():
-        if name not in TOPICS:
-            raise UnknownName("topic", name, TOPICS)
-    return tuple(cast("Topic", name) for name in dict.fromkeys(named or TOPICS))
-
-
-def _show_chats(report: ChatReport) -> None:
+def _show_chats(report: build.ChatReport) -> None:
     corpus = report.corpus
-    rows = table(
-        [("figure", "left"), ("value", "right"), ("measured by", "left")],
-        f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}",
-    )
-    shown: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
+    figures: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
         ("Distinct-1", corpus.distinct_1, "distinct"),
         ("Distinct-2", corpus.distinct_2, "distinct"),
         ("flow between messages", corpus.flow, "flow"),
         ("perplexity", corpus.perplexity, "perplexity"),
     )
-    for title, value, gauge in shown:
-        rows.add_row(title, show_value(value), plain(corpus.measured_by.get(gauge, "")))
+    rows = [(own, show_value(v), corpus.measured_by.get(gauge, "")) for own, v, gauge in figures]
+    title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
+    show_table(Table(("figure", ">value", "measured by"), tuple(rows), title))
     out = console()
-    out.print(rows)
     if report.broken:
         broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
         out.print(plain(f"given up for breaking rules: {broken}"))
@@ -275,7 +263,7 @@ def _show_chats(report: ChatReport) -> None:
         out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
 
 
-def _show_end(built: build.Built[Any], misses: Sequence[Miss], memes: int) -> None:
+def _show_end(built: build.Built[Any], misses: Sequence[build.Miss], memes: int) -> None:
     """Say how the steps ended, and what did not come."""
     out = console()
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())

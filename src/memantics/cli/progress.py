@@ -13,11 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from memantics.actions.progress import SuiteTotal, describe, foretell, show_count
+from memantics.actions.progress import (
+    Job,
+    Progress,
+    RunEnd,
+    SuiteTotal,
+    describe,
+    foretell,
+    show_count,
+)
 from memantics.cli.terminal import console, tell
-from memantics.run.evaluate import Job
-from memantics.run.progress import Progress
-from memantics.run.suite import RunEnd
 
 _EVERY = 10.0
 T = TypeVar("T")
