@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from memantics.build.captions.mine import Origin
 from memantics.build.chats.build import BuildSettings
 from memantics.build.chats.distractors import DistractorSettings
 from memantics.build.chats.generate import ChatSettings
@@ -34,7 +33,6 @@ __all__ = [
     "ExtractSettings",
     "IntentSettings",
     "Limits",
-    "Origin",
     "QuestionSettings",
     "Refine",
     "find_dimensions",

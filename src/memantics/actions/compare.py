@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.result import Table
 from memantics.core.rundir import read_facts
 from memantics.registry import open_task_of_run
 from memantics.report.payload import show_value
@@ -42,7 +43,29 @@ def open_run(folder: Path) -> Side:
     return open_side(folder, facts, task)
 
 
-def describe_difference(row: Difference, *, brief: bool) -> str:
+def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Table:
+    """The figures of every pair; ``names`` are what the runs' folders are called."""
+    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
+    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
+    return Table(("runs", *next(iter(tables.values())).columns), rows)
+
+
+def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[str]:
+    """How it was tested and what to mind; what holds for every pair is said once."""
+    remarks: dict[str, list[str]] = {}
+    for one in found:
+        own = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
+        own += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        own += [f"note: {note}" for note in one.notes]
+        for remark in own:
+            remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
+    return [
+        text if len(pairs) == len(found) else f"{', '.join(pairs)} {text}"
+        for text, pairs in remarks.items()
+    ]
+
+
+def _describe(row: Difference, *, brief: bool) -> str:
     """How a difference was tested, in a line; briefly where there are many."""
     words = [f"{row.items} items of {row.memes} memes", row.test]
     if brief:

@@ -290,6 +290,17 @@ def collect_runs(plan: SuitePlan, ends: Sequence[RunEnd]) -> Runs:
     )
 
 
+def dump_end(end: RunEnd) -> dict[str, object]:
+    """How a run ended, for ``--json``."""
+    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
+    if end.ended is not None:
+        row["scores"] = end.ended.scores
+        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
+    if end.error is not None:
+        row["error"] = str(end.error)
+    return row
+
+
 def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
     """Why runs have no scores."""
     for end in ends:

@@ -206,6 +206,20 @@ def tabulate_figures(found: StoreFigures) -> list[Table]:
     return tables
 
 
+def tabulate_dangling(found: Sequence[Dangling]) -> Table:
+    """Every reference that leads nowhere; the end that is missing is marked."""
+    rows = (
+        (
+            own.meme,
+            own.source + ("" if own.end == "target" else " (missing)"),
+            own.relation,
+            own.target + ("" if own.end == "source" else " (missing)"),
+        )
+        for own in found
+    )
+    return Table(("meme", "from", "relation", "to"), tuple(rows))
+
+
 def _count_table(name: str, counts: Mapping[str, int]) -> Table:
     return Table((name, ">count"), tuple((own, f"{count:,}") for own, count in counts.items()))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,7 +20,6 @@ from memantics.actions.build_settings import (
     DistractorSettings,
     IntentSettings,
     Limits,
-    Origin,
     find_topics,
 )
 from memantics.cli import flags
@@ -99,28 +97,12 @@ def build_captions(
             progress=progress,
             asking=asking,
         )
-    report, path = built.report, built.folder / CAPTIONS
-    origins = {
-        name: Counter(own.origins[name] for own in report.memes)
-        for name in ("text_caption", "image_caption")
-    }
     if as_json:
-        print_json(
-            {
-                "memes": len(report.memes),
-                "origins": origins,
-                "statuses": built.counts,
-                "repaired": report.tally.repaired,
-                "misses": report.tally.misses,
-                "captions": str(path),
-            }
-        )
+        print_json(build.summarise_captions(built))
     else:
-        kinds: tuple[Origin, ...] = get_args(Origin)
-        rows = [(name, *(str(own[kind]) for kind in kinds)) for name, own in origins.items()]
-        show_table(Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows)))
-        _show_end(built, report.tally.misses, len(report.memes))
-        say(str(path))
+        show_table(build.tabulate_captions(built))
+        _show_end(built, built.report.tally.misses, len(built.report.memes))
+        say(str(built.folder / CAPTIONS))
     stop_at_failures(built.counts)
 
 
@@ -150,32 +132,20 @@ def build_intents(
             progress=progress,
             asking=asking,
         )
-    report, drafts = built.report, built.report.drafts
-    path, queue = built.folder / build.INTENTS, built.folder / build.INTENT_QUEUE
-    without = sum(not own.intents for own in drafts)
+    drafts, found = built.report.drafts, build.summarise_intents(built)
     if as_json:
-        print_json(
-            {
-                "memes": len(drafts),
-                "without_intent": without,
-                "statuses": built.counts,
-                "repaired": report.tally.repaired,
-                "misses": report.tally.misses,
-                "intents": str(path),
-                "queue": str(queue),
-            }
-        )
+        print_json(found)
     else:
         count = sum(len(own.intents) for own in drafts)
         known = sum(len(own.background) for own in drafts)
         console().print(
             plain(
                 f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
-                f"{without} memes are without an intent"
+                f"{found['without_intent']} memes are without an intent"
             )
         )
-        _show_end(built, report.tally.misses, len(drafts))
-        say(f"{path}\n{queue}")
+        _show_end(built, built.report.tally.misses, len(drafts))
+        say(f"{found['intents']}\n{found['queue']}")
     stop_at_failures(built.counts)
 
 

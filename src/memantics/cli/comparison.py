@@ -12,13 +12,13 @@ from memantics.actions.compare import (
     Comparison,
     Side,
     compare_sides,
-    describe_difference,
+    list_remarks,
     open_run,
     shorten_answer,
+    tabulate_pairs,
 )
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, show_table, table
-from memantics.core.result import Table
 from memantics.report.runs import differing_options
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -79,30 +79,9 @@ def _show_runs(sides: Sequence[Side]) -> None:
 
 
 def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
-    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
-    show_table(Table(("runs", *next(iter(tables.values())).columns), rows))
-    _show_remarks(found, names)
-
-
-def _show_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    """How it was tested and what to mind; what holds for every pair is said once."""
-    remarks: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        pair = f"{names[one.first]} → {names[one.second]}"
-        own = [
-            (f"{row.key}: {describe_difference(row, brief=len(found) > 3)}", "dim")
-            for row in one.differences
-        ]
-        own += [
-            (f"left out: {count} items, {reason}", "dim") for reason, count in one.left_out.items()
-        ]
-        own += [(f"note: {note}", "yellow") for note in one.notes]
-        for remark in own:
-            remarks.setdefault(remark, []).append(pair)
-    for (text, style), pairs in remarks.items():
-        lead = "" if len(pairs) == len(found) else f"{', '.join(pairs)} "
-        console().print(plain(f"{lead}{text}", style))
+    show_table(tabulate_pairs(found, names))
+    for remark in list_remarks(found, names):
+        console().print(plain(remark, "yellow" if "note: " in remark else "dim"))
 
 
 def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:

@@ -14,6 +14,7 @@ from memantics.actions.evaluate import (
     RunEnd,
     SuitePlan,
     conduct,
+    dump_end,
     estimate_plan,
     note_estimates,
     plan_evaluation,
@@ -84,7 +85,7 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
         left_out = [{"task": own.task, "skipped": str(own.error)} for own in plan.skipped]
-        print_json([*map(_dump, ends), *left_out])
+        print_json([*map(dump_end, ends), *left_out])
         return
     out = console()
     scored = [own for own in ends if own.ended is not None and own.ended.scores is not None]
@@ -98,16 +99,6 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
         out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
     for skipped in plan.skipped:
         out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
-
-
-def _dump(end: RunEnd) -> dict[str, object]:
-    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
-    if end.ended is not None:
-        row["scores"] = end.ended.scores
-        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
-    if end.error is not None:
-        row["error"] = str(end.error)
-    return row
 
 
 def _finish(ends: Sequence[RunEnd]) -> None:

@@ -18,11 +18,12 @@ from memantics.actions.knowledge import (
     outline,
     tabulate_account,
     tabulate_breaches,
+    tabulate_dangling,
     tabulate_figures,
     tabulate_rows,
 )
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_data, print_json, show_table, table
+from memantics.cli.terminal import console, plain, print_data, print_json, show_table
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
@@ -109,12 +110,7 @@ def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    made = table([("meme", "left"), ("from", "left"), ("relation", "left"), ("to", "left")])
-    for own in found:
-        source = plain(own.source, "red" if own.end != "target" else "")
-        target = plain(own.target, "red" if own.end != "source" else "")
-        made.add_row(plain(own.meme), source, plain(own.relation), target)
-    console().print(made)
+    show_table(tabulate_dangling(found))
     console().print(plain(f"{len(found):,} references lead nowhere", "dim"))
 
 
