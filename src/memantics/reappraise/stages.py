@@ -149,14 +149,24 @@ def ask_plan(
 
 
 def read_plan(text: str, page: Page, feeling: Feeling) -> ReappraisalPlan:
-    """The value of stage two; a plan that breaks a rule is refused with all reasons."""
+    """The value of stage two; a plan that breaks a rule is refused with all reasons.
+
+    Words that it lists as kept and that are not are left out: whether it keeps the scenario is
+    seen from the captions.
+    """
     plan = read_object(text, ReappraisalPlan)
+    old = " ".join(caption.text for caption in page.captions).casefold()
+    new = plan.rewritten.casefold()
     plan = plan.model_copy(
         update={
             "captions": {key: clean_line(said, 500) for key, said in plan.captions.items()},
             "visual": clean_line(plan.visual),
             "keep": clean_line(plan.keep),
-            "scenario": [word for word in map(clean_line, plan.scenario) if word],
+            "scenario": [
+                word
+                for word in map(clean_line, plan.scenario)
+                if word and word.casefold() in old and word.casefold() in new
+            ],
         }
     )
     faults = find_faults(plan, feeling.emotion, page)
