@@ -6,12 +6,11 @@ that followed is in the recording too, with the complaint in its prompt; that is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.intents.form import read_background, read_intents
@@ -71,7 +70,7 @@ def read_other(row: dict[str, Any]) -> object:
             return read_plan(reply, page_of(row["meme"]), feeling)
 
 
-def list_readers() -> Iterator[tuple[str, partial[object]]]:
+def list_readers() -> Iterator[tuple[str, Callable[[], object]]]:
     """Every reply that is not of ``list_complaints``, with how it is read."""
     for row in ROWS:
         yield row["id"], partial(read, row)

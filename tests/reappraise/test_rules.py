@@ -105,8 +105,13 @@ def test_words_that_carry_the_feeling_need_not_stay() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "kept"),
-    [("失落", "洒脱", True), ("失落感", "洒脱鹅", False), ("EXAM", "PARTY", True)]
-    + [("EXAM ROOM", "PARTY HALL", False), ("EXAM ROOM", "LIVING ROOM", True)],
+    [
+        ("失落", "洒脱", True),
+        ("失落感", "洒脱鹅", False),
+        ("EXAM", "PARTY", True),
+        ("EXAM ROOM", "PARTY HALL", False),
+        ("EXAM ROOM", "LIVING ROOM", True),
+    ],
 )
 def test_a_caption_of_one_word_leaves_the_scenario_to_the_picture(
     old: str, new: str, kept: bool

@@ -12,8 +12,8 @@ from memantics.benchmarks.memeintent.task import parse_reply
 from memantics.benchmarks.mer_bench.judgement import Judgement, judge
 from memantics.benchmarks.toxicn_mm.replies import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
-from memantics.registry import find_tasks
 from memantics.core.task import Unparsed
+from memantics.registry import find_tasks
 from memantics.tasks.parse import parse_letter
 
 ROWS = [
