@@ -147,7 +147,7 @@ async def knowledge_async(
     """Extract what memes show, say and mean, one structured call for each dimension."""
     memes, place = _place(folder, out)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
-    found = await read_once(find_memes(memes, notes=False)[:limit])
+    found = (await read_once(find_memes(memes, notes=False), limit))[:limit]
     asking = find_asking(**options)
     async with open_desk(model, asking, place, progress) as desk:
         adopted = adopt_memes(found, place)

@@ -14,6 +14,7 @@ from typing import TypeAlias, Unpack, overload
 from memantics.actions.analyze import ImagePath, ImagePaths
 from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
@@ -36,7 +37,7 @@ from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Target
-from memantics.reappraise.stages import ModelPlanner, Planner
+from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
@@ -53,9 +54,13 @@ Results: TypeAlias = tuple[Reappraisal, ...]
 
 
 class EditingOptions(AskingOptions, total=False):
-    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached."""
+    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
+
+    ``mood`` False: a model that sees is not asked whether faces go with the new captions.
+    """
 
     model: str
+    mood: bool
     editor_url: str | None
     editor_params: Mapping[str, str]
     progress: Watch | None
@@ -140,7 +145,9 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             _open_painter(editor, options, sticker=sticker) as painter,
             _open_planner(options, out, len(memes)) as planner,
         ):
-            shop = Workshop(planner, _line_reader(ocr), out, painter, options.get("target"), review)
+            judge = _find_judge(planner, options)
+            target = options.get("target")
+            shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
 
 
@@ -172,8 +179,16 @@ async def _open_planner(options: EditingOptions, out: Path, memes: int) -> Async
         yield EmbeddedPlanner()
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
-        desk.expect(2 * memes)
-        yield ModelPlanner(desk)
+        planner = ModelPlanner(desk)
+        desk.expect((2 if _find_judge(planner, options) is None else 3) * memes)
+        yield planner
+
+
+def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
+    """The planner, where it is a model that sees pictures and may be asked."""
+    if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
+        return None
+    return planner if options.get("mood", True) else None
 
 
 def _line_reader(ocr: RememberingOcr) -> ReadLines:
@@ -282,7 +297,8 @@ async def reappraisal_async(
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 async with _open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
-                    shop = Workshop(planner, _line_reader(ocr), edited, painter)
+                    judge = _find_judge(planner, options)
+                    shop = Workshop(planner, _line_reader(ocr), edited, painter, judge=judge)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

@@ -49,6 +49,12 @@ Sticker = Annotated[bool, typer.Option("--sticker", help="Embedded editor: add a
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
+MoodCheck = Annotated[
+    bool,
+    typer.Option(
+        "--mood/--no-mood", help="Ask the model whether faces go with the new captions: a call."
+    ),
+]
 Place = Annotated[Path, typer.Option(help="Where the folders of the memes go.")]
 
 
@@ -68,6 +74,7 @@ def reappraise(
     out: Place = Path("reappraised"),
     interactive: Interactive = False,
     sticker: Sticker = False,
+    mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -84,6 +91,7 @@ def reappraise(
             out=out,
             review=review_in_terminal if interactive else None,
             sticker=sticker,
+            mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,
@@ -101,6 +109,7 @@ def build_reappraisal(
     editor: Editors = None,
     out: BuildOut = None,
     limit: flags.Limit = None,
+    mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -113,6 +122,7 @@ def build_reappraisal(
             out=out,
             limit=limit,
             model=model,
+            mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,
@@ -135,10 +145,15 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
-        for note in dict.fromkeys(note for one in done if one.checks for note in one.checks.notes):
-            out.print(plain(note, "dim"))
-        note = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
-        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{note}"))
+        notes: dict[str, list[str]] = {}
+        for one in done:
+            for note in one.checks.notes if one.checks else ():
+                notes.setdefault(note, []).append(one.meme)
+        for note, memes in notes.items():
+            of_all = len(memes) == len(done)
+            out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
+        by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
+        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{by}"))
 
 
 def _end(results: Sequence[Reappraisal]) -> None:
