@@ -101,7 +101,10 @@ def add_progress(parts: list[Progress]) -> Progress:
     numbers = {
         field.name: sum(getattr(part, field.name) or 0 for part in parts)
         for field in fields(Progress)
+        if field.name != "adapted"
     }
+    adapted = tuple(dict.fromkeys(line for part in parts for line in part.adapted))
     longest = max(part.seconds for part in parts), max(part.paused for part in parts)
     total = numbers["total"] or None
-    return replace(Progress(**numbers), total=total, seconds=longest[0], paused=longest[1])
+    both = replace(Progress(**numbers), total=total, seconds=longest[0], paused=longest[1])
+    return replace(both, adapted=adapted)

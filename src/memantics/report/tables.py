@@ -201,6 +201,6 @@ def _terminal_table(board: Board) -> Table:
     return made
 
 
-def _list_facts(facts: RunFacts) -> dict[str, object]:
+def _list_facts(facts: RunFacts) -> dict[str, JsonValue]:
     """The facts of a run; those that only some runs have are left out where they are empty."""
     return {name: value for name, value in asdict(facts).items() if value or name not in _RARE}
