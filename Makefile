@@ -11,11 +11,8 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 .PHONY: demo test check perf mutate hostile docs system lock clean
 
 demo: $(VENV)/.core
-	@rm -rf demo/runs
-	@$(BIN)/memantics run suite --data starter --out demo/runs \
-		--model embedded/reader --model baseline/longest --model baseline/positive
-	@$(BIN)/memantics report demo/runs/* --out demo/report.html
-	@echo "Open demo/report.html in a browser."
+	@$(BIN)/memantics demo --out demo
+	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
 
 test: system check
 

@@ -29,10 +29,12 @@ from memantics.report.pages.tour import (
 from memantics.report.standings import Standings, Trivial, make_standings
 from memantics.run.audit.published import check_tables
 from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.starter import copy as copy_starter
 
+__all__ = ["Tour", "copy_starter", "demo"]
 TAKEN_APART = ("CN90002", "en-016", "CN90008", "en-012", "zh-004", "en-020")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("en-006", "en-023", "zh-008", "zh-010", "en-009", "en-021")
+KINDER = ("en-031", "en-016", "CN90008", "en-021", "zh-010", "en-012")
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
@@ -83,7 +85,7 @@ def demo(out: str | Path = "demo", progress: Callable[[str], None] | None = None
     standings = list(rank_published())
     tell("evaluating the embedded baseline")
     page = _evaluate(folder)
-    highlights = tuple(_find_highlights(puns, pairs, findings, standings))
+    highlights = tuple(_find_highlights(puns, pairs, findings, standings))[:5]
     content = TourContent(
         apart, puns, pairs, findings, standings, STEPS, page.name, highlights=highlights
     )

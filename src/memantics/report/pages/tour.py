@@ -1,4 +1,4 @@
-"""The start page of ``memantics demo``: memes taken apart, puns, kinder memes, benchmarks checked."""
+"""The start page of ``memantics demo``: memes, puns, kinder versions, benchmarks."""
 
 from __future__ import annotations
 
