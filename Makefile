@@ -5,10 +5,10 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
+EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check perf mutate hostile docs system lock clean
+.PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
@@ -42,6 +42,15 @@ hostile: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
+
+# The documentation as a site with search, for a browser, offline: build/site/index.html.
+docs-site: $(VENV)/.dev
+	$(BIN)/python -m docs.website
+
+# A wheel to install elsewhere.
+dist: $(VENV)/bin/python
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 # Browser tests need Chromium, those of a team's database PostgreSQL, and the best Chinese readings
 # a language model that Debian ships. On Debian as root all three are installed; elsewhere those
