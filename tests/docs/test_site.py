@@ -64,7 +64,15 @@ def test_it_is_searched_offline(site: Path) -> None:
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
     """Built and installed as a user would; what it depends on is borrowed from this environment."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, ROOT]
+    wheel = [
+        *pip,
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        f"{tmp_path}",
+        f"{ROOT}",
+    ]
     subprocess.run(wheel, check=True)
     (file,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(file).namelist()
