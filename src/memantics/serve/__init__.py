@@ -1,0 +1,1 @@
+"""The web face: a service for programs, the studio and browsing for people."""

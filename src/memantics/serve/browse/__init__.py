@@ -1,0 +1,1 @@
+"""Browsing: a knowledge store and a folder of runs, read-only."""

@@ -1,0 +1,1 @@
+"""The studio: a page on which a person looks at one meme."""
