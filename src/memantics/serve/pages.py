@@ -32,9 +32,7 @@ class Pages:
     def words(self, request: Request) -> Catalogue:
         """The words in the language that the person chose, else in the browser's."""
         chosen = request.query_params.get("lang") or request.cookies.get(COOKIE, "")
-        return self.site.words(
-            choose_language(chosen, request.headers.get("accept-language", ""))
-        )
+        return self.site.words(choose_language(chosen, request.headers.get("accept-language", "")))
 
     def show(
         self, request: Request, template: str, context: Mapping[str, object], status: int = 200

@@ -1,1 +1,7 @@
-"""The studio: a page on which a person looks at one meme."""
+"""The page on which a person drops a meme."""
+
+from __future__ import annotations
+
+from memantics.serve.studio.routes import router
+
+__all__ = ["router"]

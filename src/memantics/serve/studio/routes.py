@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable
+from typing import Annotated
 from xml.etree import ElementTree
 
 import orjson
@@ -12,8 +14,9 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
+from memantics.actions.detect import Detector
+from memantics.actions.reappraise import EMBEDDED
 from memantics.actions.studio import (
-    EMBEDDED,
     MeaningFound,
     Picture,
     Studio,
@@ -25,16 +28,16 @@ from memantics.actions.studio import (
     soften,
     tell_starter_meaning,
 )
-from memantics.core.errors import MemanticsError, UnknownName
+from memantics.core.errors import MemanticsError
 from memantics.core.result import Result
 from memantics.report.payload import embed_json
 from memantics.run.progress import Progress
 from memantics.serve.pages import Pages, describe
+from memantics.serve.settings import Models
 from memantics.serve.studio.saving import StudioRecord, render_record
 from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.web.site import Language
 
-UPLOADS = tuple(f"/studio/{name}" for name in ("text", "kinder", "meaning", "page"))
 NAME = "this picture"
 # The first row: puns, a harmful one, several panels, both languages.
 FIRST: dict[Language, tuple[str, ...]] = {
@@ -42,6 +45,7 @@ FIRST: dict[Language, tuple[str, ...]] = {
     "zh": ("CN90001", "zh-004", "CN90007", "zh-002", "CN90003", "en-030", "CN90008", "en-002"),
 }
 _MOST_TEXT = 4000
+_LOCK = threading.Lock()
 
 
 class Said(BaseModel):
@@ -57,73 +61,122 @@ def need_own_page(request: Request) -> None:
         raise HTTPException(403, "this address serves the studio's own page")
 
 
-def make_router(pages: Pages, studio: Studio) -> APIRouter:
-    """The routes of the studio."""
-    router = APIRouter(include_in_schema=False)
-    own = [Depends(need_own_page)]
+router = APIRouter(include_in_schema=False)
+_own_page = [Depends(need_own_page)]
 
-    @router.get("/")
-    def page(request: Request) -> Response:
-        words = pages.words(request)
-        context = {
-            "picks": order_starter(words.language),
-            "models": studio.models,
-            "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
-        }
-        return pages.show(request, "studio.html", context)
 
-    @router.get("/studio/starter/{meme}.png")
-    def starter_image(meme: str) -> Response:
-        try:
-            return FileResponse(image_path(meme), media_type="image/png")
-        except UnknownName as error:
-            return JSONResponse(describe(error), 404)
+def find_pages(request: Request) -> Pages:
+    """The pages of the application."""
+    pages: Pages = request.app.state.pages
+    return pages
 
-    @router.post("/studio/starter/{meme}", dependencies=own)
-    async def starter(meme: str) -> Response:
-        async def tell() -> JsonValue:
-            return show_meaning(await asyncio.to_thread(tell_starter_meaning, meme))
 
-        return await answer(tell())
+def find_studio(request: Request) -> Studio:
+    """What looks at memes, made when it is first needed."""
+    state = request.app.state
+    with _LOCK:
+        if getattr(state, "studio", None) is None:
+            own: Models = state.settings.models
+            detector = Detector.load(own.detector) if own.detector else Detector.starter()
+            state.studio = Studio(detector, own.models, own.asking)
+    studio: Studio = state.studio
+    return studio
 
-    @router.post("/studio/text", dependencies=own)
-    async def text(request: Request) -> Response:
-        picture = Picture(await request.body(), NAME)
-        return await answer(asyncio.to_thread(read_text, studio, picture))
 
-    @router.post("/studio/sound", dependencies=own)
-    async def sound(said: Said) -> Response:
-        return await answer(asyncio.to_thread(hear, said.text, said.language))
+async def read_picture(request: Request) -> Picture:
+    """The picture that is the body of a request."""
+    return Picture(await request.body(), NAME)
 
-    @router.post("/studio/harm", dependencies=own)
-    async def harm(said: Said) -> Response:
-        return await answer(asyncio.to_thread(judge, studio, said.text, said.language))
 
-    @router.post("/studio/kinder", dependencies=own)
-    async def kinder(request: Request, model: str = EMBEDDED) -> Response:
-        return await answer(soften(studio, Picture(await request.body(), NAME), model))
+SharedStudio = Annotated[Studio, Depends(find_studio)]
+SharedPages = Annotated[Pages, Depends(find_pages)]
+SentPicture = Annotated[Picture, Depends(read_picture)]
 
-    @router.post("/studio/meaning", dependencies=own)
-    async def meaning(request: Request, model: str) -> Response:
-        picture, language = Picture(await request.body(), NAME), pages.words(request).language
-        lines = follow_meaning(studio, picture, model, language)
-        return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    @router.post("/studio/page", dependencies=own)
-    async def save(record: StudioRecord) -> Response:
+@router.get("/")
+def show_page(request: Request, pages: SharedPages) -> Response:
+    """The page; everything else is asked for by its script."""
+    words = pages.words(request)
+    context = {
+        "picks": order_starter(words.language),
+        "models": request.app.state.settings.models.models,
+        "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
+    }
+    return pages.show(request, "studio.html", context)
+
+
+@router.get("/studio/starter/{meme}.png")
+def show_starter(meme: str) -> Response:
+    """A meme of the starter pack."""
+    return FileResponse(image_path(meme), media_type="image/png")
+
+
+@router.post("/studio/starter/{meme}", dependencies=_own_page)
+async def explain_starter(meme: str) -> Response:
+    """What the people who drew a meme of the starter pack say about it."""
+
+    def tell() -> JsonValue:
+        return show_meaning(tell_starter_meaning(meme))
+
+    return await answer(asyncio.to_thread(tell))
+
+
+@router.post("/studio/text", dependencies=_own_page)
+async def find_text(picture: SentPicture, studio: SharedStudio) -> Response:
+    """The captions with their boxes."""
+    return await answer(asyncio.to_thread(read_text, studio, picture))
+
+
+@router.post("/studio/sound", dependencies=_own_page)
+async def find_sound(said: Said) -> Response:
+    """What a caption sounds like."""
+    return await answer(asyncio.to_thread(hear, said.text, said.language))
+
+
+@router.post("/studio/harm", dependencies=_own_page)
+async def find_harm(said: Said, studio: SharedStudio) -> Response:
+    """A detector's verdict."""
+    return await answer(asyncio.to_thread(judge, studio, said.text, said.language))
+
+
+@router.post("/studio/kinder", dependencies=_own_page)
+async def find_kinder(
+    picture: SentPicture, studio: SharedStudio, model: str = EMBEDDED
+) -> Response:
+    """A kinder version."""
+    return await answer(soften(studio, picture, model))
+
+
+@router.post("/studio/meaning", dependencies=_own_page)
+async def find_meaning(
+    request: Request, picture: SentPicture, studio: SharedStudio, model: str
+) -> Response:
+    """What a model says; lines of JSON as it goes on."""
+    language = find_pages(request).words(request).language
+    lines = follow_meaning(studio, picture, model, language)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+@router.post("/studio/page", dependencies=_own_page)
+async def save_page(record: StudioRecord, pages: SharedPages) -> Response:
+    """All parts as one page."""
+
+    async def render() -> Response:
         words = pages.site.words(record.language)
         body = await asyncio.to_thread(render_record, record, words)
         return Response(body, media_type="text/html; charset=utf-8")
 
-    return router
+    return await answer(render())
 
 
-async def answer(work: Awaitable[Result | JsonValue]) -> Response:
+async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
     """A part as JSON, or why there is none."""
     try:
         found = await work
     except MemanticsError as error:
         return JSONResponse(describe(error), 422)
+    if isinstance(found, Response):
+        return found
     plain = found.to_dict() if isinstance(found, Result) else found
     return Response(orjson.dumps(plain), media_type="application/json")
 

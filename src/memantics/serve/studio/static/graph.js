@@ -57,5 +57,13 @@ const Graph = (() => {
       });
     }
   };
-  return { grow, bring };
+
+  /* Names that the ontology gives (columns, dimensions, relations) in the reader's language. */
+  const translate = (drawing, words) => {
+    for (const shown of drawing.querySelectorAll("text.column, text.kicker, text.row")) {
+      const told = shown.textContent.split(" · ").map((part) => words[`graph.${part}`] ?? part).join(" · ");
+      if (told !== shown.textContent) shown.textContent = told;
+    }
+  };
+  return { grow, bring, translate };
 })();

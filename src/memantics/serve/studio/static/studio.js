@@ -305,6 +305,7 @@
     };
     const drawings = [[narrow, "narrow"], ...(alone ? [[wide, "wide"]] : [])].map(([tree, name]) => {
       const drawing = Graph.grow(tree);
+      Graph.translate(drawing, words);
       Graph.bring(drawing, open);
       return el("div", { className: name }, drawing);
     });

@@ -1,4 +1,4 @@
-"""Look into a knowledge store and a folder of runs; nothing is changed."""
+"""Look into a folder of runs: how far each is, its items, and what every model answered."""
 
 from __future__ import annotations
 
@@ -228,7 +228,9 @@ def _tell_state(path: Path, facts: RunFacts) -> RunState:
     if facts.finished:
         return "finished"
     try:
-        latest = max((path / file).stat().st_mtime for file in (RUN, ANSWERS) if _exists(path, file))
+        latest = max(
+            (path / file).stat().st_mtime for file in (RUN, ANSWERS) if _exists(path, file)
+        )
     except (OSError, ValueError):
         return "stopped"
     return "running" if time.time() - latest < ALIVE else "stopped"
@@ -314,9 +316,7 @@ def _answer_of(name: str, folder: Path, facts: RunFacts, item: str) -> ModelAnsw
     return ModelAnswer(name, facts.model, dict(facts.options), verdict, answer)
 
 
-def _list_same(
-    name: str, folder: Path, facts: RunFacts, item: Item
-) -> dict[str, tuple[str, str]]:
+def _list_same(name: str, folder: Path, facts: RunFacts, item: Item) -> dict[str, tuple[str, str]]:
     """Another task's first item about the same meme, by task."""
     mark = orjson.dumps(item.group)
     for _, line in read_whole_lines(folder / ITEMS):
