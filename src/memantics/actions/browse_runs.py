@@ -160,7 +160,8 @@ class RunFolder:
             raise UnknownName("item", item, _some_ids(path))
         order = [own.id for own in read_bare_items(path)]
         place = order.index(item)
-        answers, same = [], {}
+        answers: list[ModelAnswer] = []
+        same: dict[str, tuple[str, str]] = {}
         for other, folder in self._find().items():
             try:
                 told = read_facts(folder)

@@ -292,7 +292,8 @@ def draw_meaning(found: MeaningFound) -> Drawings:
 async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> KinderFound:
     """A kinder version, planned from a lexicon (a baseline) or by a model."""
     name = model if model == EMBEDDED else studio.find_model(model)
-    options: EditingOptions = {"model": name, "asking": replace(studio.asking, use_cache=False)}
+    asking = replace(studio.asking, use_cache=False)
+    options: EditingOptions = {"model": name, "asking": asking, "mood": False}
     with _laid_out(picture) as (meme, folder):
         async with open_planner(options, folder / "plan", 1) as planner:
             editor = EmbeddedEditor(sticker=False)

@@ -171,7 +171,7 @@ def tell_progress(runs: SharedRuns) -> Response:
     return JSONResponse([row.to_dict() for row in runs.list()])
 
 
-@router.get("/report")
+@router.get("/runs/report")
 def show_report(
     request: Request,
     pages: SharedPages,
@@ -186,7 +186,7 @@ def show_report(
     return HTMLResponse(page, headers={"content-security-policy": _IN_PAGE})
 
 
-@router.get("/run")
+@router.get("/runs/run")
 def show_run(
     request: Request,
     pages: SharedPages,
@@ -213,7 +213,7 @@ def show_run(
     return pages.show(request, "run.html", context)
 
 
-@router.get("/item")
+@router.get("/runs/item")
 def show_item(
     request: Request, pages: SharedPages, runs: SharedRuns, run: Text, item: Text
 ) -> Response:
