@@ -10,10 +10,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from memantics.actions.knowledge import STARTER, KnowledgeStore
-from memantics.knowledge.cards import choose_cards, tame
+from memantics.core.errors import UnknownName
+from memantics.knowledge.cards import Legend, choose_cards, make_legend, tame
 from memantics.knowledge.drawing import draw, draw_narrow
-from memantics.knowledge.ontology.vocabulary import Dimension
-from memantics.knowledge.querying import Rows
+from memantics.knowledge.naming import meme_of
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
+from memantics.knowledge.querying import Rows, shorten
 from memantics.knowledge.records import Knowledge
 from memantics.knowledge.searching import search
 from memantics.knowledge.store import GRAPHS
@@ -44,6 +46,7 @@ class MemeSheet:
     intents: tuple[str, ...]
     wide: Markup
     narrow: Markup
+    legend: tuple[Legend, ...]
     entries: tuple[Entry, ...]
     left_out: int
 
@@ -77,11 +80,14 @@ class StoreReader:
             return self._store
 
     def search(
-        self, text: str, dimension: Dimension | None, start: int, count: int
+        self, text: str, dimension: str, start: int, count: int
     ) -> tuple[int, tuple[MemeCard, ...]]:
-        """How many memes fit, and one page of them."""
+        """How many memes fit, and one page of them; no dimension is all of them."""
         store = self.store
-        hits = search(store, text, dimension, start=start, count=count)
+        known = next((name for name in DIMENSIONS if name == dimension), None)
+        if dimension and known is None:
+            raise UnknownName("dimension", dimension, DIMENSIONS)
+        hits = search(store, text, known, start=start, count=count)
         return hits.total, tuple(self._make_card(store.get(meme)) for meme in hits.memes)
 
     def query(self, sparql: str, seconds: float, limit: int = 500) -> Rows:
@@ -99,6 +105,7 @@ class StoreReader:
             tuple(tell_intent(own) for own in known.of("OverallIntent"))[:3],
             draw(known),
             draw_narrow(known),
+            make_legend(known),
             tuple(make_entries(known)),
             len(known.individuals) - drawn,
         )
@@ -112,6 +119,20 @@ class StoreReader:
     def _show(self, known: Knowledge, side: int) -> Thumbnail:
         path = find_image(known, self.images)
         return show_picture(path, side) if path else Thumbnail(known.image)
+
+
+def list_dimensions() -> list[tuple[str, str]]:
+    """The ten dimensions and how people call them."""
+    return [(name, DIMENSION_TERMS[name].label) for name in DIMENSIONS]
+
+
+def read_cell(value: str | None) -> tuple[str, str]:
+    """A value of a query's row as people read it, and the meme that it leads to, if any.
+
+    >>> read_cell("urn:memantics:meme:7#Scene/duel"), read_cell("a cat"), read_cell(None)
+    (('7 Scene/duel', '7'), ('a cat', ''), ('', ''))
+    """
+    return shorten(value or ""), meme_of(value or "") or ""
 
 
 def _is_harmful(known: Knowledge) -> bool:

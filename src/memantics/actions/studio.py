@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from memantics.detector.explanation import Explanation
 from memantics.detector.fast import Prediction
 from memantics.detector.judges import FastJudge
 from memantics.knowledge.cards import Legend, make_legend
-from memantics.knowledge.drawing import draw, draw_narrow
+from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.knowledge.records import Knowledge
 from memantics.models.embedded.ocr import Line, RapidReader, RememberingOcr
 from memantics.phonetics.reading import Settings, SoundChange
@@ -44,9 +44,11 @@ from memantics.reappraise.chain import Workshop
 from memantics.reappraise.chain import reappraise as take_through
 from memantics.reappraise.folder import MEME
 from memantics.reappraise.grading import EmbeddedEditor
+from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.vision.panels import count_panels
 
+__all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]
 PHONETICS = "phonetic engine"
 AUTHORS = "starter pack"
 
@@ -268,17 +270,40 @@ async def ask_meaning(
     )
 
 
+async def follow_meaning(
+    studio: Studio, picture: Picture, model: str, language: str
+) -> AsyncIterator[Progress | MeaningFound]:
+    """How far a model is, again and again, and last what it said.
+
+    Whoever stops listening stops the asking: no further call is paid.
+    """
+    steps: asyncio.Queue[Progress | None] = asyncio.Queue()
+    work = asyncio.create_task(ask_meaning(studio, picture, model, language, steps.put_nowait))
+    work.add_done_callback(lambda _: steps.put_nowait(None))
+    try:
+        while (step := await steps.get()) is not None:
+            yield step
+        yield work.result()
+    finally:
+        work.cancel()
+
+
 def tell_starter_meaning(meme: str) -> MeaningFound:
     """What the people who drew a meme of the starter pack wrote down about it."""
-    own = find_starter(meme)
+    image_path(meme)  # an unknown name is refused
+    (own,) = (one for one in read_starter() if one.id == meme)
     (known,) = (one for one in read_starter_knowledge() if one.meme == own.id)
     return MeaningFound(AUTHORS, own.intents, own.background, None, None, (), known)
 
 
-def find_starter(meme: str) -> StarterMeme:
-    """A meme of the starter pack by its id."""
-    image_path(meme)
-    return next(one for one in read_starter() if one.id == meme)
+def list_starter(language: str, first: Sequence[str] = ()) -> list[StarterMeme]:
+    """The starter pack: chosen memes first, then those of a language, then the others."""
+    chosen = {name: place for place, name in enumerate(first)}
+
+    def rank(meme: StarterMeme) -> tuple[int, bool, str]:
+        return chosen.get(meme.id, len(chosen)), meme.language != language, meme.id
+
+    return sorted(read_starter(), key=rank)
 
 
 def draw_meaning(found: MeaningFound) -> Drawings:

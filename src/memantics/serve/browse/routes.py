@@ -10,13 +10,14 @@ from markupsafe import Markup
 from pydantic import JsonValue
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from memantics.actions.browse_knowledge import StoreReader, show_picture
+from memantics.actions.browse_knowledge import (
+    StoreReader,
+    list_dimensions,
+    read_cell,
+    show_picture,
+)
 from memantics.actions.browse_runs import RunFolder
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
-from memantics.knowledge.cards import make_legend
-from memantics.knowledge.naming import meme_of
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
-from memantics.knowledge.querying import shorten
 from memantics.report.payload import embed_json, show_value
 from memantics.serve.pages import Pages
 from memantics.serve.settings import Models
@@ -102,14 +103,16 @@ def show_store(
     start: Start = 0,
 ) -> Response:
     """Memes that fit words and dimension."""
-    known = next((name for name in DIMENSIONS if name == dimension), None)
-    total, cards = store.search(q, known, start, MEMES)
+    try:
+        total, cards = store.search(q, dimension, start, MEMES)
+    except UnknownName as error:
+        return pages.refuse(request, error)
     context = {
         "cards": cards,
         "total": total,
         "q": q,
-        "dimension": known or "",
-        "dimensions": [(name, DIMENSION_TERMS[name].label) for name in DIMENSIONS],
+        "dimension": dimension,
+        "dimensions": list_dimensions(),
         "start": start,
         "step": MEMES,
         "own": store.folder is not None,
@@ -131,13 +134,8 @@ def show_query(
             rows = store.query(q, _QUERY_SECONDS)
         except MemanticsError as refused:
             error = refused
-    context = {"q": q, "rows": rows, "error": error, "examples": EXAMPLES, "cell": _read_cell}
+    context = {"q": q, "rows": rows, "error": error, "examples": EXAMPLES, "cell": read_cell}
     return pages.show(request, "query.html", context, 422 if error else 200)
-
-
-def _read_cell(value: str | None) -> tuple[str, str]:
-    """A value as people read it, and the meme it leads to."""
-    return shorten(value or ""), meme_of(value or "") or ""
 
 
 @router.get("/store/meme")
@@ -153,7 +151,6 @@ def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: Text
     }
     context = {
         "sheet": sheet,
-        "legend": make_legend(sheet.known),
         "words_json": Markup(embed_json(graph)),  # noqa: S704 - escaped for a script element
     }
     return pages.show(request, "meme.html", context)

@@ -15,15 +15,18 @@ from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from memantics.actions.detect import Detector
-from memantics.actions.reappraise import EMBEDDED
 from memantics.actions.studio import (
+    EMBEDDED,
     MeaningFound,
     Picture,
+    Progress,
     Studio,
-    ask_meaning,
     draw_meaning,
+    follow_meaning,
     hear,
+    image_path,
     judge,
+    list_starter,
     read_text,
     soften,
     tell_starter_meaning,
@@ -31,11 +34,9 @@ from memantics.actions.studio import (
 from memantics.core.errors import MemanticsError
 from memantics.core.result import Result
 from memantics.report.payload import embed_json
-from memantics.run.progress import Progress
 from memantics.serve.pages import Pages, describe
 from memantics.serve.settings import Models
 from memantics.serve.studio.saving import StudioRecord, render_record
-from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.web.site import Language
 
 NAME = "this picture"
@@ -98,7 +99,7 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     """The page; everything else is asked for by its script."""
     words = pages.words(request)
     context = {
-        "picks": order_starter(words.language),
+        "picks": list_starter(words.language, FIRST[words.language]),
         "models": request.app.state.settings.models.models,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
     }
@@ -153,8 +154,8 @@ async def find_meaning(
 ) -> Response:
     """What a model says; lines of JSON as it goes on."""
     language = find_pages(request).words(request).language
-    lines = follow_meaning(studio, picture, model, language)
-    return StreamingResponse(lines, media_type="application/x-ndjson")
+    steps = follow_meaning(studio, picture, model, language)
+    return StreamingResponse(write_lines(steps), media_type="application/x-ndjson")
 
 
 @router.post("/studio/page", dependencies=_own_page)
@@ -181,22 +182,16 @@ async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
     return Response(orjson.dumps(plain), media_type="application/json")
 
 
-async def follow_meaning(
-    studio: Studio, picture: Picture, model: str, language: str
-) -> AsyncIterator[bytes]:
+async def write_lines(steps: AsyncIterator[Progress | MeaningFound]) -> AsyncIterator[bytes]:
     """Lines of JSON: how far a model is, then what it said or what went wrong."""
-    steps: asyncio.Queue[Progress | None] = asyncio.Queue()
-    work = asyncio.create_task(ask_meaning(studio, picture, model, language, steps.put_nowait))
-    work.add_done_callback(lambda _: steps.put_nowait(None))
     try:
-        while (step := await steps.get()) is not None:
-            yield _line({"done": step.done, "total": step.total})
-        try:
-            yield _line(show_meaning(work.result()))
-        except MemanticsError as error:
-            yield _line(describe(error))
-    finally:
-        work.cancel()  # the person has left: no further call is paid
+        async for step in steps:
+            if isinstance(step, MeaningFound):
+                yield _line(show_meaning(step))
+            else:
+                yield _line({"done": step.done, "total": step.total})
+    except MemanticsError as error:
+        yield _line(describe(error))
 
 
 def _line(value: object) -> bytes:
@@ -226,13 +221,3 @@ def _branch(element: ElementTree.Element) -> list[JsonValue]:
         if child.tail:
             children.append(child.tail)
     return [element.tag.rpartition("}")[2], dict(element.attrib), *children]
-
-
-def order_starter(language: Language) -> list[StarterMeme]:
-    """The starter pack: a few chosen ones first, then those in the person's language."""
-    first = {name: place for place, name in enumerate(FIRST[language])}
-
-    def rank(meme: StarterMeme) -> tuple[int, bool, str]:
-        return first.get(meme.id, len(first)), meme.language != language, meme.id
-
-    return sorted(read_starter(), key=rank)

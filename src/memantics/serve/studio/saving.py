@@ -17,10 +17,10 @@ from memantics.actions.studio import (
     SoundFound,
     TextFound,
     draw_meaning,
+    read_style,
 )
 from memantics.core.errors import InputError
 from memantics.core.images import MIME, probe
-from memantics.knowledge.drawing import read_style
 from memantics.report.page import fill_page
 from memantics.web.site import Catalogue, Language
 
