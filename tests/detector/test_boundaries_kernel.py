@@ -45,7 +45,8 @@ def test_a_head_needs_five_memes_of_its_type(harmful: int, heads: tuple[str, ...
     if len(heads) > 1:
         assert made.signs[:, 1].tolist() == [-1.0] * harmful + [1.0] * 8
         assert np.array_equal(made.signs[:, 2], -made.signs[:, 1])
-    assert (made.signs.dtype, made.signs.flags.c_contiguous) == (np.float32, True)
+    assert made.signs.dtype == np.dtype(np.float32)
+    assert made.signs.flags.c_contiguous
 
 
 @pytest.mark.parametrize(("others", "kept"), [(4, False), (5, True)])
@@ -65,7 +66,8 @@ def test_a_stratum_weighs_by_the_root_of_its_size() -> None:
 def test_rows_without_a_dense_part_have_no_dense_columns() -> None:
     matrix = csr_matrix(np.eye(3, dtype=np.float32))
     bare = to_rows(matrix, None)
-    assert (bare.dense.shape, bare.dense.dtype, len(bare)) == ((3, 0), np.float32, 3)
+    assert (bare.dense.shape, len(bare)) == ((3, 0), 3)
+    assert bare.dense.dtype == np.dtype(np.float32)
     dense = np.ones((3, 2), np.float32)
     assert to_rows(matrix, dense).dense is dense
 
@@ -75,7 +77,8 @@ def test_the_margin_is_the_best_harmful_type_above_none() -> None:
     scores = np.array([[9, 0.5, -1, 2], [9, 0.5, 0.25, -3]], np.float32)
     assert margin_places(heads) == (1, [2, 3])
     found = add_margin(heads, scores)
-    assert (found.dtype, found.shape) == (np.float64, (2, 5))
+    assert found.shape == (2, 5)
+    assert found.dtype == np.dtype(np.float64)
     assert found[:, :4].tolist() == scores.tolist()
     assert found[:, 4].tolist() == [1.5, -0.25]
     # One harmful type is no choice between types: there is no margin.
