@@ -2,33 +2,79 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.supervisors import Multiprocess
 
 from memantics.web.address import BACKLOG
 from memantics.web.logs import note, start_logs
-from memantics.web.shell import Limits, Shell
+from memantics.web.shell import Limits, Shell, Watch
 
 GRACE = 20
+HEAD_SECONDS = 20.0
 
 
-def wrap(app: FastAPI, limits: Limits, trusted_proxies: Sequence[str] = ()) -> None:
+def wrap(
+    app: FastAPI, limits: Limits, trusted_proxies: Sequence[str] = (), watch: Watch | None = None
+) -> None:
     """Put the shell around an app, and outermost the proxies that it believes."""
-    app.add_middleware(Shell, limits=limits)
+    app.add_middleware(Shell, limits=limits, watch=watch)
     if trusted_proxies:
         # Anybody else could name another address with every guess at a password.
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(trusted_proxies))
 
 
-def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
-    """How an app is served."""
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """HTTP with an end to patience: a request whose head is not there in time is cut off."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; between requests, wait for the next one."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is waited for any more."""
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def _waits(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch(self) -> None:
+        if not self._waits and self._late is not None:
+            self._late.cancel()
+            self._late = None
+        elif self._waits and self._late is None:
+            self._late = self.loop.call_later(HEAD_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        self._late = None
+        if self._waits and not self.transport.is_closing():
+            self.transport.close()
+
+
+def configure(app: FastAPI | Callable[[], FastAPI], grace: int = GRACE) -> uvicorn.Config:
+    """How an app is served, or what makes one in each of several processes."""
     return uvicorn.Config(
         app,
+        factory=not isinstance(app, FastAPI),
+        http=PatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -48,6 +94,16 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _note_signal)
     uvicorn.Server(configure(app, grace)).run(sockets=[taken])
+
+
+def serve_many(
+    make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
+) -> None:
+    """Serve with several processes; one that dies is replaced."""
+    start_logs()
+    config = configure(make, grace)
+    config.workers = workers
+    Multiprocess(config, uvicorn.Server(config).run, sockets=[taken]).run()
 
 
 def _note_signal(number: int, _frame: object) -> None:
