@@ -35,7 +35,7 @@ from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
 from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
-from memantics.web.logs import note, start_logs
+from memantics.web.logs import note
 from memantics.web.server import wrap
 from memantics.web.site import Site
 
@@ -90,12 +90,6 @@ def build_app(settings: ServeSettings) -> FastAPI:
         )
     wrap(app, settings.limits, settings.reach.trusted_proxies, service.metrics.count_request)
     return app
-
-
-def build_worker(settings: ServeSettings) -> FastAPI:
-    """The application in one of several processes, each of which has a log of its own."""
-    start_logs()
-    return build_app(settings)
 
 
 def _open_service(settings: ServeSettings) -> Service:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from memantics.core.errors import InputError, StoreError
-from memantics.serve.app import build_app, build_worker
+from memantics.serve.app import build_app
 from memantics.serve.jobs import JobStore
 from memantics.serve.metrics import FOLDER
 from memantics.serve.settings import ServeSettings
@@ -37,7 +37,7 @@ def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> No
                 started(settings)
                 with tempfile.TemporaryDirectory(prefix="memantics-metrics-") as folder:
                     os.environ[FOLDER] = folder
-                    serve_many(partial(build_worker, settings), taken, settings.workers, GRACE)
+                    serve_many(partial(build_app, settings), taken, settings.workers, GRACE)
 
 
 @contextmanager

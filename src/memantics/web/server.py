@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import signal
 import socket
+import time
 from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
-from uvicorn.supervisors import Multiprocess
 
+from memantics.core.errors import InputError
 from memantics.web.address import BACKLOG
 from memantics.web.logs import note, start_logs
 from memantics.web.shell import Limits, Shell, Watch
 
 GRACE = 20
 HEAD_SECONDS = 20.0
+MOST_LOST = 10  # processes that may die before the service gives up
 
 
 def wrap(
@@ -69,11 +73,10 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self.transport.close()
 
 
-def configure(app: FastAPI | Callable[[], FastAPI], grace: int = GRACE) -> uvicorn.Config:
-    """How an app is served, or what makes one in each of several processes."""
+def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
+    """How an app is served."""
     return uvicorn.Config(
         app,
-        factory=not isinstance(app, FastAPI),
         http=PatientProtocol,
         log_config=None,
         access_log=False,
@@ -99,11 +102,39 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
 def serve_many(
     make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
 ) -> None:
-    """Serve with several processes; one that dies is replaced."""
+    """Serve with several processes, each with an app of its own; one that dies is replaced."""
     start_logs()
-    config = configure(make, grace)
-    config.workers = workers
-    Multiprocess(config, uvicorn.Server(config).run, sockets=[taken]).run()
+    told: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: told.append(number))
+    context = multiprocessing.get_context("spawn")
+
+    def start() -> BaseProcess:
+        process = context.Process(target=_serve_one, args=(make, taken, grace))
+        process.start()
+        return process
+
+    running = [start() for _ in range(workers)]
+    lost = 0
+    while not told and lost < MOST_LOST:
+        time.sleep(0.2)
+        for place, process in enumerate(running):
+            if not process.is_alive() and not told:
+                lost += 1
+                note("worker lost", code=process.exitcode)
+                running[place] = start()
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.join(grace + 5)
+        process.kill()
+    if not told:
+        raise InputError(f"{lost} processes of the service died", hint="see the log")
+
+
+def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) -> None:
+    start_logs()
+    serve(make(), taken, grace)
 
 
 def _note_signal(number: int, _frame: object) -> None:
