@@ -14,7 +14,14 @@ from memantics.actions.detect import Detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
-from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
+from memantics.build.analysis.records import (
+    Contradiction,
+    Feeling,
+    Findings,
+    Harm,
+    Missing,
+    Sound,
+)
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
@@ -30,7 +37,18 @@ from memantics.run.desk import Desk
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Analyses", "Analysis", "analyze", "analyze_async"]
+__all__ = [
+    "Analyses",
+    "Analysis",
+    "Contradiction",
+    "Feeling",
+    "Harm",
+    "LocalParts",
+    "Missing",
+    "Sound",
+    "analyze",
+    "analyze_async",
+]
 JOURNAL = Path("builds/analyze")
 _CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 ImagePath: TypeAlias = Path | str
@@ -228,10 +246,15 @@ def _publish(found: Findings) -> Analysis:
 
 
 def choose_captions(lines: Sequence[Line]) -> list[str]:
+    """The texts of the lines that are captions."""
+    return [line.text for line in choose_caption_lines(lines)]
+
+
+def choose_caption_lines(lines: Sequence[Line]) -> list[Line]:
     """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    texts = [line.text for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(text) for text in texts), default=0)
-    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
+    said = [line for line in lines if any(char.isalnum() for char in line.text)]
+    longest = max((len(line.text) for line in said), default=0)
+    return [line for line in said if len(line.text) > 1 or longest < _CAPTION]
 
 
 def listen(text: str, language: str) -> list[Sound]:

@@ -16,6 +16,7 @@ from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 
+__all__ = ["ImageText", "Moderator", "RememberingOcr", "TypeChance", "Verdict", "explain_unjudged"]
 VerdictStatus = Literal["judged", "unjudged", "failed"]
 TextSource = Literal["given", "ocr", "none"]
 MOST_TEXT = 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
@@ -14,6 +15,7 @@ from starlette.responses import Response
 
 from memantics import __version__
 from memantics.actions.phonetics import read_aloud
+from memantics.actions.studio import Studio
 from memantics.core.errors import MemanticsError
 from memantics.serve import (
     analysis,
@@ -25,6 +27,7 @@ from memantics.serve import (
     moderations,
     studio,
 )
+from memantics.serve.browse.routes import list_tabs
 from memantics.serve.context import Service
 from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
@@ -40,6 +43,8 @@ from memantics.web.server import wrap
 from memantics.web.site import Site
 
 HERE = Path(__file__).parent
+# Rooms that bring parts of pages: the style of drawings, the list of what is said about a meme.
+ROOMS = tuple(Path(str(files(f"memantics.{room}"))) for room in ("knowledge", "report"))
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
@@ -78,6 +83,8 @@ def build_app(settings: ServeSettings) -> FastAPI:
     app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
     for part in (moderations, analysis, following, health, document, login):
         app.include_router(part.router)
+    engine = service.engine
+    app.state.studio = Studio(engine.detector, engine.models, engine.asking, engine.ocr)
     _add_pages(app)
     for kind in (Refusal, MemanticsError, HTTPException):
         app.add_exception_handler(kind, _answer)
@@ -103,9 +110,9 @@ def _open_service(settings: ServeSettings) -> Service:
 
 def _add_pages(app: FastAPI) -> None:
     """The pages for people; each part brings templates, static files and words of its own."""
-    site = Site(HERE / "studio", HERE / "browse", HERE)
+    site = Site(HERE / "studio", HERE / "browse", HERE, *ROOMS)
     site.add_static(app)
-    app.state.pages = Pages(site, tabs=())
+    app.state.pages = Pages(site, list_tabs(app.state.settings.models))
     readers = [Depends(login.admit_reader)]
     app.include_router(studio.router, dependencies=readers)
     app.include_router(browse.router, dependencies=readers)

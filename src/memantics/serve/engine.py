@@ -11,9 +11,8 @@ from memantics.actions.analyze import LocalParts
 from memantics.actions.asking import Asking
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import STARTER, KnowledgeStore
-from memantics.actions.verdicts import ImageText, Moderator, Verdict
+from memantics.actions.verdicts import ImageText, Moderator, RememberingOcr, Verdict
 from memantics.core.errors import MemanticsError
-from memantics.models.embedded.ocr import RememberingOcr
 from memantics.serve.batching import Batcher
 from memantics.serve.settings import ServeSettings
 

@@ -7,13 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memantics.actions.reappraise import Target
-from memantics.build.analysis.records import Contradiction, Feeling, Harm, Missing, Sound
-from memantics.knowledge.querying import MOST_CHARACTERS
-from memantics.knowledge.records import Knowledge
-from memantics.phonetics.reading import DoubleMeaning, Language, Reading, Spoken
-from memantics.reappraise.records import Checks, ReappraisalPlan
-from memantics.reappraise.records import Feeling as MemeFeeling
+from memantics.actions.analyze import Contradiction, Feeling, Harm, Missing, Sound
+from memantics.actions.knowledge import MOST_CHARACTERS, Knowledge
+from memantics.actions.phonetics import DoubleMeaning, Language, Reading, Spoken
+from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, Target
 from memantics.serve.inputs import ClosedBody
 from memantics.serve.jobs import JobStatus, StoredJob
 

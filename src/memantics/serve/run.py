@@ -28,7 +28,7 @@ def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> No
         port = int(taken.getsockname()[1])
         settings = replace(settings, reach=replace(settings.reach, port=port))
         with _own(settings.state):
-            JobStore(settings.state, keep=0, most=0).recover()
+            _recover(settings.state)
             if settings.workers == 1:
                 app = build_app(settings)
                 started(settings)
@@ -38,6 +38,15 @@ def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> No
                 with tempfile.TemporaryDirectory(prefix="memantics-metrics-") as folder:
                     os.environ[FOLDER] = folder
                     serve_many(partial(build_app, settings), taken, settings.workers, GRACE)
+
+
+def _recover(folder: Path) -> None:
+    """What ran when the service ended last time waits again."""
+    store = JobStore(folder, keep=0, most=0)
+    try:
+        store.recover()
+    finally:
+        store.close()
 
 
 @contextmanager

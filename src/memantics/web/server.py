@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
@@ -134,7 +136,16 @@ def serve_many(
 
 def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) -> None:
     start_logs()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     serve(make(), taken, grace)
+
+
+def _end_with_parent() -> None:
+    """A supervisor that was killed leaves nobody behind who holds the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _note_signal(number: int, _frame: object) -> None:
