@@ -8,8 +8,11 @@ from pathlib import Path
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.reading import (
     DEFAULT_THRESHOLD,
+    DoubleMeaning,
     Heard,
+    Language,
     ModelName,
+    Reading,
     Settings,
     Spoken,
     explain,
