@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -36,14 +36,18 @@ from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Target
+from memantics.reappraise.records import Checks, ReappraisalPlan, Target
+from memantics.reappraise.records import Feeling as MemeFeeling
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
 __all__ = [
     "EMBEDDED",
+    "Checks",
+    "MemeFeeling",
     "Reappraisal",
+    "ReappraisalPlan",
     "Shape",
     "Stage",
     "Target",
@@ -72,7 +76,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
     repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
     one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it.
+    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
@@ -80,6 +84,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     sticker: bool
     out: ImagePath
     review: Review | None
+    ocr: RememberingOcr | None
 
 
 @overload
@@ -140,14 +145,15 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
-    with open_reader() as ocr:
+    given = options.get("ocr")
+    with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
-            _open_planner(options, out, len(memes)) as planner,
+            open_planner(options, out, len(memes)) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
-            shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
+            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
 
 
@@ -172,7 +178,7 @@ async def _open_painter(
 
 
 @asynccontextmanager
-async def _open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
@@ -191,7 +197,9 @@ def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
     return planner if options.get("mood", True) else None
 
 
-def _line_reader(ocr: RememberingOcr) -> ReadLines:
+def line_reader(ocr: RememberingOcr) -> ReadLines:
+    """How a reappraisal reads captions."""
+
     def read(data: bytes, name: str) -> list[TextLine]:
         return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
 
@@ -291,14 +299,14 @@ async def reappraisal_async(
     memes = name_apart(find_folder(Path(folder), notes=False)[:limit])
     made: dict[str, Results] = {}
     with open_reader() as ocr:
-        async with _open_planner(options, place, len(memes) * len(names)) as planner:
+        async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 async with _open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
-                    shop = Workshop(planner, _line_reader(ocr), edited, painter, judge=judge)
+                    shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]
