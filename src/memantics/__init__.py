@@ -18,6 +18,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memantics.actions import build
     from memantics.actions.analyze import Analysis, analyze, analyze_async
+    from memantics.actions.answers import (
+        Exported,
+        ExportSettings,
+        Imported,
+        ImportSettings,
+        export_task,
+        import_answers,
+    )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
@@ -46,6 +54,14 @@ __version__ = "0.1.0"
 # Where each public name is defined. The list is closed: tests/test_exported_names.py holds it.
 _PLACES = {
     "actions.analyze": ("Analysis", "analyze", "analyze_async"),
+    "actions.answers": (
+        "ExportSettings",
+        "Exported",
+        "ImportSettings",
+        "Imported",
+        "export_task",
+        "import_answers",
+    ),
     "actions.audit": ("Audit", "audit"),
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
@@ -77,7 +93,11 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "ExportSettings",
+    "Exported",
     "ImageError",
+    "ImportSettings",
+    "Imported",
     "InputError",
     "KnowledgeStore",
     "MemanticsError",
@@ -98,6 +118,8 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_async",
+    "export_task",
+    "import_answers",
     "list_benchmarks",
     "list_models",
     "load_dataset",

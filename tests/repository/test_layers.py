@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "annotate": GROUND,
     "benchmarks": GROUND | {"tasks"},
     "run": GROUND | {"tasks"},
+    "exchange": GROUND | {"tasks", "models"},
     "knowledge": TOOLS,
     "detector": TOOLS,
     "build": TOOLS | {"knowledge"},
