@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,text
+EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check perf mutate hostile docs system lock clean

@@ -62,7 +62,9 @@ PARTS: Mapping[str, Part] = {
         ("annotate/resolution.py",),
         ("tests/annotate/test_resolution.py", "tests/annotate/test_boundaries*.py"),
     ),
-    "parsing": Part(("tasks/parse.py",), ("tests/tasks",)),
+    "parsing": Part(
+        ("tasks/parse.py",), ("tests/tasks/test_parse.py", "tests/tasks/test_replay.py")
+    ),
     "phonetics": Part(
         tuple(
             f"phonetics/{name}.py" for name in ("evidence", "lattice", "ranking", "sound", "speech")

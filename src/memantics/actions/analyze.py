@@ -30,7 +30,7 @@ from memantics.run.desk import Desk
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Analyses", "Analysis", "analyze", "analyze_async"]
+__all__ = ["Analyses", "Analysis", "Harm", "analyze", "analyze_async"]
 JOURNAL = Path("builds/analyze")
 _CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 ImagePath: TypeAlias = Path | str

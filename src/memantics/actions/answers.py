@@ -31,10 +31,12 @@ from memantics.run.facts import describe, folder_name, now
 from memantics.run.score import score_run
 
 __all__ = [
+    "AnswerFormat",
     "ExportSettings",
     "Exported",
     "ImportSettings",
     "Imported",
+    "TaskFormat",
     "export_task",
     "import_answers",
 ]

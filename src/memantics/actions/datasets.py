@@ -14,7 +14,7 @@ from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
-from memantics.core.result import Result, html_table, to_plain
+from memantics.core.result import Result, Table, html_table, to_plain
 from memantics.core.statistic import compare, read_expected
 from memantics.registry import (
     MODEL_KINDS,
@@ -64,6 +64,16 @@ def list_benchmarks() -> list[BenchmarkInfo]:
         )
         for name, benchmark in find_benchmarks().items()
     ]
+
+
+def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
+    """Benchmarks, their tasks, and where a release lies."""
+    rows = []
+    for own in known:
+        tasks, entry = ", ".join(task.partition("/")[2] for task in own.tasks), own.release
+        where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
+        rows.append((own.name, tasks if own.runnable else f"({tasks}: read only)", where))
+    return Table(("benchmark", "tasks", "release"), tuple(rows))
 
 
 def list_models() -> list[ModelKindInfo]:
@@ -206,6 +216,17 @@ def check_release(name: str) -> tuple[Survey, Registered]:
     """Read a registered release again; its checksum may differ from the registered one."""
     entry = find_registered(name)
     return _survey(find_benchmark(name), entry.source), entry
+
+
+def refuse_changed(survey: Survey, entry: Registered) -> None:
+    """Raise where the files are no longer those that were registered."""
+    checksum = survey.found.checksum
+    if checksum != entry.checksum:
+        raise InputError(
+            f"{entry.name}: the files changed since {entry.added} (checksum {checksum[:12]},"
+            f" was {entry.checksum[:12]})",
+            hint=f"if that is meant: memantics data add {entry.name} {entry.root}",
+        )
 
 
 def _survey(benchmark: Benchmark, source: Source) -> Survey:

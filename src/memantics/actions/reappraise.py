@@ -8,21 +8,23 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
 from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.core.result import Result
+from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Workshop, reappraise_all
+from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -30,22 +32,35 @@ from memantics.reappraise.dataset import (
     write_drafts,
     write_reappraisal_queue,
 )
+from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Target
-from memantics.reappraise.stages import ModelPlanner, Planner
+from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
-__all__ = ["EMBEDDED", "Reappraisal", "Target", "reappraise", "reappraise_async"]
+__all__ = [
+    "EMBEDDED",
+    "Reappraisal",
+    "Shape",
+    "Stage",
+    "Target",
+    "reappraise",
+    "reappraise_async",
+]
 Results: TypeAlias = tuple[Reappraisal, ...]
 
 
 class EditingOptions(AskingOptions, total=False):
-    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached."""
+    """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
+
+    ``mood`` False: a model that sees is not asked whether faces go with the new captions.
+    """
 
     model: str
+    mood: bool
     editor_url: str | None
     editor_params: Mapping[str, str]
     progress: Watch | None
@@ -130,7 +145,9 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             _open_painter(editor, options, sticker=sticker) as painter,
             _open_planner(options, out, len(memes)) as planner,
         ):
-            shop = Workshop(planner, _line_reader(ocr), out, painter, options.get("target"), review)
+            judge = _find_judge(planner, options)
+            target = options.get("target")
+            shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
 
 
@@ -162,8 +179,16 @@ async def _open_planner(options: EditingOptions, out: Path, memes: int) -> Async
         yield EmbeddedPlanner()
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
-        desk.expect(2 * memes)
-        yield ModelPlanner(desk)
+        planner = ModelPlanner(desk)
+        desk.expect((2 if _find_judge(planner, options) is None else 3) * memes)
+        yield planner
+
+
+def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
+    """The planner, where it is a model that sees pictures and may be asked."""
+    if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
+        return None
+    return planner if options.get("mood", True) else None
 
 
 def _line_reader(ocr: RememberingOcr) -> ReadLines:
@@ -196,6 +221,33 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
             )
     order = {meme.id: place for place, meme in enumerate(memes)}
     return tuple(sorted(results, key=lambda result: order[result.meme]))
+
+
+def tabulate_results(results: Sequence[Reappraisal]) -> Table:
+    """The memes that were turned around, and what the checks of each measured."""
+    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
+    done = [result for result in results if result.status == "done"]
+    return Table(columns, tuple(map(_measure, done)))
+
+
+def _measure(result: Reappraisal) -> tuple[str, ...]:
+    checks, plan, feeling = result.checks, result.plan, result.feeling
+    if checks is None or plan is None or feeling is None:
+        return (result.meme, *"–––––")
+    captions = checks.captions
+    return (
+        result.meme,
+        f"{feeling.emotion} -> {plan.target}",
+        f"{checks.panels_before} -> {checks.panels_after}",
+        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
+        f"{mean(c.read for c in captions):.2f}" if captions else "–",
+        f"{checks.changed_outside:.1%}",
+    )
+
+
+def none_read(results: Sequence[Reappraisal]) -> bool:
+    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
+    return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +297,8 @@ async def reappraisal_async(
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 async with _open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
-                    shop = Workshop(planner, _line_reader(ocr), edited, painter)
+                    judge = _find_judge(planner, options)
+                    shop = Workshop(planner, _line_reader(ocr), edited, painter, judge=judge)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

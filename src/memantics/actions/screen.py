@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -65,6 +66,16 @@ class ScreenSettings:
             raise InputError(
                 f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
             )
+
+
+def read_range(text: str) -> tuple[float, float] | None:
+    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
+    if found is None:
+        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+    return float(found.group(1)), float(found.group(2))
 
 
 @dataclass(frozen=True, slots=True)

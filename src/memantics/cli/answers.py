@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from memantics.actions.answers import (
+    AnswerFormat,
     ExportSettings,
     ImportSettings,
+    TaskFormat,
     export_task,
     import_answers,
 )
 from memantics.actions.asking import read_pairs
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, tell
-from memantics.exchange.records import AnswerFormat
-from memantics.exchange.writing import TaskFormat
 from memantics.report import table as tabulate
 
 AnswerFile = Annotated[Path, typer.Argument(help="The file with the answers.")]

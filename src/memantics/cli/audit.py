@@ -12,12 +12,12 @@ from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
 from memantics.actions.audit import Audit, AuditSettings, conduct_audit
+from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
 from memantics.cli.terminal import console, plain, print_json, table, tell
 from memantics.core.finding import Finding
 from memantics.report.leaderboard import show_figure, show_span
-from memantics.run.progress import Progress
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 

@@ -74,6 +74,20 @@ def clean_line(text: str, longest: int = 2000) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
 
 
+def cut_short(text: str, longest: int) -> str:
+    """One line that ends early with ``…`` where it is too long: after a word, if there are spaces.
+
+    >>> cut_short("a cat on the mat", 12), cut_short("被嘲笑的打工人", 5), cut_short("a cat", 0)
+    ('a cat on…', '被嘲笑的…', '')
+    """
+    line = " ".join(text.split())
+    if len(line) <= longest:
+        return line
+    head = line[: max(longest - 1, 0)]
+    words = head if line[len(head)] == " " else head.rpartition(" ")[0]
+    return f"{(words or head).rstrip()}…" if head else ""
+
+
 def _mend(char: str) -> str:
     kind = unicodedata.category(char)
     if kind == "Cs":
