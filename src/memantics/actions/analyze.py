@@ -218,10 +218,15 @@ def _open_tools(ocr: RememberingOcr, detector: Path | None) -> Tools:
 
 
 def choose_captions(lines: Sequence[Line]) -> list[str]:
+    """The texts of the lines that are captions."""
+    return [line.text for line in choose_caption_lines(lines)]
+
+
+def choose_caption_lines(lines: Sequence[Line]) -> list[Line]:
     """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    texts = [line.text for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(text) for text in texts), default=0)
-    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
+    said = [line for line in lines if any(char.isalnum() for char in line.text)]
+    longest = max((len(line.text) for line in said), default=0)
+    return [line for line in said if len(line.text) > 1 or longest < _CAPTION]
 
 
 def listen(text: str, language: str) -> list[Sound]:

@@ -143,11 +143,11 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
     with open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
-            _open_planner(options, out, len(memes)) as planner,
+            open_planner(options, out, len(memes)) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
-            shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
+            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
 
 
@@ -172,7 +172,7 @@ async def _open_painter(
 
 
 @asynccontextmanager
-async def _open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
@@ -191,7 +191,9 @@ def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
     return planner if options.get("mood", True) else None
 
 
-def _line_reader(ocr: RememberingOcr) -> ReadLines:
+def line_reader(ocr: RememberingOcr) -> ReadLines:
+    """How a reappraisal reads captions."""
+
     def read(data: bytes, name: str) -> list[TextLine]:
         return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
 
@@ -291,14 +293,14 @@ async def reappraisal_async(
     memes = name_apart(find_folder(Path(folder), notes=False)[:limit])
     made: dict[str, Results] = {}
     with open_reader() as ocr:
-        async with _open_planner(options, place, len(memes) * len(names)) as planner:
+        async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 async with _open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
-                    shop = Workshop(planner, _line_reader(ocr), edited, painter, judge=judge)
+                    shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from memantics import __version__
 from memantics.core.errors import MemanticsError
 from memantics.serve import browse, health, login, studio
+from memantics.serve.browse.routes import list_tabs
 from memantics.serve.gate import Gate
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
@@ -23,6 +25,8 @@ from memantics.web.server import wrap
 from memantics.web.site import Site
 
 HERE = Path(__file__).parent
+# Rooms that bring parts of pages: the style of drawings, the list of what is said about a meme.
+ROOMS = tuple(Path(str(files(f"memantics.{room}"))) for room in ("knowledge", "report"))
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
@@ -67,9 +71,9 @@ def build_app(settings: ServeSettings) -> FastAPI:
 
 def _add_pages(app: FastAPI) -> None:
     """The pages for people; each part brings templates, static files and words of its own."""
-    site = Site(HERE / "studio", HERE / "browse", HERE)
+    site = Site(HERE / "studio", HERE / "browse", HERE, *ROOMS)
     site.add_static(app)
-    app.state.pages = Pages(site, tabs=())
+    app.state.pages = Pages(site, list_tabs(app.state.settings.models))
     readers = [Depends(login.admit_reader)]
     app.include_router(studio.router, dependencies=readers)
     app.include_router(browse.router, dependencies=readers)
