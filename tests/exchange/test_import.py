@@ -111,6 +111,7 @@ def test_the_output_of_an_openai_batch(tmp_path: Path) -> None:
     for number, line in enumerate(lines):
         text = plan_reply(number, gold[line["custom_id"]])
         body = {"choices": [{"message": {"content": text}}], "usage": {"prompt_tokens": 7}}
+        answer: dict[str, object]
         if text.startswith("Failed"):
             answer = {"response": {"status_code": 500, "body": {"error": {"message": "no"}}}}
         else:
@@ -198,7 +199,7 @@ def test_columns_and_values_are_named_by_flags(tmp_path: Path) -> None:
     lines[0]["said"] = "9"
     path = tmp_path / "mine.jsonl"
     path.write_bytes(b"\n".join(orjson.dumps(line) for line in lines))
-    base = ["import-answers", path, "--task", TASK, "--model", "mine", "--limit", "6"]
+    base = ["import-answers", str(path), "--task", TASK, "--model", "mine", "--limit", "6"]
     assert "--column answer=NAME" in shell.refused_here(*base)
     assert "--column id=NAME" in shell.refused_here(*base, "--column", "answer=said")
     named = [*base, "--column", "answer=said", "--column", "id=key"]
@@ -225,7 +226,7 @@ def test_what_was_imported_is_compared_scored_and_reported_like_any_run(tmp_path
     assert found.shared == 23
     (row,) = found.differences
     # Item 5 of the pilot is right, and failed in the first run.
-    assert (row.first, row.second) == (pytest.approx(15 / 23), pytest.approx(15 / 23))
+    assert [row.first, row.second] == pytest.approx([15 / 23, 15 / 23])
     assert mm.score(first, invalid="drop").scores["accuracy"].value == pytest.approx(15 / 22)
     page = mm.report([first, second], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "imported from vlmevalkit" in page
