@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memantics import starter
     from memantics.actions import build
     from memantics.actions.analyze import Analysis, analyze, analyze_async
     from memantics.actions.answers import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
+    from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.knowledge import KnowledgeStore
@@ -66,6 +68,7 @@ _PLACES = {
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
+    "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.knowledge": ("KnowledgeStore",),
@@ -85,6 +88,7 @@ _PLACES = {
         "UnknownName",
     ),
 }
+_MODULES = {"build": "memantics.actions.build", "starter": "memantics.starter"}
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = [
@@ -108,6 +112,7 @@ __all__ = [
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Tour",
     "UnknownName",
     "__version__",
     "analyze",
@@ -116,6 +121,7 @@ __all__ = [
     "build",
     "collect",
     "compare",
+    "demo",
     "evaluate",
     "evaluate_async",
     "export_task",
@@ -131,14 +137,15 @@ __all__ = [
     "report",
     "score",
     "screen",
+    "starter",
 ]
 
 
 if not TYPE_CHECKING:  # else a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name == "build":
-            value = importlib.import_module("memantics.actions.build")
+        if name in _MODULES:
+            value = importlib.import_module(_MODULES[name])
         elif name in _HOME:
             value = getattr(importlib.import_module(f"memantics.{_HOME[name]}"), name)
         else:
