@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from memantics import starter
     from memantics.actions import build
     from memantics.actions.analyze import Analysis, analyze, analyze_async
+    from memantics.actions.answers import (
+        Exported,
+        ExportSettings,
+        Imported,
+        ImportSettings,
+        export_task,
+        import_answers,
+    )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
@@ -48,6 +56,14 @@ __version__ = "0.1.0"
 # Where each public name is defined. The list is closed: tests/test_exported_names.py holds it.
 _PLACES = {
     "actions.analyze": ("Analysis", "analyze", "analyze_async"),
+    "actions.answers": (
+        "ExportSettings",
+        "Exported",
+        "ImportSettings",
+        "Imported",
+        "export_task",
+        "import_answers",
+    ),
     "actions.audit": ("Audit", "audit"),
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
@@ -81,7 +97,11 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "ExportSettings",
+    "Exported",
     "ImageError",
+    "ImportSettings",
+    "Imported",
     "InputError",
     "KnowledgeStore",
     "MemanticsError",
@@ -104,6 +124,8 @@ __all__ = [
     "demo",
     "evaluate",
     "evaluate_async",
+    "export_task",
+    "import_answers",
     "list_benchmarks",
     "list_models",
     "load_dataset",

@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "annotate": GROUND | {"web"},
     "benchmarks": GROUND | {"tasks"},
     "run": GROUND | {"tasks"},
+    "exchange": GROUND | {"tasks", "models"},
     "knowledge": TOOLS,
     "detector": TOOLS,
     "build": TOOLS | {"knowledge"},
