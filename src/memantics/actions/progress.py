@@ -12,6 +12,8 @@ from memantics.run.evaluate import Job
 from memantics.run.progress import Progress
 from memantics.run.suite import RunEnd
 
+__all__ = ["Job", "Progress", "ProgressWish", "RunEnd", "SuiteTotal", "describe", "foretell"]
+
 ProgressWish = Callable[[Progress], None] | Literal["bar"] | None
 
 
