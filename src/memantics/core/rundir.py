@@ -204,6 +204,11 @@ def read_items(folder: Path) -> Iterator[ItemLine]:
     return _read_lines(_ITEM, folder / ITEMS)
 
 
+def read_bare_items(folder: Path) -> Iterator[Item]:
+    """The items asked so far without their prompts, which take most of the time to read."""
+    return (line.item for line in _read_lines(_WHOLE_ITEM, folder / ITEMS))
+
+
 def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
     """The items asked so far, each with its form, which it does not hold itself."""
     path, place = folder / ITEMS, 0
