@@ -85,8 +85,8 @@ def test_paths_features_and_readings_are_those_worked_out(caption: str, toy: Lat
         known = {own: describe(own, toy) for own in CAPTIONS}
         lines = (f"{json.dumps({k: v}, ensure_ascii=False)}\n" for k, v in known.items())
         GOLDEN.write_text("".join(lines), encoding="utf-8")
-    lines = GOLDEN.read_text(encoding="utf-8").splitlines()
-    (expected,) = (own[caption] for own in map(json.loads, lines) if caption in own)
+    rows = map(json.loads, GOLDEN.read_text(encoding="utf-8").splitlines())
+    (expected,) = (own[caption] for own in rows if caption in own)
     assert json.loads(json.dumps(describe(caption, toy))) == expected
 
 
@@ -167,7 +167,8 @@ def test_a_caption_without_readings_has_no_score_and_one_reading_a_wide_margin(
     assert "unknown" not in one
     assert one["doubt"] == pytest.approx(0.0, abs=1e-9)
     two = describe_caption((alone, alone), plain, script, 0)
-    assert (two["margin"], two["doubt"]) == (0.0, pytest.approx(0.693147, abs=1e-5))
+    assert two["margin"] == 0.0
+    assert two["doubt"] == pytest.approx(0.693147, abs=1e-5)
 
 
 @pytest.mark.parametrize(
