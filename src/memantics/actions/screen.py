@@ -16,9 +16,10 @@ from pydantic import JsonValue
 
 from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
+from memantics.actions.verdicts import explain_unjudged
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode
-from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.language import guess_language
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
 from memantics.detector.examples import Example
@@ -211,18 +212,12 @@ class ScreenWork:
         except MemanticsError as error:
             return self._row(ref, status="failed", reason=str(error))
         text = row["text"].strip()
-        if not text:
-            why = "no text can be read in the image" if data is not None else "the text is empty"
-            return row | {"status": "unjudged", "reason": why, "text_source": "none"}
-        row["language"] = ref.language or guess_language(text).language
-        if row["language"] not in self.languages:
-            found = row["language"]
-            shown = "no language that can be told" if found == UNKNOWN else found
-            known = ", ".join(self.languages)
-            return row | {
-                "status": "unjudged",
-                "reason": f"the text is in {shown}; the detector was trained on {known}",
-            }
+        row["language"] = text and (ref.language or guess_language(text).language)
+        image = data is not None
+        why = explain_unjudged(text, row["language"], self.languages, image=image)
+        if why:
+            row["text_source"] = row["text_source"] if text else "none"
+            return row | {"status": "unjudged", "reason": why, "language": row["language"] or None}
         if self.settings.readings and row["language"] == "zh":
             row["readings"] = _listen(text)
         return row | {"status": "judged"}

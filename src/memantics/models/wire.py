@@ -36,7 +36,7 @@ def _find_encoder() -> Callable[[bytes], bytes]:
     return pybase64.b64encode
 
 
-_encode_base64 = _find_encoder()
+encode_base64 = _find_encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Bou
         mime = probe(data, image.path.name, bounds).mime
         pieces += (
             b"data:%b;base64," % mime.encode(),
-            _encode_base64(data),
+            encode_base64(data),
             after,
         )
     return b"".join(pieces)
