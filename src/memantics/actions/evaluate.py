@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from memantics.actions.asking import Asking, open_cache
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
+from memantics.actions.variation import ScoreBy, Variation
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.home import home
@@ -35,6 +36,7 @@ from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
 from memantics.run.grid import Setting, check_settings, read_settings
 from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
+from memantics.run.repeats import group_repeats, note_repeats
 from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "RunEnd",
     "Runs",
     "SuitePlan",
+    "Variation",
     "conduct",
     "count_failures",
     "estimate_plan",
@@ -79,6 +82,7 @@ class Evaluation:
     out: Path = Path("runs")
     captioner: str | None = None
     asking: Asking = field(default_factory=Asking)
+    variation: Variation = field(default_factory=Variation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +119,15 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
     if wanted.seed is not None and wanted.sample is None:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
-    wish = Wish(wanted.data, *scope, wanted.invalid)
+    own = wanted.variation
+    wish = Wish(wanted.data, *scope, wanted.invalid, own.prompts, own.shots)
+    settings = own.change(wanted.asking.settings, wanted.models)
     choices = list_choices(list(wanted.tasks), wish)
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
     check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
     names = dict.fromkeys(wanted.models)
     captioner = [wanted.captioner] if wanted.captioner else []
-    models = {
-        name: open_model(name, wanted.asking.settings)
-        for name in dict.fromkeys([*names, *captioner])
-    }
+    models = {name: open_model(name, settings) for name in dict.fromkeys([*names, *captioner])}
     desk = SuiteDesk(
         out=wanted.out,
         find=lambda name: make_choice(find_tasks([name])[0], wish),
@@ -132,6 +135,7 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
         settings=wanted.options,
         prices=wanted.asking.prices,
         captioner=models[wanted.captioner] if wanted.captioner else None,
+        repeat=own.repeat,
     )
     return plan_suite(choices, [models[name] for name in names], desk)
 
@@ -147,9 +151,20 @@ async def conduct(plan: SuitePlan, asking: Asking, watch: SuiteWatch) -> list[Ru
     )
     try:
         with open_cache(asking.use_cache) as cache:
-            return await run_suite(plan.jobs, cache, settings, watch)
+            ends = await run_suite(plan.jobs, cache, settings, watch)
+            await asyncio.to_thread(_note_repeats, ends)
+            return ends
     finally:
         await desk.close()
+
+
+def _note_repeats(ends: Sequence[RunEnd]) -> None:
+    """Write what repeats say together into the scores of their first runs."""
+    jobs = {own.job.folder: own.job for own in ends if own.ended and own.ended.scores}
+    if any(job.facts.repeat for job in jobs.values()):
+        for folders in group_repeats(list(jobs)):
+            if len(folders) > 1:
+                note_repeats(folders, jobs[folders[0]].task)
 
 
 def estimate_plan(plan: SuitePlan, asking: Asking) -> list[Estimate]:
@@ -219,6 +234,12 @@ async def evaluate_async(
     timeout: float = 300.0,
     use_cache: bool = True,
     captioner: str | None = None,
+    prompts: str | Path | None = None,
+    shots: str | Path | None = None,
+    repeat: int = 1,
+    score: ScoreBy = "reply",
+    max_tokens: int | None = None,
+    thinking_tokens: int | None = None,
     progress: ProgressWish = None,
 ) -> Run | Runs:
     """Ask models the questions of benchmarks, and score the answers.
@@ -227,7 +248,10 @@ async def evaluate_async(
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
     each. Calling it again with the same arguments goes on where it stopped and asks nothing twice.
     Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
+    ``prompts`` to ``thinking_tokens`` are explained in ``docs/any-model.md``.
     """
+    if repeat < 1:
+        raise InputError(f"repeat={repeat} is not possible", hint="give 1 or more")
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     wanted = Evaluation(
         tasks=[tasks] if isinstance(tasks, str) else list(tasks),
@@ -242,6 +266,14 @@ async def evaluate_async(
         out=Path(out),
         captioner=captioner,
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
+        variation=Variation(
+            Path(prompts) if prompts is not None else None,
+            Path(shots) if shots is not None else None,
+            repeat,
+            score,
+            max_tokens,
+            thinking_tokens,
+        ),
     )
     plan = await asyncio.to_thread(plan_evaluation, wanted)
     watch = SuiteTotal(plan.jobs, read_wish(progress))

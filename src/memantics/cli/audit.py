@@ -12,10 +12,12 @@ from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
 from memantics.actions.audit import Audit, AuditSettings, conduct_audit, describe_finding
+from memantics.actions.chains import audit_chains as look_at_chains
 from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
-from memantics.cli.terminal import console, plain, print_json, table, tell
+from memantics.cli.terminal import console, plain, print_json, show_table, table, tell
+from memantics.core.result import Table as Rows
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
@@ -104,3 +106,30 @@ def _show(audit: Audit) -> None:
 
 def _indent(text: str, style: str = "") -> Padding:
     return Padding(plain(text, style), (0, 0, 0, 2))
+
+
+def audit_chains(
+    folders: flags.Folders,
+    show: Annotated[int, typer.Option(min=0, help="How many items at fault to name.")] = 5,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Audit chains of thought: cut off, silent on what they must name, contrary to the answer."""
+    found = [look_at_chains(folder) for folder in folders]
+    if as_json:
+        print_json(found)
+        return
+    columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
+    rows = tuple(
+        (
+            Path(own.run).name,
+            *map(str, (own.answers, own.chains, own.cut_off)),
+            f"{len(own.silent)} of {own.checked}",
+            f"{len(own.contrary)} of {own.decided}",
+        )
+        for own in found
+    )
+    show_table(Rows(columns, rows))
+    for own in found:
+        for word, items in (("silent", own.silent), ("contrary", own.contrary)):
+            for item in items[:show]:
+                console().print(plain(f"{word}: {item}"))

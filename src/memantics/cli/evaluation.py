@@ -13,6 +13,7 @@ from memantics.actions.evaluate import (
     Evaluation,
     RunEnd,
     SuitePlan,
+    Variation,
     conduct,
     count_failures,
     dump_end,
@@ -46,6 +47,12 @@ def run(
     seed: flags.Seed = None,
     option: flags.Grid = None,
     invalid: flags.Invalid = None,
+    prompts: flags.Prompts = None,
+    shots: flags.Shots = None,
+    repeat: flags.Repeat = 1,
+    score_by: flags.ScoreBy = "reply",
+    max_tokens: flags.MaxTokens = None,
+    thinking_tokens: flags.ThinkingTokens = None,
     out: flags.Out = Path("runs"),
     *,
     asking: Asking,
@@ -57,8 +64,9 @@ def run(
     Running the same command again goes on where it stopped.
     """
     scope = (data, split, limit, sample, seed)
+    own = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
     settings = read_settings("--set", option)
-    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking)
+    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, own)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
         tell(f"skipped {skipped.task}: {skipped.error}")
