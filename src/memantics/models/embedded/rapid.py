@@ -112,7 +112,7 @@ def choose_size(wide: int, high: int) -> tuple[int, int]:
     return max(32, round(wide * scale / 32) * 32), max(32, round(high * scale / 32) * 32)
 
 
-def _normalise(pixels: Pixels) -> NDArray[np.float32]:
+def _normalise(pixels: NDArray[Any]) -> NDArray[np.float32]:
     """From -1 to 1 in single precision, channels first, as a batch of one."""
     scaled = pixels.astype(np.float32).transpose(2, 0, 1)[None]
     return np.ascontiguousarray(scaled * np.float32(2 / 255) - np.float32(1))
