@@ -20,8 +20,10 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from memantics.annotate.service import open_service
-from memantics.annotate.web.app import listen, serve
+from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings
+from memantics.web.address import listen
+from memantics.web.server import serve
 
 PEOPLE = 50
 SECRET = b"a secret that only measures"
@@ -36,7 +38,8 @@ class Row(BaseModel):
 
 def serve_ours(folder: Path, taken: socket) -> None:
     """The annotation app."""
-    serve(open_service(str(folder / "load.db"), folder / "media"), WebSettings(SECRET), taken)
+    service = open_service(str(folder / "load.db"), folder / "media")
+    serve(make_app(service, WebSettings(SECRET)), taken)
 
 
 def serve_bare(folder: Path, taken: socket) -> None:

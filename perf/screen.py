@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memantics.actions.verdicts import ScreenSettings, ScreenWork, _Screener, read_tables
+from memantics.actions.screening import ScreenSettings, ScreenWork, _Screener, read_tables
 from memantics.core.images import decode
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train

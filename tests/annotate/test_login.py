@@ -16,8 +16,9 @@ from memantics.annotate import attempts
 from memantics.annotate.errors import LoginFailed, TooManyAttempts
 from memantics.annotate.service import Service, open_service
 from memantics.annotate.web.app import make_app
-from memantics.annotate.web.settings import WebSettings, read_proxies
+from memantics.annotate.web.settings import WebSettings
 from memantics.core.errors import InputError
+from memantics.web.address import read_proxies
 from tests.annotate.team import PASSWORD, Clock, make_lead, quick_hasher
 from tests.annotate.web.visitors import SECRET, Visitor
 

@@ -10,10 +10,18 @@ import pytest
 
 from memantics.actions import reading
 from memantics.actions.build import knowledge
-from memantics.actions.reading import HEARD, read_once
+from memantics.actions.reading import read_once, tell_templates
 from memantics.build.analysis.records import Sound
-from memantics.core.memes import Meme, read_memes
+from memantics.build.captions.mine import make_step
+from memantics.build.extract.asking import Situation, ask_individuals
+from memantics.build.extract.plan import DEFAULT
+from memantics.build.intents.draft import IntentSettings, make_background_step, make_intent_step
+from memantics.build.questions.asking import QuestionSubject, ask_draft
+from memantics.build.questions.records import QuestionSettings, plan_slots
+from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
+from memantics.knowledge.records import Individual, Knowledge
 from memantics.starter import image_path
+from tests.build.extract.scripts import text_of
 
 
 def read(*memes: Meme, limit: int | None = None) -> tuple[Meme, ...]:
@@ -51,3 +59,65 @@ def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.Monk
     assert [own.language for own in read(*memes, limit=2)] == ["en", "en", ""]
     assert [own.language for own in read(*memes)] == ["en", "en", "en"]
     assert read() == ()
+
+
+def family(*texts: str, name: str = "a", notes: dict[str, str] | None = None) -> list[Meme]:
+    """Memes on one picture; an empty name: they are of no family."""
+    return [
+        Meme(str(place), image_path("en-001"), text, notes=notes or {}, family=name)
+        for place, text in enumerate(texts)
+    ]
+
+
+def notes_of(memes: list[Meme]) -> list[str | None]:
+    return [meme.notes.get(TEMPLATE) for meme in tell_templates(memes)]
+
+
+def test_memes_of_one_template_are_told_what_the_others_say() -> None:
+    said = "other memes of this collection have the same picture and say: "
+    assert notes_of(family("no", "yes")) == [f"{said}“yes”", f"{said}“no”"]
+    assert notes_of(family(*"abcde"))[4] == f"{said}“a”; “b”; “c”"
+    assert notes_of(family("no", "")) == [None, f"{said}“no”"]
+    assert notes_of(family("no", "很" * 81))[0] == f"{said}“{'很' * 79}…”"
+
+
+@pytest.mark.parametrize(
+    "memes",
+    [
+        pytest.param(family("no", "yes", name=""), id="of no family"),
+        pytest.param(family("no"), id="alone"),
+        pytest.param(family("no", "no"), id="with the same text"),
+    ],
+)
+def test_nothing_is_said_of_a_template_that_tells_nothing(memes: list[Meme]) -> None:
+    assert notes_of(memes) == [None] * len(memes)
+
+
+def test_a_note_on_the_template_that_was_given_stays() -> None:
+    assert notes_of(family("no", "yes", notes={TEMPLATE: "Drake"})) == ["Drake", "Drake"]
+
+
+def test_siblings_beyond_the_limit_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "listen", lambda _text, _language: [])
+    first, _ = read(*family("no", "yes"), limit=1)
+    assert "“yes”" in first.notes[TEMPLATE]
+
+
+def test_sound_and_template_are_told_to_every_step() -> None:
+    notes = {HEARD: "压力山大 (82% sure)", TEMPLATE: "others say: “加油”"}
+    meme = Meme("a", image_path("en-001"), "鸭梨山大", "zh", notes)
+    known = Knowledge("a", (Individual("Scene", "pear", "a pear"),))
+    (slot, *_) = plan_slots(known, QuestionSettings())
+    seen = [
+        *(ask_individuals(Situation(meme), step, {}, ()) for step in DEFAULT.steps),
+        make_background_step(meme, "zh", IntentSettings()).request,
+        make_intent_step(meme, "zh", (), IntentSettings()).request,
+        ask_draft(QuestionSubject(meme, known), slot, QuestionSettings()),
+    ]
+    for request in seen:
+        assert "压力山大 (82% sure)" in text_of(request)
+        assert "others say: “加油”" in text_of(request)
+    # What words mean is asked without the picture, so nothing is said of it.
+    words = text_of(make_step(meme, "text_caption", "zh").request)
+    assert "压力山大 (82% sure)" in words
+    assert "加油" not in words

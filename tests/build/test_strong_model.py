@@ -69,22 +69,6 @@ def list_complaints() -> dict[str, str]:
     return found
 
 
-def test_at_most_one_reply_of_75_is_asked_again() -> None:
-    """Eight were: seven for a few characters of an option, one for one key that nobody asked for.
-
-    The one that is left offers single words beside an answer of 36 characters.
-    """
-    every = [*replies()["questions"], *replies()["individuals"]]
-    assert len(every) == 75
-    assert sum(row["asked_again"] for row in every) == 8
-    complaints = list_complaints()
-    assert list(complaints) == ["construction-183"]
-    assert (
-        "'Ashamed' and the correct option must be about equally long"
-        in (complaints["construction-183"])
-    )
-
-
 def test_an_unasked_key_is_left_out_and_the_rest_is_read() -> None:
     (row,) = [own for own in replies()["individuals"] if own["id"] == "construction-156"]
     assert '"color"' in row["reply"]
@@ -104,7 +88,7 @@ def test_of_every_draft_two_wrong_options_are_chosen_that_fit_its_answer() -> No
         assert max(sizes) <= 2 * min(sizes) + 12
 
 
-@pytest.mark.parametrize("said", replies()["letters"])
+@pytest.mark.parametrize("said", dict.fromkeys(replies()["letters"].values()))
 def test_every_answer_of_the_critic_is_read(said: str) -> None:
     letter = said.strip() if len(said.strip()) == 1 else said.rstrip("* \n")[-1]
     assert read_letter(said) == letter
@@ -156,4 +140,4 @@ def test_the_recorded_knowledge_is_whole_and_costs_less(tmp_path: Path, meme: st
     assert not list(found.knowledge.dangling())
     rows = [own for own in replies()["individuals"] if own["meme"] == meme]
     before = sum(row["prompt_characters"] for row in rows)
-    assert now <= 0.57 * before, f"{now:,} characters, {before:,} before"
+    assert now <= before / 2, f"{now:,} characters, {before:,} before"

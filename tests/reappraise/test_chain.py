@@ -21,6 +21,7 @@ from memantics.reappraise.chain import Reappraisal, Workshop, reappraise, reappr
 from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
+from memantics.reappraise.records import Mood
 from memantics.reappraise.stages import ModelPlanner
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
@@ -29,27 +30,30 @@ from tests.reappraise.benches import (
     FEELING as FEELING_VALUE,
 )
 from tests.reappraise.benches import (
-    PLAN as PLAN_VALUE,
-)
-from tests.reappraise.benches import (
+    MOOD,
     answer,
     draw_meme_file,
     make_meme,
     make_shop,
+)
+from tests.reappraise.benches import (
+    PLAN as PLAN_VALUE,
 )
 
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
 def run_model(
-    tmp_path: Path, script: Callable[[Request], Said], journal: str = "desk"
+    tmp_path: Path, script: Callable[[Request], Said], journal: str = "desk", *, mood: bool = False
 ) -> tuple[Reappraisal, FakeModel]:
     path, lines = draw_meme_file(tmp_path)
     model = FakeModel(script)
 
     async def work() -> Reappraisal:
         with Desk(model, tmp_path / journal, None, HASTY) as desk:
-            shop = make_shop(tmp_path, ModelPlanner(desk), lines)
+            planner = ModelPlanner(desk)
+            shop = make_shop(tmp_path, planner, lines)
+            shop = replace(shop, judge=planner) if mood else shop
             return await reappraise(make_meme(path), shop)
 
     return asyncio.run(work()), model
@@ -78,6 +82,61 @@ def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
         [BOTH, CHECKS, FEELING, MEME, PLAN]
     )
     assert load(result.folder / MEME).size == (600, 400)
+
+
+UNTOLD = "whether faces go with the new captions was not checked: nothing here can tell it"
+CAPTIONS_ONLY = "captions only: the picture was not repainted, as the plan for it asks"
+
+
+def test_a_model_that_sees_is_asked_once_whether_faces_go_with_the_captions(tmp_path: Path) -> None:
+    result, model = run_model(tmp_path, answer(), mood=True)
+    assert model.asked == 3
+    assert result.checks is not None
+    assert result.checks.mood == Mood.model_validate(MOOD)
+    assert result.checks.notes == [CAPTIONS_ONLY]
+    again, silent = run_model(tmp_path, answer(), mood=True)
+    assert silent.asked == 0
+    assert again.checks == result.checks
+
+
+def test_faces_that_do_not_go_with_the_captions_are_told(tmp_path: Path) -> None:
+    seen: list[Path] = []
+
+    def look(request: Request) -> str:
+        seen.extend(part.path for part in request.messages[0].parts if not isinstance(part, str))
+        said = MOOD | {"faces": "sad", "fit": False, "reason": "It still cries."}
+        return f"Let me look.\n```json\n{json.dumps(said)}\n```"
+
+    result, _ = run_model(tmp_path, answer(mood=look), mood=True)
+    assert seen == [result.folder / MEME]
+    assert result.checks is not None
+    (note,) = result.checks.notes[1:]
+    assert note.startswith("faces look sad, captions sound relaxed: they do not go together")
+    assert note.endswith("says fake/scripted (It still cries.)")
+
+
+def test_a_judge_without_an_answer_costs_no_meme(tmp_path: Path) -> None:
+    result, _ = run_model(tmp_path, answer(mood=babble), mood=True)
+    assert result.status == "done"
+    assert result.checks is not None
+    assert result.checks.mood is None
+    assert result.checks.notes[1:] == [
+        "whether faces go with the captions is not known: fake/scripted unparsed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visual", "notes"),
+    [("The phone smiles.", [UNTOLD]), ("Warmer light.", [])],
+)
+def test_without_a_judge_it_is_said_that_nothing_can_tell(
+    tmp_path: Path, visual: str, notes: list[str]
+) -> None:
+    plan = json.dumps(PLAN_VALUE | {"visual": visual})
+    result, model = run_model(tmp_path, answer(plan=lambda _: plan))
+    assert model.asked == 2
+    assert result.checks is not None
+    assert (result.checks.mood, result.checks.notes[1:]) == (None, notes)
 
 
 def test_a_plan_that_breaks_a_rule_is_asked_again_with_the_reason(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from memantics.core.errors import UnknownName
-from memantics.reappraise.records import PAIRS, TARGETS, ReappraisalPlan, find_source
+from memantics.reappraise.records import PAIRS, TARGETS, Feeling, ReappraisalPlan, find_source
 from memantics.reappraise.rules import find_faults, find_motto, keeps_scenario
-from tests.reappraise.benches import PLAN, TOP, make_page
+from memantics.reappraise.stages import read_plan
+from tests.reappraise.benches import FEELING, PLAN, TOP, make_page
 
 
 def faults(folder: Path, **changes: object) -> list[str]:
@@ -99,3 +101,26 @@ def test_words_that_carry_the_feeling_need_not_stay() -> None:
     assert keeps_scenario(["我酸了"], ["我甜了"])
     assert keeps_scenario(["awkward"], ["charming"])
     assert not keeps_scenario(["awkward robot"], ["charming lamp"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("失落", "洒脱", True),
+        ("失落感", "洒脱鹅", False),
+        ("EXAM", "PARTY", True),
+        ("EXAM ROOM", "PARTY HALL", False),
+        ("EXAM ROOM", "LIVING ROOM", True),
+    ],
+)
+def test_a_caption_of_one_word_leaves_the_scenario_to_the_picture(
+    old: str, new: str, kept: bool
+) -> None:
+    assert keeps_scenario([old], [new]) is kept
+
+
+def test_words_that_a_model_lists_wrongly_cost_no_plan(tmp_path: Path) -> None:
+    said = PLAN | {"scenario": ["phone", "laptop", "panic"]}
+    page = make_page(tmp_path)
+    plan = read_plan(json.dumps(said), page, Feeling.model_validate(FEELING))
+    assert plan.scenario == ["phone"]

@@ -12,6 +12,7 @@ from memantics.benchmarks.memeintent.task import parse_reply
 from memantics.benchmarks.mer_bench.judgement import Judgement, judge
 from memantics.benchmarks.toxicn_mm.replies import parse_target, parse_type, parse_verdict
 from memantics.core.records import Form
+from memantics.core.task import Unparsed
 from memantics.registry import find_tasks
 from memantics.tasks.parse import parse_letter
 
@@ -28,26 +29,42 @@ def form_of(task: str) -> Form:
     return next(made.items()).form
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
-def test_a_reply_is_accepted_and_read_right(row: dict[str, Any]) -> None:
-    reply, wanted = row["reply"], row["value"]
+def read(row: dict[str, Any]) -> object:
+    """What is read today; ``Unparsed`` where the model would be asked again."""
+    reply = row["reply"]
     match row["task"]:
         case "mquest/qa":
-            assert parse_letter(reply, row["options"]) == wanted
+            return parse_letter(reply, row["options"])
         case "memeintent/intent":
-            assert parse_reply(reply, first_line=False) == wanted
+            return parse_reply(reply, first_line=False)
         case "toxicn_mm/detection":
-            assert parse_verdict(reply) == wanted
+            return parse_verdict(reply)
         case "toxicn_mm/type":
-            assert parse_type(reply, form_of("toxicn_mm/type")) == TYPES[wanted]
+            return parse_type(reply, form_of("toxicn_mm/type"))
         case "toxicn_mm/target":
-            assert parse_target(reply, form_of("toxicn_mm/target")) == "community"
+            return parse_target(reply, form_of("toxicn_mm/target"))
         case "mer_bench/judge":
             found = judge(reply, row["target"], "RF", "all")
-            assert found.broken == ()
-            assert found == Judgement(**wanted, other=found.other)
+            if found.broken:
+                raise Unparsed("; ".join(map(str, found.broken)))
+            return found
         case other:
             pytest.fail(f"no reader for {other}")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_a_reply_is_accepted_and_read_right(row: dict[str, Any]) -> None:
+    found, wanted = read(row), row["value"]
+    match row["task"]:
+        case "mer_bench/judge":
+            assert isinstance(found, Judgement)
+            assert found == Judgement(**wanted, other=found.other)
+        case "toxicn_mm/type":
+            assert found == TYPES[wanted]
+        case "toxicn_mm/target":
+            assert found == "community"
+        case _:
+            assert found == wanted
 
 
 def test_every_task_with_replies_is_replayed() -> None:

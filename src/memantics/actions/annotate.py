@@ -103,14 +103,14 @@ def serve_annotations(
     ``started`` is called once, before the first request is answered.
     """
     require_extra()
-    from memantics.annotate.web.app import listen, serve
-    from memantics.annotate.web.settings import WebSettings, find_secret, is_local, read_proxies
+    from memantics.annotate.web.app import make_app
+    from memantics.annotate.web.settings import WebSettings, find_secret
+    from memantics.web.address import check_public_url, is_local, listen, read_proxies
+    from memantics.web.server import serve
 
-    host, public_url, demo = settings.host, settings.public_url, settings.demo
+    host, public_url, demo = settings.host, check_public_url(settings.public_url), settings.demo
     if demo and (queues or storage.database):
         raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
-    if public_url and not public_url.startswith(("http://", "https://")):
-        raise InputError(f"--public-url {public_url} is no address", hint="begin with https://")
     proxies = read_proxies(settings.trusted_proxies)
     open_to_others = bool(public_url) or not is_local(host)
     secret = find_secret(open_to_others, home() / "annotate" / "secret")
@@ -135,7 +135,7 @@ def serve_annotations(
                 start = f"/p/{imported[-1].project}"
         link = f"{web.address}/enter/{service.accounts.login_link(actor)}?next={start}"
         started(AppStart(link, demo, tuple(imported)))
-        serve(service, web, taken)
+        serve(make_app(service, web), taken)
 
 
 def import_annotations(

@@ -52,6 +52,14 @@ def load_examples(data: str | None, split: str = "train", labels: str = "v1") ->
     return read_examples(path)
 
 
+def find_example(name: str, data: str | None, split: str, labels: str) -> Example:
+    """The meme of that id in data by name."""
+    for own in load_examples(data, split, labels).examples:
+        if own.id == name:
+            return own
+    raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
+
+
 def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
     """Examples from Python: a name, a path or the examples themselves.
 

@@ -1,19 +1,22 @@
-"""One reading of a meme for every step that asks about it: text, language, what it sounds like."""
+"""One reading of a meme for every step that asks about it: text, language, sound, template."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from memantics.actions.analyze import choose_captions, listen
+from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
 from memantics.core.language import language_of
-from memantics.core.memes import Meme
+from memantics.core.memes import HEARD, TEMPLATE, Meme
+from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 
-HEARD = "heard as"
+_SIBLINGS, _LONGEST = 3, 80
 
 
 async def read_once(memes: Sequence[Meme], limit: int | None = None) -> tuple[Meme, ...]:
@@ -26,7 +29,8 @@ async def read_once(memes: Sequence[Meme], limit: int | None = None) -> tuple[Me
         with open_reader() as ocr:
             return tuple(_read(meme, ocr) for meme in memes[:limit])
 
-    return *await asyncio.to_thread(work), *(memes[limit:] if limit is not None else ())
+    read = (*await asyncio.to_thread(work), *(memes[limit:] if limit is not None else ()))
+    return tuple(tell_templates(read))
 
 
 def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
@@ -43,8 +47,21 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     known = replace(known, language=language_of(known))
     if HEARD in meme.notes or "reading" in meme.notes:
         return known
-    heard = "; ".join(
-        f"{sound.reading} ({sound.confidence:.0%} sure)"
-        for sound in listen(" ".join(text.split()), known.language)
-    )
-    return replace(known, notes={**meme.notes, HEARD: heard}) if heard else known
+    heard = tell_sounds(listen(" ".join(text.split()), known.language))
+    return replace(known, notes={**meme.notes, **heard})
+
+
+def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
+    """Memes of a template family with a note of what others on the same picture say."""
+    texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for meme in memes:
+        texts[meme.family][cut_short(meme.text, _LONGEST)] = None
+    for meme in memes:
+        own = cut_short(meme.text, _LONGEST)
+        others = [text for text in texts[meme.family] if text and text != own][:_SIBLINGS]
+        if meme.family and others and TEMPLATE not in meme.notes:
+            said = "; ".join(f"“{text}”" for text in others)
+            note = f"other memes of this collection have the same picture and say: {said}"
+            yield replace(meme, notes={**meme.notes, TEMPLATE: note})
+        else:
+            yield meme

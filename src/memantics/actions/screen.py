@@ -13,11 +13,12 @@ from typing import IO, Any, Literal
 from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
-from memantics.actions.verdicts import (
+from memantics.actions.screening import (
     FAMILY_BITS,
     Readings,
     ScreenSettings,
     ScreenWork,
+    read_range,
     read_rows,
     read_tables,
     read_templates,
@@ -42,6 +43,7 @@ __all__ = [
     "ScreenSettings",
     "Screened",
     "open_engine",
+    "read_range",
     "read_rows",
     "screen",
 ]

@@ -1,285 +1,152 @@
-"""Verdicts on memes: what a worker does with a reference, from bytes to a row of the result."""
+"""Verdicts on texts and images by a detector that stays loaded."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
-from memantics.core.data import read_jsonl
-from memantics.core.errors import InputError, MemanticsError
-from memantics.core.images import decode, probe
-from memantics.core.journal import replace_file
+from memantics.core.errors import MemanticsError
+from memantics.core.images import decode
 from memantics.core.language import UNKNOWN, guess_language
-from memantics.core.memes import MEMES
+from memantics.core.result import Result
 from memantics.detector.examples import Example
-from memantics.models.embedded.ocr import Profile
-from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Process, Ref, Row
-from memantics.vision.copies import SeenPictures
-from memantics.vision.hashes import Bits, find_nearest, hash_image, pack_hashes
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Readings = Literal["flagged", "all", "none"]
-FAMILY_BITS = 8
-_MOST_TEXT = 20_000
-_READINGS = 3
-_LOOK = "[0-9a-f]{1,16}"
+__all__ = ["ImageText", "Moderator", "RememberingOcr", "TypeChance", "Verdict", "explain_unjudged"]
+VerdictStatus = Literal["judged", "unjudged", "failed"]
+TextSource = Literal["given", "ocr", "none"]
+MOST_TEXT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class ScreenSettings:
-    """How memes are judged.
+class TypeChance:
+    """How likely a meme is of one type."""
 
-    ``detector`` is a file; without one the tiny detector of the starter pack shows how things work.
-    ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
-    ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
-    range ``review`` are for people. ``explain`` adds reasons to flagged memes; ``readings`` says of
-    which Chinese texts to add what they may be heard as, the dearest step by far where texts are
-    given. ``ocr`` is the profile of the reader, ``templates`` a collection of known pictures.
+    type: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Result):
+    """What a detector says of one text or image, or why it says nothing.
+
+    ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``. ``detector``
+    is its name and checksum; ``note`` says where its verdicts are only samples. ``sha256`` and
+    ``phash`` are those of an image.
     """
 
-    detector: Path | None = None
-    threshold: float | None = None
-    decide: str = ""
-    review: tuple[float, float] | None = None
-    explain: bool = False
-    readings: Readings = "flagged"
-    ocr: Profile = "fast"
-    templates: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None and self.decide:
-            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
-        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
-            raise InputError(
-                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
-            )
-
-
-@dataclass(frozen=True)
-class ScreenWork:
-    """What a worker does to each meme; see :class:`~memantics.scale.records.Work`.
-
-    ``templates`` are hashes of known pictures with the names of their families; ``pictures`` is
-    where images are put that people are to look at.
-    """
-
-    settings: ScreenSettings
-    threshold: float
+    status: VerdictStatus
     detector: str
-    languages: tuple[str, ...]
-    templates: tuple[tuple[int, str], ...] = ()
-    pictures: Path | None = None
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The verdict row."""
-        import pyarrow as pa
-
-        text, number = pa.string(), pa.float64()
-        piece = pa.struct([("piece", text), ("share", number)])
-        kind = pa.struct([("type", text), ("probability", number)])
-        return pa.schema(
-            [
-                *((name, text) for name in ("id", "sha256", "phash", "status", "reason")),
-                *((name, text) for name in ("text", "text_source", "language", "label")),
-                ("probability", number),
-                ("type", text),
-                ("types", pa.list_(kind)),
-                ("because", pa.list_(piece)),
-                ("readings", pa.list_(text)),
-                ("family", text),
-                ("novelty", number),
-                ("out_of_domain", pa.bool_()),
-                ("detector", text),
-            ]
-        )
-
-    def open(self) -> Process:
-        """Load the detector once; the OCR and the ear are loaded when they are first needed."""
-        path = self.settings.detector
-        judge = Detector.load(path) if path else Detector.starter()
-        return _Screener(self, judge).screen
-
-    def fail(self, ref: Ref, reason: str) -> Row:
-        """A row without a verdict."""
-        return self.start(ref) | {"status": "failed", "reason": reason}
-
-    def start(self, ref: Ref) -> Row:
-        """A row with what the reference says."""
-        return self._empty | {
-            "id": ref.id,
-            "text": (ref.text or "")[:_MOST_TEXT],
-            "text_source": "given" if ref.text else "none",
-        }
-
-    @cached_property
-    def _empty(self) -> Row:
-        empty: Row = dict.fromkeys(self.schema.names)
-        lists: Row = {"types": [], "because": [], "readings": []}
-        return empty | lists | {"reason": "", "detector": self.detector}
-
-    def find_family(self, look: int) -> str | None:
-        """The family of the nearest known picture, if one is near."""
-        place = find_nearest(look, self._looks, FAMILY_BITS) if self.templates else None
-        return None if place is None else self.templates[place][1]
-
-    @cached_property
-    def _looks(self) -> Bits:
-        return pack_hashes([look for look, _ in self.templates])
+    reason: str = ""
+    text: str = ""
+    text_source: TextSource = "none"
+    language: str = ""
+    label: Literal["harmless", "harmful"] | None = None
+    probability: float | None = None
+    type: str | None = None
+    types: tuple[TypeChance, ...] = ()
+    note: str = ""
+    sha256: str | None = None
+    phash: str | None = None
 
 
-class _Screener:
-    """A worker's open tools."""
+@dataclass(frozen=True, slots=True)
+class ImageText:
+    """What is printed on an image, and how the image is recognised."""
 
-    def __init__(self, work: ScreenWork, judge: Detector) -> None:
-        self._work, self._settings, self._judge = work, work.settings, judge
-        self._fetcher, self._read = Fetcher(), _open_reader(work.settings.ocr)
-        self._seen = SeenPictures()
+    text: str
+    sha256: str
+    phash: str
 
-    def screen(self, refs: Sequence[Ref]) -> list[Row]:
-        """A row for each reference."""
-        self._seen = SeenPictures()  # of this shard: its rows must not depend on what ran before
-        rows = [self._look(ref) for ref in refs]
-        places = [place for place, row in enumerate(rows) if row["status"] == "judged"]
-        ready = [rows[place] for place in places]
-        examples = [Example(str(place), row["text"]) for place, row in enumerate(ready)]
-        for row, example, said in zip(ready, examples, self._judge.predict(examples), strict=True):
-            row["probability"] = said.probability
-            if (novelty := self._judge.novelty) is not None:
-                row["novelty"] = novelty.measure(example.text)
-                row["out_of_domain"] = novelty.is_outside(row["novelty"])
-            row["label"] = self._decide(said.probability, row["out_of_domain"])
-            row["types"] = [
-                {"type": name, "probability": chance}
-                for name, chance in sorted((said.types or {}).items())
-            ]
-            flagged = row["label"] != "harmless"
-            row["type"] = said.type if flagged else None
-            if flagged and self._settings.explain:
-                row["because"] = _list_reasons(self._judge, example)
-            listens = self._settings.readings
-            if row["language"] == "zh" and (listens == "all" or (flagged and listens != "none")):
-                row["readings"] = _listen(row["text"])
-            if row["label"] == "review" and row["sha256"]:
-                self._keep_picture(refs[places[int(example.id)]], row["sha256"])
-        return rows
 
-    def _keep_picture(self, ref: Ref, sha256: str) -> None:
-        """Put an image where people will see it, under its digest."""
-        if self._work.pictures is not None:
-            data = self._fetcher.fetch(ref) or b""
-            ending = probe(data, ref.id).format.lower().replace("jpeg", "jpg")
-            self._work.pictures.mkdir(parents=True, exist_ok=True)
-            replace_file(self._work.pictures / f"{sha256}.{ending}", data, "image for review")
+def explain_unjudged(text: str, language: str, languages: Sequence[str], *, image: bool) -> str:
+    """Why a detector of these languages does not judge a text; empty where it does.
 
-    def _decide(self, probability: float, outside: bool | None) -> str:
-        """What a detector has seen nothing like is for people, whatever it says."""
-        review = self._settings.review
-        if outside or (review is not None and review[0] <= probability <= review[1]):
-            return "review"
-        return "harmful" if probability >= self._work.threshold else "harmless"
+    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
+    'the text is in fr; the detector was trained on zh'
+    >>> explain_unjudged(" ", "", ("zh",), image=True)
+    'no text can be read in the image'
+    """
+    if not text.strip():
+        return "no text can be read in the image" if image else "the text is empty"
+    if language in languages:
+        return ""
+    shown = "no language that can be told" if language == UNKNOWN else language
+    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
 
-    def _look(self, ref: Ref) -> Row:
-        """Everything before the verdict: bytes, hash, text, language; or why there is none."""
-        row = self._work.start(ref)
-        data = None
-        if ref.kind != "text":
-            try:
-                data = self._fetcher.fetch(ref)
-                row |= self._see(data or b"", ref)
-            except MemanticsError as error:
-                return self._work.fail(ref, str(error))
-        text = row["text"].strip()
-        if not text:
-            why = "no text can be read in the image" if data is not None else "the text is empty"
-            return row | {"status": "unjudged", "reason": why, "text_source": "none"}
-        row["language"] = ref.language or guess_language(text).language
-        if row["language"] not in self._work.languages:
-            found = row["language"]
-            shown = "no language that can be told" if found == UNKNOWN else found
-            known = ", ".join(self._work.languages)
-            row["status"] = "unjudged"
-            row["reason"] = f"the text is in {shown}; the detector was trained on {known}"
-        else:
-            row["status"] = "judged"
-        return row
 
-    def _see(self, data: bytes, ref: Ref) -> Row:
-        """Hashes, family and text of an image."""
-        image = decode(data, ref.id)
-        look = hash_image(image)
-        found: Row = {"sha256": hashlib.sha256(data).hexdigest(), "phash": f"{look:016x}"}
-        found["family"] = self._work.find_family(look)
-        if not (ref.text or "").strip():
-            text = self._seen.find(look, image)
-            if text is None:
-                text = self._read(data, ref.id)[:_MOST_TEXT]
-                self._seen.add(look, image, text)
-            found |= {"text": text, "text_source": "ocr"}
+class Moderator:
+    """A detector and an OCR that stay loaded. Readings of images are kept in memory only."""
+
+    def __init__(self, detector: Detector, ocr: RememberingOcr | None = None) -> None:
+        self.detector = detector
+        self.ocr = ocr or RememberingOcr(RapidReader(), None)
+        self.name = f"{detector.name}@{detector.checksum[:12]}"
+        detector.predict([Example("start", "开始")])  # a detector of images alone is refused here
+
+    def read(self, images: Sequence[bytes]) -> list[ImageText | MemanticsError]:
+        """Read images; one that cannot be read is an error in its place."""
+        return [self._read(data) for data in images]
+
+    def _read(self, data: bytes) -> ImageText | MemanticsError:
+        from memantics.vision.hashes import hash_image
+
+        try:
+            seen = hash_image(decode(data, "upload"))
+            lines = choose_captions(self.ocr.read(data, "upload").lines)
+        except MemanticsError as error:
+            return error
+        digest = hashlib.sha256(data).hexdigest()
+        return ImageText("\n".join(lines)[:MOST_TEXT], digest, f"{seen:016x}")
+
+    def judge(self, items: Sequence[str | ImageText]) -> list[Verdict]:
+        """One verdict for each text, or for what is printed on an image."""
+        found = [self._look(item) for item in items]
+        ready = [at for at, verdict in enumerate(found) if verdict.status == "judged"]
+        said = self.detector.predict([Example(str(at), found[at].text) for at in ready])
+        for at, one in zip(ready, said, strict=True):
+            harmful = one.label == 1
+            known = found[at]
+            found[at] = Verdict(
+                "judged",
+                self.name,
+                "",
+                known.text,
+                known.text_source,
+                known.language,
+                "harmful" if harmful else "harmless",
+                one.probability,
+                one.type if harmful and one.type != "none" else None,
+                tuple(TypeChance(*own) for own in (one.types or {}).items()),
+                self.detector.note,
+                known.sha256,
+                known.phash,
+            )
         return found
 
+    def _look(self, item: str | ImageText) -> Verdict:
+        image = item if isinstance(item, ImageText) else None
+        text = image.text if image else str(item)
+        marks = (image.sha256, image.phash) if image else (None, None)
+        source: TextSource = "ocr" if image else "given"
+        language = guess_language(text).language if text.strip() else ""
+        why = explain_unjudged(text, language, self.detector.languages, image=image is not None)
+        return Verdict(
+            "unjudged" if why else "judged",
+            self.name,
+            why,
+            text,
+            source if text.strip() else "none",
+            language,
+            note=self.detector.note,
+            sha256=marks[0],
+            phash=marks[1],
+        )
 
-def _open_reader(profile: Profile) -> Callable[[bytes, str], str]:
-    from memantics.models.embedded.ocr import open_reader
-
-    reader = open_reader(profile)
-    return lambda data, name: "\n".join(choose_captions(reader.read(data, name).lines))
-
-
-def _listen(text: str) -> list[str]:
-    """What a Chinese caption may be heard as, where its sound says something else."""
-    from memantics.phonetics.reading import MAX_CHARACTERS
-    from memantics.phonetics.speech import read_aloud
-
-    if len(text) > MAX_CHARACTERS:
-        return []
-    heard = read_aloud(text)
-    return [reading.text for reading in heard.readings[:_READINGS]] if heard.meant else []
-
-
-def _list_reasons(judge: Detector, example: Example) -> list[Row]:
-    with suppress(InputError):  # networks give no reasons
-        found = judge.explain(example).strongest(6)
-        return [{"piece": part.text, "share": part.contribution} for part in found]
-    return []
-
-
-def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:
-    """Hashes of the pictures of a collection, with their families; else with their own ids."""
-    if not (folder / MEMES).is_file():
-        raise InputError(f"{folder} is no collection", hint="memantics collect makes one")
-    found = tuple(
-        (int(look, 16), str(line.get("family") or line.get("id")))
-        for _, line in read_jsonl(folder / MEMES)
-        if isinstance(line, dict) and re.fullmatch(_LOOK, look := str(line.get("hash")))
-    )
-    if not found:
-        raise InputError(f"{folder} lists no hashes", hint="run memantics collect on it again")
-    return found
-
-
-def read_rows(folder: Path) -> Iterator[Row]:
-    """The verdicts in a folder, part by part."""
-    for table in read_tables(folder):
-        yield from table.to_pylist()
-
-
-def read_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The parts in a folder as tables, some columns or all."""
-    import pyarrow.parquet as pq
-
-    for path in sorted((folder / "parts").glob("part-*.parquet")):
-        yield pq.read_table(path, columns=None if columns is None else list(columns))
+    def refuse(self, error: MemanticsError) -> Verdict:
+        """The verdict on an image that could not be read."""
+        return Verdict("failed", self.name, str(error), note=self.detector.note)

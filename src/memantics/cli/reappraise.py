@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Annotated, Literal
 
 import typer
@@ -17,8 +16,9 @@ from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
 from memantics.cli.progress import watching
 from memantics.cli.reviewing import review_in_terminal
-from memantics.cli.terminal import console, plain, print_json, table, tell
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError
+from memantics.core.result import Table
 
 Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of memes.")]
 Wanted = Annotated[
@@ -49,6 +49,12 @@ Sticker = Annotated[bool, typer.Option("--sticker", help="Embedded editor: add a
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
+MoodCheck = Annotated[
+    bool,
+    typer.Option(
+        "--mood/--no-mood", help="Ask the model whether faces go with the new captions: a call."
+    ),
+]
 Place = Annotated[Path, typer.Option(help="Where the folders of the memes go.")]
 
 
@@ -68,6 +74,7 @@ def reappraise(
     out: Place = Path("reappraised"),
     interactive: Interactive = False,
     sticker: Sticker = False,
+    mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -84,6 +91,7 @@ def reappraise(
             out=out,
             review=review_in_terminal if interactive else None,
             sticker=sticker,
+            mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,
@@ -101,6 +109,7 @@ def build_reappraisal(
     editor: Editors = None,
     out: BuildOut = None,
     limit: flags.Limit = None,
+    mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -113,6 +122,7 @@ def build_reappraisal(
             out=out,
             limit=limit,
             model=model,
+            mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,
@@ -127,50 +137,28 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
     if as_json:
         print_json([result.to_dict() for result in results])
         return
-    columns: list[tuple[str, Literal["left", "right"]]] = [
-        ("meme", "left"),
-        ("emotion", "left"),
-        ("panels", "right"),
-        ("region IoU", "right"),
-        ("text read", "right"),
-        ("changed outside", "right"),
-    ]
-    made = table(columns)
+    out, shown = console(), action.tabulate_results(results)
+    if shown.rows:
+        show_table(shown)
     for result in results:
-        if result.status == "done":
-            made.add_row(*map(plain, _row(result)))
-    out = console()
-    if made.row_count:
-        out.print(made)
-    for result in results:
-        if result.status != "done" and not _none_read(results):
+        if result.status != "done" and not action.none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
-        for note in dict.fromkeys(note for one in done if one.checks for note in one.checks.notes):
-            out.print(plain(note, "dim"))
-        note = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
-        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{note}"))
-
-
-def _row(result: Reappraisal) -> tuple[str, ...]:
-    checks, plan, feeling = result.checks, result.plan, result.feeling
-    if checks is None or plan is None or feeling is None:
-        return (result.meme,)
-    captions = checks.captions
-    return (
-        result.meme,
-        f"{feeling.emotion} -> {plan.target}",
-        f"{checks.panels_before} -> {checks.panels_after}",
-        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
-        f"{mean(c.read for c in captions):.2f}" if captions else "–",
-        f"{checks.changed_outside:.1%}",
-    )
+        notes: dict[str, list[str]] = {}
+        for one in done:
+            for note in one.checks.notes if one.checks else ():
+                notes.setdefault(note, []).append(one.meme)
+        for note, memes in notes.items():
+            of_all = len(memes) == len(done)
+            out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
+        by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
+        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{by}"))
 
 
 def _end(results: Sequence[Reappraisal]) -> None:
     failed = [result for result in results if result.status == "failed"]
-    if failed and _none_read(results):
+    if failed and action.none_read(results):
         for result in failed:
             tell(f"error: {result.reason}")
         raise typer.Exit(2)
@@ -178,21 +166,14 @@ def _end(results: Sequence[Reappraisal]) -> None:
         raise typer.Exit(1)
 
 
-def _none_read(results: Sequence[Reappraisal]) -> bool:
-    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
-    return all(result.status == "failed" and result.stage == "reading" for result in results)
-
-
 def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     counts = made.counts
     if as_json:
         print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
         return
-    shown = table([("editor", "left"), ("done", "right"), ("failed", "right")])
-    for name, count in counts.items():
-        shown.add_row(plain(name), str(count["done"]), str(count["failed"]))
+    rows = tuple((name, str(own["done"]), str(own["failed"])) for name, own in counts.items())
+    show_table(Table(("editor", ">done", ">failed"), rows))
     out = console()
-    out.print(shown)
     for name, results in made.made.items():
         for result in [r for r in results if r.status == "failed"][:5]:
             out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +10,6 @@ import typer
 from memantics.actions import screen as action
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, tell
-from memantics.core.errors import InputError
 
 Sources = Annotated[
     list[str],
@@ -85,7 +83,7 @@ def screen(
     Running the same command again does only what is not finished. What cannot be judged says why.
     """
     settings = action.ScreenSettings(
-        detector, threshold, decide, _read_range(review), explain, readings, ocr, templates
+        detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
     )
     done = action.screen(
         sources,
@@ -105,15 +103,6 @@ def screen(
     if done.statuses["failed"]:
         tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
         raise typer.Exit(1)
-
-
-def _read_range(text: str) -> tuple[float, float] | None:
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
-    if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
-    return float(found.group(1)), float(found.group(2))
 
 
 def _show_progress(now: action.ScaleProgress) -> None:

@@ -13,6 +13,7 @@ from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
+HEARD, TEMPLATE = "heard as", "template"  # notes that our own reading adds
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 # The length stands apart: counted in the pattern it took a tenth of a second to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
@@ -22,7 +23,8 @@ ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
 class Meme:
     """One meme. ``text`` is what is printed on it; ``notes`` are mined or given texts by name.
 
-    Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``.
+    Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``,
+    ``heard as`` (what the text sounds like), ``template`` (what other texts its picture carries).
     ``family`` names the memes of one template, which belong into one split.
     """
 

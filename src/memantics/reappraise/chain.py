@@ -34,9 +34,9 @@ from memantics.reappraise.folder import (
     write_stage,
 )
 from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
-from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both
+from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both, tell_mood
 from memantics.reappraise.rules import find_faults
-from memantics.reappraise.stages import Planner, ReappraisalSubject
+from memantics.reappraise.stages import MoodJudge, Planner, ReappraisalSubject
 from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
@@ -57,7 +57,10 @@ class Review(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """All that a reappraisal needs. Without an editor, only captions change."""
+    """All that a reappraisal needs. Without an editor, only captions change.
+
+    ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    """
 
     planner: Planner
     read_lines: ReadLines
@@ -65,6 +68,7 @@ class Workshop:
     editor: Editor | None = None
     target: Target | None = None
     review: Review | None = None
+    judge: MoodJudge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +252,9 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
     """Stage three, with its checks."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
+    judge = () if job.shop.judge is None else (job.shop.judge.name,)
     inputs = hash_inputs(
-        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion
+        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion, *judge
     )
     known = _recall(job.folder / CHECKS, Checks, inputs, "picture")
     if known is not None and (job.folder / MEME).is_file():
@@ -268,6 +273,7 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
+    checks = await _judge_mood(job, plan, checks)
     name = "captions only" if editor is None else editor.name
     write_stage(
         job.folder / CHECKS,
@@ -276,6 +282,16 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         ),
     )
     return checks
+
+
+async def _judge_mood(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:
+    """The checks with what is known about faces beside the new captions."""
+    judge = job.shop.judge
+    taken = await judge.judge_mood(job.meme.id, job.folder / MEME) if judge else None
+    notes = tell_mood(plan, judge.name if judge else None, taken)
+    return checks.model_copy(
+        update={"mood": taken.value if taken else None, "notes": [*checks.notes, *notes]}
+    )
 
 
 def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:

@@ -95,8 +95,26 @@ class CaptionCheck(BaseModel):
     leftover: int = 0
 
 
+Look = Literal[Target, Emotion, "neutral", "none"]
+LOOKS: tuple[Look, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
+
+
+class Mood(BaseModel):
+    """Whether the faces of a result go with its captions, as a model that sees it says."""
+
+    model_config = _CLOSED
+
+    faces: Look
+    captions: Look
+    fit: bool
+    reason: str = Field(max_length=2000)
+
+
 class Checks(BaseModel):
-    """What can be told about a result without a model; ``notes`` say what it does not show."""
+    """What can be told about a result; ``notes`` say what it does not show.
+
+    All but ``mood`` is told without a model.
+    """
 
     model_config = _CLOSED
 
@@ -106,6 +124,7 @@ class Checks(BaseModel):
     changed_outside: float
     changed_inside: float
     distance: int
+    mood: Mood | None = None
     notes: list[str] = []
 
     @property

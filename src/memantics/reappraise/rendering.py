@@ -17,8 +17,9 @@ from PIL import Image, ImageDraw
 from memantics.core.editor import Editor, EditRequest
 from memantics.core.errors import ImageError, Rejected
 from memantics.core.images import decode, encode_png
+from memantics.core.step import Taken
 from memantics.reappraise.grading import NAME as EMBEDDED
-from memantics.reappraise.records import CaptionCheck, Checks, Emotion, ReappraisalPlan
+from memantics.reappraise.records import CaptionCheck, Checks, Emotion, Mood, ReappraisalPlan
 from memantics.vision.captions import CaptionBlock, TextLine
 from memantics.vision.hashes import compare_pictures, share_changed
 from memantics.vision.ink import Ink, Mask, Pixels
@@ -81,11 +82,11 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
         changed_outside=round(share_changed(source, drawn.image, ~drawn.allowed), 6),
         changed_inside=inside,
         distance=compare_pictures(source, drawn.image),
-        notes=list(_tell_visual(plan, made.editor, inside)),
+        notes=list(_tell_visual(made.editor, inside)),
     )
 
 
-def _tell_visual(plan: ReappraisalPlan, editor: str | None, changed: float) -> Iterator[str]:
+def _tell_visual(editor: str | None, changed: float) -> Iterator[str]:
     """What became of the plan for the picture, as far as it can be told."""
     if editor is None:
         yield "captions only: the picture was not repainted, as the plan for it asks"
@@ -93,8 +94,21 @@ def _tell_visual(plan: ReappraisalPlan, editor: str | None, changed: float) -> I
         yield "light and colours only: this editor changes no face and no thing of the plan"
     elif changed < _UNTOUCHED:
         yield "the editor left the picture almost as it was: the plan for it was not followed"
-    if _FACES.search(plan.visual):
-        yield "the mood of faces was not compared with the captions: nothing here can tell it"
+
+
+def tell_mood(plan: ReappraisalPlan, judge: str | None, taken: Taken[Mood] | None) -> Iterator[str]:
+    """What is known about faces beside the new captions; nothing where a judge says they fit."""
+    if taken is not None and taken.value is not None:
+        mood = taken.value
+        if not mood.fit:
+            yield (
+                f"faces look {mood.faces}, captions sound {mood.captions}: they do not go "
+                f"together, says {judge} ({mood.reason})"
+            )
+    elif taken is not None:
+        yield f"whether faces go with the captions is not known: {judge} {taken.status}"
+    elif _FACES.search(plan.visual):
+        yield "whether faces go with the new captions was not checked: nothing here can tell it"
 
 
 def _share_of_border(before: Pixels, after: Pixels, ink: Ink) -> float:

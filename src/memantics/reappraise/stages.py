@@ -1,4 +1,4 @@
-"""The first two stages as structured model calls: what a meme feels like, and the plan."""
+"""Structured model calls: what a meme feels like, the plan, and the mood of the result."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.reappraise.records import (
     EMOTIONS,
+    LOOKS,
     PAIRS,
     POLARITIES,
     VISUAL_TYPES,
     Feeling,
+    Mood,
     ReappraisalPlan,
 )
 from memantics.reappraise.rules import find_faults
@@ -56,6 +58,19 @@ class Planner(Protocol):
         ...
 
 
+class MoodJudge(Protocol):
+    """Whoever sees whether the faces of a result go with its captions."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+    async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
+        """Look at the result of a meme."""
+        ...
+
+
 class ModelPlanner:
     """Asks a model, and asks again with the reason where a reply breaks a rule."""
 
@@ -85,14 +100,18 @@ class ModelPlanner:
         )
         return await self._asker.take(step)
 
+    async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
+        """One short call about the finished picture."""
+        return await self._asker.take(Step(f"{meme}/mood", ask_mood(image), read_mood))
+
 
 @cache
 def find_prompts() -> Mapping[str, Prompt]:
-    """The prompts of both stages."""
+    """The prompts by name."""
     return read_prompts(Path(__file__).parent / "prompts")
 
 
-def ask_feeling(subject: ReappraisalSubject, complaint: str | None = None) -> Request:
+def ask_feeling(subject: ReappraisalSubject) -> Request:
     """The request of stage one."""
     page = subject.page
     text = find_prompts()["feeling"].fill(
@@ -110,7 +129,7 @@ def ask_feeling(subject: ReappraisalSubject, complaint: str | None = None) -> Re
         visual_type={"type": "string", "enum": list(VISUAL_TYPES)},
         polarity={"type": "string", "enum": list(POLARITIES)},
     )
-    return _request(subject, text, (fields, schema), complaint)
+    return _request(subject, text, fields, schema)
 
 
 def read_feeling(text: str) -> Feeling:
@@ -119,9 +138,7 @@ def read_feeling(text: str) -> Feeling:
     return feeling.model_copy(update={"description": clean_line(feeling.description, 4000)})
 
 
-def ask_plan(
-    subject: ReappraisalSubject, feeling: Feeling, complaint: str | None = None
-) -> Request:
+def ask_plan(subject: ReappraisalSubject, feeling: Feeling) -> Request:
     """The request of stage two."""
     target = PAIRS[feeling.emotion]
     text = find_prompts()["plan"].fill(
@@ -145,24 +162,56 @@ def ask_plan(
         keep=string,
         scenario={"type": "array", "items": string},
     )
-    return _request(subject, text, (fields, schema), complaint)
+    return _request(subject, text, fields, schema)
 
 
 def read_plan(text: str, page: Page, feeling: Feeling) -> ReappraisalPlan:
-    """The value of stage two; a plan that breaks a rule is refused with all reasons."""
+    """The value of stage two; a plan that breaks a rule is refused with all reasons.
+
+    Words that it lists as kept and that are not are left out: whether it keeps the scenario is
+    seen from the captions.
+    """
     plan = read_object(text, ReappraisalPlan)
+    old = " ".join(caption.text for caption in page.captions).casefold()
+    new = plan.rewritten.casefold()
     plan = plan.model_copy(
         update={
             "captions": {key: clean_line(said, 500) for key, said in plan.captions.items()},
             "visual": clean_line(plan.visual),
             "keep": clean_line(plan.keep),
-            "scenario": [word for word in map(clean_line, plan.scenario) if word],
+            "scenario": [
+                word
+                for word in map(clean_line, plan.scenario)
+                if word and word.casefold() in old and word.casefold() in new
+            ],
         }
     )
     faults = find_faults(plan, feeling.emotion, page)
     if faults:
         raise Unparsed("; ".join(faults))
     return plan
+
+
+def ask_mood(image: Path) -> Request:
+    """The request for the mood of a result."""
+    *some, last = (f'"{name}"' for name in LOOKS if name != "none")
+    text = find_prompts()["mood"].fill(moods=f"{', '.join(some)} or {last}")
+    look: dict[str, JsonValue] = {"type": "string", "enum": list(LOOKS)}
+    schema = _object(faces=look, captions=look, fit={"type": "boolean"}, reason={"type": "string"})
+    fields = (
+        Field("faces", "choice", _options(LOOKS)),
+        Field("captions", "choice", _options(LOOKS)),
+        Field("fit", "choice", _options(("true", "false"))),
+        Field("reason", "text"),
+    )
+    form = Form("", fields, "en", "json")
+    return Request((Message("user", (Image(image), text)),), form, _SAMPLING, schema)
+
+
+def read_mood(text: str) -> Mood:
+    """What a model says about the mood of a result."""
+    mood = read_object(text, Mood)
+    return mood.model_copy(update={"reason": clean_line(mood.reason, 300)})
 
 
 def _list_captions(page: Page, *, budgets: bool) -> str:
@@ -192,13 +241,9 @@ def _object(**properties: JsonValue) -> dict[str, JsonValue]:
 def _request(
     subject: ReappraisalSubject,
     text: str,
-    asked: tuple[tuple[Field, ...], dict[str, JsonValue]],
-    complaint: str | None,
+    fields: tuple[Field, ...],
+    schema: dict[str, JsonValue],
 ) -> Request:
-    if complaint is not None:
-        again = find_prompts()["complaint"].fill(complaint=clean_line(complaint, 600).rstrip("."))
-        text = f"{text}\n\n{again}"
-    fields, schema = asked
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
     return Request((Message("user", (Image(subject.image), text)),), form, _SAMPLING, schema)

@@ -16,8 +16,9 @@ from pydantic import JsonValue
 
 from memantics.annotate.records import Actor
 from memantics.annotate.service import Service
-from memantics.annotate.web.app import listen, make_app
+from memantics.annotate.web.app import make_app
 from memantics.annotate.web.settings import WebSettings
+from memantics.web.address import listen
 from tests.annotate.team import PASSWORD, make_lead
 
 SECRET = b"a secret of the tests"

@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 
 from memantics.actions.annotate import find_admin
 from memantics.annotate.errors import LoginFailed
-from memantics.annotate.web.shell import note, note_failure, start_logs
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
 from memantics.core.queue import read_verdicts
+from memantics.web.logs import note, note_failure, start_logs
 from tests.annotate.team import quick_hasher
 from tests.annotate.web.queues import make_queue, questions
 from tests.annotate.web.visitors import open_quick

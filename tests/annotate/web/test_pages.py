@@ -17,9 +17,9 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate.web import pages
 from memantics.annotate.web.exchange import EXPORTS
-from memantics.annotate.web.pages import LANGUAGES, read_catalogue
-from memantics.annotate.web.shell import JsonLines, note_failure
+from memantics.annotate.web.pages import LANGUAGES, SITE
 from memantics.core.errors import StoreError
+from memantics.web.logs import JsonLines, note_failure
 from tests.annotate.web.queues import questions
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import PASSWORD, Office
@@ -167,7 +167,7 @@ def test_health_tells_about_the_database(office: Office) -> None:
 def test_logs_are_json_lines_and_hold_no_secret(
     office: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "memantics.annotate"):
+    with caplog.at_level(logging.INFO, "memantics.web"):
         visitor = office.visitor("lead")
         link = office.service.accounts.login_link(office.lead)
         office.visitor().get(f"/enter/{link}")
@@ -191,7 +191,7 @@ def test_a_failure_is_logged_with_its_place_and_shown_without_it(
         raise RuntimeError("a secret path /etc/passwd")
 
     monkeypatch.setattr(office.service.projects, "mine", fail)
-    with caplog.at_level(logging.INFO, "memantics.annotate"):
+    with caplog.at_level(logging.INFO, "memantics.web"):
         answer = visitor.get("/")
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -251,7 +251,7 @@ def test_every_message_is_there_in_both_languages_with_the_same_holes() -> None:
 
 
 def test_templates_and_code_name_only_messages_that_exist() -> None:
-    known = set(read_catalogue("en").messages)
+    known = set(SITE.words("en").messages)
     named: set[str] = set()
     for path in [*WEB.glob("templates/*.html"), *WEB.glob("*.py")]:
         text = path.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.gather import ask_all
-from memantics.build.analysis.records import Feeling, Findings, Harm
+from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
 from memantics.build.extract.asking import Situation, ask_individuals
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.plan import DEFAULT
@@ -148,10 +148,12 @@ def test_thirteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
 
     async def work() -> Findings:
         with Desk(FakeModel(script), tmp_path) as desk:
-            return await ask_all(desk, Findings(MEME), ExtractSettings())
+            heard = (Sound("鸭梨山大", "压力山大", 0.82),)
+            return await ask_all(desk, Findings(MEME, sounds=heard), ExtractSettings())
 
     found = asyncio.run(work())
     assert len(asked) == 13
+    assert all("压力山大 (82% sure)" in text_of(request) for request in asked)
     assert found.knowledge is not None
     known = found.knowledge.of("BackgroundKnowledge")
     assert found.background == tuple(own.description for own in known)

@@ -181,7 +181,7 @@ def test_a_writer_hears_what_was_wrong(tmp_path: Path) -> None:
     settings = QuestionSettings(dimensions=("Scene",), critic="off", attempts=2)
     built = build(tmp_path, write, settings, subjects=some(5))
     assert built.questions
-    assert all(own.startswith("citation missing: cite what") for own in complaints)
+    assert all(own.startswith("cite what") for own in complaints)
 
 
 def test_what_the_writer_never_mends_is_set_aside_with_the_reason(tmp_path: Path) -> None:
@@ -192,5 +192,5 @@ def test_what_the_writer_never_mends_is_set_aside_with_the_reason(tmp_path: Path
     built = build(tmp_path, write, settings, subjects=some(5))
     assert not built.questions
     assert {own.reason.split(";")[0] for own in built.aside} == {
-        "unparsed: class name: do not name the category (OverallIntent)"
+        "unparsed: do not name the category (OverallIntent)"
     }

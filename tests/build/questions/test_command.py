@@ -180,7 +180,7 @@ def test_questions_are_asked_for_as_agreed() -> None:
     options = ["first", "second", "third", settings.none_text]
     draft = ask_draft(subject, slot, settings, "an earlier question?")
     for name, request in {
-        "question": ask_again(draft, "…", "class name: do not name the category"),
+        "question": ask_again(draft, "…", "do not name the category"),
         "told": ask_told("Who is it?", options, settings, subject),
         "seen": ask_seen("Who is it?", options, settings, subject),
     }.items():

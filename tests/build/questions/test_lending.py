@@ -73,20 +73,20 @@ def test_one_meme_has_nobody_to_borrow_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code"),
+    ("fault", "said"),
     [
-        ({"correct": "one two three four five six seven eight nine ten eleven"}, "word budget"),
-        ({"question": "What does VisualMaterial imply?"}, "class name"),
-        ({"cites": []}, "citation missing"),
+        ({"correct": "one two three four five six seven eight nine ten eleven"}, "'One two"),
+        ({"question": "What does VisualMaterial imply?"}, "do not name the category"),
+        ({"cites": []}, "cite what the question rests on"),
     ],
 )
-def test_other_faults_are_not_helped_by_lending(fault: Entry, code: str, tmp_path: Path) -> None:
+def test_other_faults_are_not_helped_by_lending(fault: Entry, said: str, tmp_path: Path) -> None:
     built = build(
         tmp_path, lambda own: say(repeat_itself(own) | fault), SETTINGS, subjects=few(*THREE)
     )
     assert built.questions == ()
     assert all(own.stage == "writing" for own in built.aside)
-    assert all(own.reason.startswith(f"unparsed: {code}") for own in built.aside)
+    assert all(own.reason.startswith(f"unparsed: {said}") for own in built.aside)
 
 
 def test_of_two_attempts_the_one_that_lacks_less_is_kept(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from memantics.annotate.errors import AnswerError, LoginFailed, TokenInvalid, To
 from memantics.annotate.records import Preferences
 from memantics.annotate.web.asking import Ask, Routes, own_path
 from memantics.annotate.web.pages import LANGUAGES, NAMES, Language, say_problem
-from memantics.annotate.web.shell import note
+from memantics.web.logs import note
 
 routes = Routes()
 LONGEST_PASSWORD = 1000

@@ -25,7 +25,7 @@ from starlette.responses import RedirectResponse, Response
 from memantics.annotate.errors import AnnotateError, Forbidden, TokenInvalid
 from memantics.annotate.records import Actor, Preferences, Project, Session
 from memantics.annotate.service import Service
-from memantics.annotate.web.pages import Catalogue, choose_language, read_catalogue, render
+from memantics.annotate.web.pages import SITE, Catalogue, choose_language
 from memantics.annotate.web.settings import (
     PORT,
     WebSettings,
@@ -33,8 +33,8 @@ from memantics.annotate.web.settings import (
     make_form_token,
     make_seed,
 )
-from memantics.annotate.web.shell import note_failure
 from memantics.core.errors import StoreError
+from memantics.web.logs import note_failure
 
 MAX_FIELDS = 2000
 MAX_FILES = 200
@@ -140,7 +140,7 @@ class Ask:
         """The interface in the language of the person, else of the browser."""
         chosen = self.preferences.language if self.preferences else self.query("lang")
         accepted = self.request.headers.get("accept-language", "")
-        return read_catalogue(choose_language(chosen, accepted))
+        return SITE.words(choose_language(chosen, accepted))
 
     @property
     def seed(self) -> str:
@@ -206,7 +206,7 @@ class Ask:
         if isinstance(project, Project):
             stages = project.workflow.stages
             shared["titles"] = {stage.id: stage.title.say(self.words.language) for stage in stages}
-        response = render(template, shared | context, status)
+        response = SITE.render(template, shared | context, status)
         if not self.session and self.request.cookies.get(self.desk.guest_cookie) != self.guest:
             self._set_cookie(response, self.desk.guest_cookie, self.guest)
         return response

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,11 +14,12 @@ from urllib.parse import urlsplit
 from fastapi import Request
 
 from memantics.core.errors import InputError, StoreError
+from memantics.web.address import list_hosts, name_address
+from memantics.web.shell import Limits
 
 SECRET = "MEMANTICS_SECRET"  # noqa: S105 - the name of a variable, not a secret
 MIN_SECRET = 16
 PORT = 8765
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,55 +47,18 @@ class WebSettings:
     @property
     def address(self) -> str:
         """Where to point a browser."""
-        if self.public_url:
-            return self.public_url.rstrip("/")
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return name_address(self.host, self.port, self.public_url)
 
     @property
-    def hosts(self) -> frozenset[str] | None:
-        """The names by which a request may call us; None: any.
-
-        On this machine only, another site must not reach the app by pointing its own name at
-        127.0.0.1, so only local names count.
-        """
-        if self.public_url:
-            return frozenset({urlsplit(self.public_url).hostname or "", *LOOPBACK_NAMES})
-        return frozenset(LOOPBACK_NAMES) if is_local(self.host) else None
-
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach a host.
-
-    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("::1")
-    (True, True, False, True)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
-    """Addresses and networks of proxies, checked.
-
-    >>> read_proxies(["10.0.0.7", "192.168.1.0/24"])
-    ('10.0.0.7/32', '192.168.1.0/24')
-    """
-    found = []
-    for text in given:
-        try:
-            network = ipaddress.ip_network(text)
-        except ValueError as error:
-            raise InputError(
-                f"--trusted-proxy {text} is no address", hint="such as 10.0.0.7 or 10.0.0.0/24"
-            ) from error
-        if network.prefixlen == 0:
-            raise InputError(f"--trusted-proxy {text} trusts everybody", hint="name your proxy")
-        found.append(str(network))
-    return tuple(found)
+    def limits(self) -> Limits:
+        """What the app lets in."""
+        return Limits(
+            list_hosts(self.host, self.public_url),
+            self.secure,
+            open_paths=frozenset({"/health"}),
+            uploads=("/import", "/media"),
+            secret_paths=("/join/", "/enter/"),
+        )
 
 
 def find_secret(

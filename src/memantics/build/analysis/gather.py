@@ -10,7 +10,14 @@ from typing import Any
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
-from memantics.build.analysis.records import Feeling, Findings, Harm, Missing, Sound
+from memantics.build.analysis.records import (
+    Feeling,
+    Findings,
+    Harm,
+    Missing,
+    Sound,
+    tell_sounds,
+)
 from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
 from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.images import decode, read_bytes
@@ -67,19 +74,21 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     """The same with all that a model says about it; what it did not answer is in ``missing``.
 
     The dimensions are read first. Nothing is asked twice: background comes from them, and the
-    three verdicts (intents, harm, emotion) are told what they found.
+    three verdicts (intents, harm, emotion) are told what they found. All are told what the text
+    sounds like.
     """
     language, model = settings.language, asker.model
-    extraction = await extract_meme(asker, seen.meme, settings)
+    meme = replace(seen.meme, notes={**seen.meme.notes, **tell_sounds(seen.sounds)})
+    extraction = await extract_meme(asker, meme, settings)
     known = extraction.knowledge
     background = tuple(own.description or own.label for own in known.of("BackgroundKnowledge"))
     told = "\n".join(own.description or own.label for own in known.of("OverallIntent"))
-    notes = {**seen.meme.notes, **({"intent, by a first reading": told} if told else {})}
-    meant = replace(seen.meme, notes=notes)
+    notes = {**meme.notes, **({"intent, by a first reading": told} if told else {})}
+    meant = replace(meme, notes=notes)
     intents, harm, feeling = await asyncio.gather(
         asker.take(make_intent_step(meant, language, background, IntentSettings(language))),
-        asker.take(ask_harm(seen.meme, language, model, known)),
-        asker.take(ask_feeling(seen.meme, language, model, known)),
+        asker.take(ask_harm(meme, language, model, known)),
+        asker.take(ask_feeling(meme, language, model, known)),
     )
     taken: dict[str, Taken[Any]] = {"intents": intents, "harm": harm, "emotion": feeling}
     found = replace(

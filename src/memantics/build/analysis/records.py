@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from memantics.build.drafts import name_language
 from memantics.core.language import UNKNOWN
-from memantics.core.memes import Meme
+from memantics.core.memes import HEARD, Meme
 from memantics.core.result import Result, to_plain
 from memantics.knowledge.records import Knowledge
 
@@ -44,6 +45,16 @@ class Sound:
     reading: str
     confidence: float
     lines: tuple[str, ...] = ()
+
+
+def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
+    """What captions may be heard as, as a note for prompts; none where nothing is heard.
+
+    >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([])
+    ({'heard as': '压力山大 (82% sure)'}, {})
+    """
+    heard = "; ".join(f"{own.reading} ({own.confidence:.0%} sure)" for own in sounds)
+    return {HEARD: heard} if heard else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from memantics.build.drafts import (
 )
 from memantics.core.journal import whole_file
 from memantics.core.language import language_of
-from memantics.core.memes import CAPTIONS, Meme
+from memantics.core.memes import CAPTIONS, HEARD, Meme
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
@@ -132,7 +132,9 @@ def make_step(meme: Meme, name: str, language: str) -> Step[str]:
     note = _NOTES[name]
     holes = {"language": name_language(language)}
     if note == "meaning":
-        holes["material"] = show_material({"printed text": meme.text})
+        holes["material"] = show_material(
+            {"printed text": meme.text, HEARD: meme.notes.get(HEARD, "")}
+        )
     body = find_prompts()[note].fill(**holes)
 
     seen = meme if note == "description" else None

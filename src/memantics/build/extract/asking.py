@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from textwrap import shorten
 
 from pydantic import JsonValue
 
@@ -23,6 +22,7 @@ from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.text import cut_short
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
     DIMENSIONS,
@@ -36,8 +36,8 @@ PROMPTS = Path(__file__).parent / "prompts"
 # A list of allowed targets makes dangling references impossible where decoding is constrained;
 # servers bound how long such lists may be.
 _MOST_LISTED = 400
-_TOLD = 160  # characters of a description that later steps are told
-_DESCRIBED = frozenset({"TextualMaterial", "BackgroundKnowledge"})
+# Characters of a description that later steps are told; what can be seen needs none.
+_TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 
 Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
@@ -134,13 +134,13 @@ def _show_before(
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """By dimension, one a line; what can be seen needs no description, a long one ends early."""
+    """By dimension, one a line; a long description ends early."""
     lines, last = [], ""
     for own in entries:
         if own.dimension != last:
             lines.append(f"{own.dimension}/")
             last = own.dimension
-        told = shorten(own.description, _TOLD) if own.dimension in _DESCRIBED else ""
+        told = cut_short(own.description, _TOLD.get(own.dimension, 0))
         label = "" if make_name(own.label) == own.name else own.label
         said = f"{label} ({told})" if label and told else label or told
         lines.append(f"{own.name}: {said}" if said else own.name)
@@ -158,8 +158,8 @@ def _describe(term: RelationTerm, listed: Iterable[Individual]) -> str:
     """A relation with the dimensions that it may lead to, of those that are listed."""
     present = {own.dimension for own in listed}
     ends = [name for name in term.range if name in present]
-    where = ", ".join(ends) if present - set(ends) else "any of them"
-    return f"- {term.name} (to {where}): {term.definition}"
+    where = f" (to {', '.join(ends)})" if present - set(ends) else ""
+    return f"- {term.name}{where}: {term.definition}"
 
 
 def _describe_extra(

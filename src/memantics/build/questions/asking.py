@@ -11,19 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from textwrap import shorten
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.build.drafts import array, name_language, record, show_material
 from memantics.build.extract.reading import Directory
 from memantics.build.questions.records import QuestionDraft, QuestionSettings, Slot, draw
-from memantics.core.memes import Meme
+from memantics.core.memes import HEARD, TEMPLATE, Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Message, Option, Part, Request
 from memantics.core.reply import read_object
-from memantics.core.text import clean_line
+from memantics.core.text import clean_line, cut_short
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.knowledge.records import Individual, Knowledge
 
@@ -69,7 +68,7 @@ def show_known(individuals: Iterable[Individual], label: str, *, details: bool) 
     """What is known, one individual a line, in the order of the knowledge."""
     lines = [
         f"{own.key}: {own.label}"
-        + (f" ({shorten(own.description, _TOLD)})" if details and own.description else "")
+        + (f" ({cut_short(own.description, _TOLD)})" if details and own.description else "")
         for own in individuals
     ]
     return enclose(label, "\n".join(lines))
@@ -114,7 +113,8 @@ def ask_draft(
         note = prompts["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 900)))
         text = f"{text}\n\n{note}"
     known = show_known(knowledge.individuals[:_MOST_KNOWN], "known about the meme", details=False)
-    material = show_material({"printed text": subject.meme.text}, nothing="")
+    notes = {name: subject.meme.notes.get(name, "") for name in (HEARD, TEMPLATE)}
+    material = show_material({"printed text": subject.meme.text, **notes}, nothing="")
     parts = (Image(subject.meme.image), f"{material}\n\n{known}".strip(), text)
     form = Form("", (), settings.language, "json")
     schema = _schema(focus, knowledge, settings)

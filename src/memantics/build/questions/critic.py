@@ -150,5 +150,8 @@ def check_lengths(draft: QuestionDraft) -> Iterator[Defect]:
     for text in (own.text for own in draft.wrong):
         short, long = sorted((len(text), size))
         if long > 2 * short + 12:
-            message = f"{text!r} and the correct option must be about equally long"
+            message = (
+                f"{text!r} has {len(text)} characters and the correct option {size}: "
+                "make them about equally long"
+            )
             yield Defect("length spread", message, text)

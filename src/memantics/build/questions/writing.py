@@ -50,7 +50,7 @@ def read_sound(
     grave = [own for own in defects if not own.option]
     if not grave and len(kept.wrong) >= FEWEST_WRONG:
         return kept
-    message = "; ".join(f"{own.code}: {own.message}" for own in (grave or defects)[:3])
+    message = "; ".join(own.message for own in (grave or defects)[:3])
     raise _Unsound(message, None if grave else kept)
 
 

@@ -1,66 +1,17 @@
-"""What surrounds every request: hosts, sizes, headers, logs."""
+"""What surrounds every request: hosts, sizes, headers, a line in the log."""
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import secrets
-import sys
 import time
-import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
+from starlette.requests import ClientDisconnect
 
-from memantics.annotate.web.settings import WebSettings
-
-LOGGER = logging.getLogger("memantics.annotate")
-
-
-class JsonLines(logging.Formatter):
-    """Formats a record as one JSON line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line: time, level, event, then what the event brought along."""
-        line: dict[str, object] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-        }
-        facts = getattr(record, "facts", None)
-        if isinstance(facts, dict):
-            line |= facts
-        if record.exc_info and record.exc_info[1] is not None:
-            line["error"] = repr(record.exc_info[1])
-            line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
-        return orjson.dumps(line, default=str).decode()
-
-
-def start_logs() -> None:
-    """Send our log, and the server's warnings, to standard error as JSON lines.
-
-    At a terminal only what is wrong is shown: a line for each request would push the link away.
-    """
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
-    for name, lowest in (("memantics.annotate", level), ("uvicorn.error", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [handler]
-        logger.setLevel(lowest)
-        logger.propagate = False
-
-
-def note(event: str, **facts: object) -> None:
-    """Write one event down."""
-    LOGGER.info(event, extra={"facts": facts})
-
-
-def note_failure(event: str, error: BaseException, **facts: object) -> None:
-    """Write down what should not have happened, with where it did."""
-    LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))
-
+from memantics.web.logs import note, note_failure
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -70,7 +21,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 FORM_BYTES = 1024 * 1024
 UPLOAD_BYTES = 64 * 1024 * 1024
-UPLOADS = ("/import", "/media")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -86,17 +36,45 @@ HEADERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an app lets in.
+
+    ``hosts`` are the names by which it may be called (None: any), ``open_paths`` those served
+    under any name. Paths that end with one of ``uploads`` take ``upload_bytes``, others
+    ``form_bytes``; a body has ``body_seconds`` to arrive. The rest of a path that begins with one
+    of ``secret_paths`` is not logged.
+    """
+
+    hosts: frozenset[str] | None
+    secure: bool = False
+    open_paths: frozenset[str] = frozenset()
+    uploads: tuple[str, ...] = ()
+    form_bytes: int = FORM_BYTES
+    upload_bytes: int = UPLOAD_BYTES
+    secret_paths: tuple[str, ...] = ()
+    body_seconds: float = 60.0
+
+
+Watch = Callable[[Scope, int, float], None]
+
+
 class TooLarge(Exception):
     """A body that is longer than its route takes."""
+
+
+class TooSlow(Exception):
+    """A body that did not arrive in time."""
 
 
 class Shell:
     """The outermost layer, as plain ASGI: it costs little, and nothing gets past it."""
 
-    def __init__(self, app: App, settings: WebSettings) -> None:
+    def __init__(self, app: App, limits: Limits, watch: Watch | None = None) -> None:
         self._app = app
-        self._hosts = settings.hosts
-        https = ((b"strict-transport-security", b"max-age=31536000"),) if settings.secure else ()
+        self._watch = watch
+        self._limits = limits
+        https = ((b"strict-transport-security", b"max-age=31536000"),) if limits.secure else ()
         self._headers = [*HEADERS, *https]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,21 +100,28 @@ class Shell:
             if not self._is_known(scope):
                 await _refuse(answer, 421, b"This address is not served here.")
             else:
-                await self._app(scope, _bounded(scope, receive), answer)
+                await self._app(scope, self._bounded(scope, receive), answer)
         except TooLarge:
             if not started:
                 await _refuse(answer, 413, b"This is larger than the page takes.")
+        except ClientDisconnect:
+            status = 499  # nobody is there to hear an answer
+        except TooSlow:
+            if not started:
+                await _refuse(answer, 408, b"The request took too long to arrive.")
         except Exception as error:  # noqa: BLE001 - the last line: log it, never show it
-            note_failure("failed", error, request=request_id, path=_path(scope))
+            note_failure("failed", error, request=request_id, path=self._path(scope))
             if not started:
                 await _refuse(answer, 500, b"Something went wrong here; it was written down.")
         finally:
             seconds = time.perf_counter() - began
+            if self._watch is not None:
+                self._watch(scope, status, seconds)
             note(
                 "request",
                 request=request_id,
                 method=scope["method"],
-                path=_path(scope),
+                path=self._path(scope),
                 status=status,
                 ms=round(seconds * 1000, 1),
             )
@@ -149,40 +134,47 @@ class Shell:
         return [*headers, *kept, (b"x-request-id", request_id.encode())]
 
     def _is_known(self, scope: Scope) -> bool:
-        if self._hosts is None or scope["path"] == "/health":
+        hosts = self._limits.hosts
+        if hosts is None or scope["path"] in self._limits.open_paths:
             return True
         given = next((value for name, value in scope["headers"] if name == b"host"), b"")
         name = given.decode("latin-1").lower()
-        return (name if name.endswith("]") else name.rpartition(":")[0] or name) in self._hosts
+        return (name if name.endswith("]") else name.rpartition(":")[0] or name) in hosts
 
+    def _path(self, scope: Scope) -> str:
+        """The path as it may be logged: the last part of a secret link is one, and stays out."""
+        path = str(scope["path"])
+        for prefix in self._limits.secret_paths:
+            if path.startswith(prefix):
+                return prefix + "…"
+        return path[:300]
 
-def _path(scope: Scope) -> str:
-    """The path as it may be logged: the last part of a secret link is one, and stays out."""
-    path = str(scope["path"])
-    for prefix in ("/join/", "/enter/"):
-        if path.startswith(prefix):
-            return prefix + "…"
-    return path[:300]
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """Stop reading a body at its limit, whatever its header said."""
+        upload = str(scope["path"]).endswith(self._limits.uploads)
+        limit = self._limits.upload_bytes if upload else self._limits.form_bytes
+        declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
+        if declared.isdigit() and int(declared) > limit:
+            raise TooLarge
+        seen, more, end = 0, True, time.monotonic() + self._limits.body_seconds
 
+        async def counted() -> Message:
+            nonlocal seen, more
+            if not more:
+                return await receive()  # until the client goes
+            try:
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow from None
+            if message["type"] == "http.request":
+                more = message.get("more_body", False)
+                seen += len(message.get("body", b""))
+                if seen > limit:
+                    raise TooLarge
+            return message
 
-def _bounded(scope: Scope, receive: Receive) -> Receive:
-    """Stop reading a body at its limit, whatever its header said."""
-    limit = UPLOAD_BYTES if str(scope["path"]).endswith(UPLOADS) else FORM_BYTES
-    declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
-    if declared.isdigit() and int(declared) > limit:
-        raise TooLarge
-    seen = 0
-
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        if message["type"] == "http.request":
-            seen += len(message.get("body", b""))
-            if seen > limit:
-                raise TooLarge
-        return message
-
-    return counted
+        return counted
 
 
 async def _refuse(send: Send, status: int, text: bytes) -> None:

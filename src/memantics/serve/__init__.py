@@ -1,0 +1,20 @@
+"""The service: HTTP interfaces and pages over the actions. ``memantics serve`` starts it.
+
+``app.build_app(settings)`` makes the application. Nothing here is imported before the extra
+``serve`` is known to be there: see :func:`require_extra`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from memantics.core.errors import MissingExtra
+
+__all__ = ["require_extra"]
+
+
+def require_extra() -> None:
+    """Say in one line what to install, where the packages of this part are absent."""
+    needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+    if any(find_spec(name) is None for name in needed):
+        raise MissingExtra("services", "serve")

@@ -1,0 +1,86 @@
+"""What the service answers when it does not do what was asked: OpenAI's shape of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from memantics.core.errors import ImageError, InputError, MemanticsError, Transient
+
+
+class Refusal(Exception):
+    """A request that is refused: status, a word for programs, a sentence for people."""
+
+    def __init__(
+        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.headers = dict(headers or {})
+
+
+def make_busy(seconds: float, what: str = "the service is busy") -> Refusal:
+    """Too much at once: come back after some seconds."""
+    wait = max(1, round(seconds))
+    message = f"{what}; try again in {wait} s"
+    return Refusal(429, "rate_limit_exceeded", message, {"retry-after": str(wait)})
+
+
+def read_refusal(error: MemanticsError) -> Refusal:
+    """What an action's error means to a client."""
+    if isinstance(error, ImageError):
+        large = error.reason in ("too many bytes", "too many pixels")
+        return Refusal(413 if large else 422, "invalid_image", str(error))
+    if isinstance(error, InputError):
+        return Refusal(422, "invalid_value", str(error))
+    return Refusal(503 if isinstance(error, Transient) else 502, "model_error", str(error))
+
+
+class ErrorFacts(BaseModel):
+    """What went wrong; ``code`` is for programs, ``message`` for people."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorBody(BaseModel):
+    """An error as clients of OpenAI's interfaces read it."""
+
+    error: ErrorFacts
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody, "description": what}
+    for status, what in (
+        (400, "The request is not understood."),
+        (401, "A token is needed."),
+        (403, "This token, or this site, may not do that."),
+        (404, "There is no such thing."),
+        (413, "Too large."),
+        (422, "What was sent cannot be used."),
+        (429, "Too much at once: see Retry-After."),
+        (503, "The service is starting or stopping, or a model does not answer."),
+        (504, "The time of a request is over."),
+    )
+}
+_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def answer_refusal(refusal: Refusal) -> Response:
+    """The error as JSON, as clients of OpenAI's interfaces read it."""
+    kind = _KINDS.get(refusal.status) or (
+        "server_error" if refusal.status >= 500 else "invalid_request_error"
+    )
+    body = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
+    return Response(
+        orjson.dumps({"error": body}),
+        refusal.status,
+        refusal.headers,
+        media_type="application/json",
+    )

@@ -1,0 +1,1 @@
+"""What every web app of ours stands on: server, headers, limits, logs, templates, words, style."""

@@ -1,0 +1,58 @@
+"""Logs of the web apps: one JSON line for each event, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+
+import orjson
+
+NAME = "memantics.web"
+LOGGER = logging.getLogger(NAME)
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one JSON line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line: time, level, event, then what the event brought along."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        facts = getattr(record, "facts", None)
+        if isinstance(facts, dict):
+            line |= facts
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = repr(record.exc_info[1])
+            line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
+        return orjson.dumps(line, default=str).decode()
+
+
+def start_logs() -> None:
+    """Send our log, and the server's warnings, to standard error as JSON lines.
+
+    At a terminal only what is wrong is shown: a line for each request would push the link away.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
+    for name, lowest in ((NAME, level), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(lowest)
+        logger.propagate = False
+
+
+def note(event: str, **facts: object) -> None:
+    """Write one event down."""
+    if LOGGER.isEnabledFor(logging.INFO):
+        LOGGER.info(event, extra={"facts": facts})
+
+
+def note_failure(event: str, error: BaseException, **facts: object) -> None:
+    """Write down what should not have happened, with where it did."""
+    LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))

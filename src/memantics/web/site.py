@@ -1,0 +1,161 @@
+"""Pages of an app: templates, static files and words, on top of those that all apps share.
+
+A part of an app is a folder with ``templates/``, ``static/`` and ``messages.toml``, each of them
+optional. What an earlier part holds goes before what a later one holds; ours are the last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from fastapi import FastAPI
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+NAMES: Mapping[Language, str] = {"en": "English", "zh": "中文"}
+HERE = Path(__file__).parent
+MEDIA_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The messages of one language; calling it looks one up and fills it in."""
+
+    language: Language
+    messages: Mapping[str, str]
+
+    def __call__(self, key: str, **values: object) -> str:
+        """The message, with its named holes filled."""
+        return self.messages[key].format_map(values) if values else self.messages[key]
+
+
+class Site:
+    """Templates, static files and messages of the parts of one app."""
+
+    def __init__(self, *parts: Path, filters: Mapping[str, Callable[..., object]] | None = None):
+        self.parts = (*parts, HERE)
+        self.environment = Environment(
+            loader=FileSystemLoader([part / "templates" for part in self.parts]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self.environment.globals["asset"] = self.asset
+        self.environment.filters |= {
+            "percent": show_percent,
+            "figure": show_figure,
+            "moment": show_moment,
+            **(filters or {}),
+        }
+        self._static = self._find_static()
+        self._words = {language: self._read_words(language) for language in LANGUAGES}
+
+    def words(self, language: Language) -> Catalogue:
+        """All messages of a language."""
+        return self._words[language]
+
+    def asset(self, name: str) -> str:
+        """The address of a static file; it changes with its content, so that it can be kept."""
+        digest = hashlib.sha256(self._static[name].read_bytes()).hexdigest()
+        return f"/static/{name}?v={digest[:12]}"
+
+    def render(self, template: str, context: Mapping[str, object], status: int = 200) -> Response:
+        """A page as a response."""
+        return HTMLResponse(self.environment.get_template(template).render(context), status)
+
+    def add_static(self, app: FastAPI) -> None:
+        """Serve the static files of all parts under ``/static/``."""
+
+        @app.get("/static/{name}", include_in_schema=False)
+        def static(name: str) -> Response:
+            """Our styles and our scripts."""
+            if name not in self._static:
+                return PlainTextResponse("not found", 404)
+            return Response(
+                read_once(self._static[name]),
+                media_type=MEDIA_TYPES[self._static[name].suffix],
+                headers={"cache-control": "public, max-age=31536000, immutable"},
+            )
+
+    def _find_static(self) -> dict[str, Path]:
+        return {
+            path.name: path
+            for part in reversed(self.parts)
+            for path in sorted((part / "static").glob("*"))
+            if path.suffix in MEDIA_TYPES
+        }
+
+    def _read_words(self, language: Language) -> Catalogue:
+        messages: dict[str, str] = {}
+        for part in reversed(self.parts):
+            file = part / "messages.toml"
+            if file.is_file():
+                sections = tomllib.loads(file.read_text(encoding="utf-8"))
+                messages |= {
+                    f"{section}.{key}": texts[language]
+                    for section, entries in sections.items()
+                    for key, texts in entries.items()
+                }
+        return Catalogue(language, messages)
+
+
+@lru_cache(maxsize=64)
+def read_once(path: Path) -> bytes:
+    """A file of ours, kept in memory."""
+    return path.read_bytes()
+
+
+def choose_language(chosen: str, accepted: str) -> Language:
+    """A person's own choice, else the first that the browser asks for, else English.
+
+    >>> choose_language("", "fr;q=1, zh-CN;q=0.9"), choose_language("en", "zh")
+    ('zh', 'en')
+    """
+    for wanted in (chosen, *(part.partition(";")[0].strip() for part in accepted.split(","))):
+        for language in LANGUAGES:
+            if wanted.lower().split("-")[0] == language:
+                return language
+    return "en"
+
+
+def show_percent(value: float | None) -> str:
+    """A share as people read it.
+
+    >>> show_percent(0.7422), show_percent(None)
+    ('74 %', '–')
+    """
+    return "–" if value is None else f"{value * 100:.0f} %"
+
+
+def show_figure(value: float | None, digits: int = 2) -> str:
+    """A coefficient as people read it.
+
+    >>> show_figure(0.61803), show_figure(None)
+    ('0.62', '–')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def show_moment(seconds: float) -> str:
+    """A time for machines; the script shows it as people of the reader's language do.
+
+    >>> show_moment(0.0)
+    '1970-01-01T00:00:00+00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
