@@ -1,4 +1,4 @@
-"""What a set of questions amounts to: how many, what was set aside, which shortcuts lead to the key."""
+"""What a set of questions amounts to: how many, what was set aside, shortcuts to the key."""
 
 from __future__ import annotations
 
