@@ -8,7 +8,7 @@ from memantics.benchmarks.punmemecn.sentiment import WORDS, _field
 
 def meme(number: int, target: str, kind: str) -> PunMeme:
     name = f"CN{number}"
-    return PunMeme(name, name, "pun", "茶", "查", target, kind, (), "", None)  # type: ignore[arg-type]
+    return PunMeme(name, name, "pun", "茶", "查", target, kind, (), "", None)
 
 
 def test_the_majority_is_the_commonest_pair_not_the_commonest_parts() -> None:
