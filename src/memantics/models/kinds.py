@@ -59,14 +59,19 @@ def _open_openai(name: str, settings: ModelSettings) -> Model:
             f"model {name!r} needs the address of its server",
             hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
+    params = dict(settings.params)
+    check = params.pop("check_name", "on")
+    if check not in ("on", "off"):
+        raise UnknownName("value of --param check_name:", check, ("on", "off"))
     return OpenAIModel(
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
         OpenAISettings(
-            wire=read_wire_settings(settings.params),
+            wire=read_wire_settings(params),
             connections=settings.concurrency,
             timeout=settings.timeout,
+            check_name=check != "off",
         ),
     )
 
