@@ -159,7 +159,7 @@ async def analyze_async(
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
-    made = await _analyze_all(_name_memes(paths), options)
+    made = await analyze_memes(_name_memes(paths), options)
     if alone and made.refused:
         raise made.refused[0]
     return made[0] if alone else made
@@ -189,7 +189,8 @@ def _name_memes(images: Sequence[Path]) -> list[Meme]:
     return name_apart(Meme(path.stem, path) for path in images)
 
 
-async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+async def analyze_memes(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+    """Analyse memes that are known already, text and language included."""
     seen, refused = await asyncio.to_thread(_look_all, memes, options)
     model, tokens = options.get("model"), (0, 0)
     if model is not None and seen:
