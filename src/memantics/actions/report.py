@@ -32,6 +32,18 @@ from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
+__all__ = [
+    "ReportForm",
+    "RunLike",
+    "export_humans",
+    "export_inspect",
+    "find_folder",
+    "read_figures",
+    "render_report",
+    "report",
+    "split_unfinished",
+    "write_gallery",
+]
 ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
 _MOST_READ = 64
