@@ -63,7 +63,10 @@ PARTS: Mapping[str, Part] = {
         ("tests/annotate/test_resolution.py", "tests/annotate/test_boundaries*.py"),
     ),
     "parsing": Part(
-        ("tasks/parse.py",), ("tests/tasks/test_parse.py", "tests/tasks/test_replay.py")
+        ("tasks/parse.py",),
+        tuple(
+            f"tests/tasks/test_{name}.py" for name in ("boundaries*", "forms", "parse", "replay")
+        ),
     ),
     "phonetics": Part(
         tuple(

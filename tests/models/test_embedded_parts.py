@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, Unavailable
 from memantics.models.embedded import encoder as encoders
-from memantics.models.embedded import ocr as ocrs
+from memantics.models.embedded import rapid
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import (
@@ -82,7 +82,7 @@ def test_hostile_images_are_refused_by_name(eye: RapidReader, tmp_path: Path) ->
 
 def test_missing_weights_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = draw(tmp_path / "meme.png", "HELLO")
-    monkeypatch.setattr(ocrs, "find_spec", lambda _name: None)
+    monkeypatch.setattr(rapid, "find_spec", lambda _name: None)
     with pytest.raises(Unavailable, match="rapidocr or its weights are missing"):
         RapidReader().read(path.read_bytes(), path.name)
 

@@ -11,14 +11,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar, Unpack, get_args
+from typing import Generic, TypeVar, Unpack
 
 from pydantic import JsonValue
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
-from memantics.build.captions.mine import CaptionReport, Origin, mine_captions, write_captions
+from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
 from memantics.build.chats.tools import ChatTools, open_tools
@@ -44,7 +44,7 @@ from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.journal import whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
-from memantics.core.result import Result, Table, to_plain
+from memantics.core.result import Result, to_plain
 from memantics.core.waiting import make_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.run.desk import Desk
@@ -315,24 +315,16 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
     return subjects
 
 
-def _count_origins(report: CaptionReport) -> dict[str, Counter[str]]:
+def count_origins(report: CaptionReport) -> dict[str, Counter[str]]:
     """Where captions come from, by kind of caption."""
     names = ("text_caption", "image_caption")
     return {name: Counter(own.origins[name] for own in report.memes) for name in names}
 
 
-def tabulate_captions(built: Built[CaptionReport]) -> Table:
-    """Where captions come from."""
-    kinds = get_args(Origin)
-    counts = _count_origins(built.report)
-    rows = ((name, *(str(own[kind]) for kind in kinds)) for name, own in counts.items())
-    return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))
-
-
 def summarise_captions(built: Built[CaptionReport]) -> dict[str, JsonValue]:
     """What mining amounts to, in counts."""
     tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
-    found = {"memes": len(built.report.memes), "origins": _count_origins(built.report)}
+    found = {"memes": len(built.report.memes), "origins": count_origins(built.report)}
     files = {"captions": built.folder / CAPTIONS}
     return {
         k: to_plain(v) for k, v in {**found, "statuses": built.counts, **tally, **files}.items()

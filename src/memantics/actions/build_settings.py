@@ -18,7 +18,6 @@ from memantics.build.intents.draft import IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.build.questions.records import Critic, QuestionSettings
 from memantics.core.errors import UnknownName
-from memantics.core.result import Table
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
 from memantics.tasks.chats import TOPICS, Topic
 
@@ -38,7 +37,6 @@ __all__ = [
     "find_dimensions",
     "find_topics",
     "make_extract_settings",
-    "tabulate_plan",
 ]
 
 
@@ -73,17 +71,3 @@ def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
         if name not in TOPICS:
             raise UnknownName("topic", name, TOPICS)
     return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))
-
-
-def tabulate_plan(settings: ExtractSettings) -> Table:
-    """The steps of an extraction in their order: wave, what each is told, relations it states."""
-    plan, rows = settings.plan, []
-    waves = plan.waves()
-    for step in plan.steps:
-        wave = next(n for n, names in enumerate(waves, 1) if step.dimension in names)
-        told = [*step.inputs, *(["background files"] if step.background else [])]
-        links = step.relations() if settings.when == "same" else ()
-        linked = ", ".join(term.name for term in links)
-        rows.append((str(wave), step.dimension, ", ".join(told) or "the meme alone", linked))
-    title = f"{plan.name}: {plan.note}"
-    return Table((">wave", "step", "is told", "relations"), tuple(rows), title)

@@ -14,7 +14,7 @@ from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
-from memantics.core.result import Result, Table, html_table, to_plain
+from memantics.core.result import Result, Table, html_table, show_cell, to_plain
 from memantics.core.statistic import compare, read_expected
 from memantics.registry import (
     MODEL_KINDS,
@@ -186,6 +186,18 @@ class Survey(Result):
             "found": to_plain(self.found),
             "statistics": to_plain(self.statistics),
         }
+
+
+def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
+    """Figures beside the paper's; ``*`` marks those that only the complete release gives."""
+    columns = ("figure", ">paper", ">this copy", "verdict")
+    return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
+
+
+def _show_statistic(row: Statistic) -> tuple[str, ...]:
+    paper = row.paper if row.paper is not None else row.known
+    mark = "" if row.paper is not None or row.known is None else "*"
+    return row.title, show_cell(paper) + mark, show_cell(row.value), row.verdict
 
 
 def survey_data(name: str, data: DataKind | None = None) -> Survey:

@@ -14,7 +14,7 @@ from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
 from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.knowledge.querying import Rows, shorten
+from memantics.knowledge.querying import MOST_CHARACTERS, Rows, shorten
 from memantics.knowledge.records import (
     Dangling,
     Individual,
@@ -29,6 +29,8 @@ from memantics.knowledge.validation import Breach, validate, validate_slowly
 from memantics.report.pages.knowledge import find_image, write_page
 
 __all__ = [
+    "MOST_CHARACTERS",
+    "STARTER",
     "Account",
     "Breach",
     "Format",

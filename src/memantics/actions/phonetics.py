@@ -8,8 +8,11 @@ from pathlib import Path
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.reading import (
     DEFAULT_THRESHOLD,
+    DoubleMeaning,
     Heard,
+    Language,
     ModelName,
+    Reading,
     Settings,
     Spoken,
     explain,
@@ -18,9 +21,12 @@ from memantics.phonetics.speech import read_aloud as read_caption
 from memantics.phonetics.speech import read_many
 
 __all__ = [
+    "DoubleMeaning",
     "Figures",
     "Heard",
+    "Language",
     "ModelName",
+    "Reading",
     "Settings",
     "Spoken",
     "explain",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -36,14 +36,18 @@ from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Target
+from memantics.reappraise.records import Checks, ReappraisalPlan, Target
+from memantics.reappraise.records import Feeling as MemeFeeling
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
 __all__ = [
     "EMBEDDED",
+    "Checks",
+    "MemeFeeling",
     "Reappraisal",
+    "ReappraisalPlan",
     "Shape",
     "Stage",
     "Target",
@@ -72,7 +76,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
     repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
     one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it.
+    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
@@ -80,6 +84,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     sticker: bool
     out: ImagePath
     review: Review | None
+    ocr: RememberingOcr | None
 
 
 @overload
@@ -140,7 +145,8 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
-    with open_reader() as ocr:
+    given = options.get("ocr")
+    with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
             open_planner(options, out, len(memes)) as planner,

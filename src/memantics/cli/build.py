@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from memantics.actions import build
+from memantics.actions import build_tables as tables
 from memantics.actions.asking import Asking
 from memantics.actions.build_settings import (
     Critic,
@@ -16,13 +17,11 @@ from memantics.actions.build_settings import (
     Refine,
     find_dimensions,
     make_extract_settings,
-    tabulate_plan,
 )
 from memantics.cli import flags
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
 from memantics.cli.terminal import console, plain, print_json, say, show_table
 from memantics.core.errors import InputError
-from memantics.core.result import Table
 
 _SHOWN = 5
 Folder = Annotated[
@@ -129,7 +128,7 @@ def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
         found = {"order": plan.name, "refine": settings.when, "waves": plan.waves()}
         print_json({**found, "steps": plan.steps})
         return
-    show_table(tabulate_plan(settings))
+    show_table(tables.tabulate_plan(settings))
     when = {
         "same": "Relations are asked for together with the individuals.",
         "second": "Relations are asked for in a second pass, when all individuals are known.",
@@ -142,14 +141,7 @@ def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
 
 
 def _show_knowledge(report: build.KnowledgeReport) -> None:
-    bad = ("refused", "unparsed", "failed")
-    rows = []
-    for name, found in report.dimensions.items():
-        counts = (found.individuals, found.memes, found.empty)
-        rows.append((name, *map(str, (*counts, *(found.statuses[status] for status in bad)))))
-    columns = ("dimension", ">found", ">memes", ">empty", *(f">{status}" for status in bad))
-    title = f"{report.memes} memes, {report.individuals} individuals"
-    show_table(Table(columns, tuple(rows), title))
+    show_table(tables.tabulate_knowledge(report))
     out = console()
     links = sum(report.relations.values())
     out.print(
@@ -221,16 +213,8 @@ def make_questions(
 
 def _show_questions(report: build.QuestionReport) -> None:
     out = console()
-    title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
-    counts = tuple((name, str(count)) for name, count in report.dimensions.items())
-    show_table(Table(("dimension", ">questions"), counts, title))
-    leaks = []
-    for leak in report.leaks:
-        word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
-        rate = "–" if leak.value is None else f"{leak.value:.1%}"
-        leaks.append((leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word))
-    columns = ("finds the key", ">rate", ">chance", ">n", "")
-    show_table(Table(columns, tuple(leaks), "What gives keys away"))
+    show_table(tables.tabulate_questions(report))
+    show_table(tables.tabulate_leaks(report))
     for reason, count in list(report.reasons.items())[:8]:
         out.print(plain(f"set aside {count}: {reason}"))
     out.print(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from memantics.actions import build
+from memantics.actions import build_tables as tables
 from memantics.actions.asking import Asking
 from memantics.actions.build_settings import (
     MOST_INTENTS,
@@ -25,9 +26,8 @@ from memantics.actions.build_settings import (
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import console, plain, print_json, say, show_table, show_value
+from memantics.cli.terminal import console, plain, print_json, say, show_table
 from memantics.core.memes import CAPTIONS
-from memantics.core.result import Table
 
 _SHOWN = 5
 CaptionFile = Annotated[
@@ -100,7 +100,7 @@ def build_captions(
     if as_json:
         print_json(build.summarise_captions(built))
     else:
-        show_table(build.tabulate_captions(built))
+        show_table(tables.tabulate_captions(built))
         _show_end(built, built.report.tally.misses, len(built.report.memes))
         say(str(built.folder / CAPTIONS))
     stop_at_failures(built.counts)
@@ -210,16 +210,7 @@ def make_chats(
 
 
 def _show_chats(report: build.ChatReport) -> None:
-    corpus = report.corpus
-    figures: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
-        ("Distinct-1", corpus.distinct_1, "distinct"),
-        ("Distinct-2", corpus.distinct_2, "distinct"),
-        ("flow between messages", corpus.flow, "flow"),
-        ("perplexity", corpus.perplexity, "perplexity"),
-    )
-    rows = [(own, show_value(v), corpus.measured_by.get(gauge, "")) for own, v, gauge in figures]
-    title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
-    show_table(Table(("figure", ">value", "measured by"), tuple(rows), title))
+    show_table(tables.tabulate_chats(report))
     out = console()
     if report.broken:
         broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())

@@ -11,9 +11,9 @@ from memantics.actions import collect as action
 from memantics.actions.collect import DUPLICATE_BITS, FAMILY_BITS, Collected, CollectSettings
 from memantics.cli import flags
 from memantics.cli.progress import Watcher
-from memantics.cli.terminal import console, plain, print_json, show_table, show_value
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.memes import MEMES
-from memantics.core.result import Table
+from memantics.core.result import Table, show_cell
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
 Languages = Annotated[
@@ -74,7 +74,7 @@ def _show(done: Collected, page: bool, as_json: bool) -> None:
         )
         return
     rows = tuple(
-        (show_value(count), rule if rule == "kept" else f"dropped: {rule}")
+        (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
         for rule, count in done.counts.items()
     )
     show_table(Table((">memes", ""), rows, f"{len(done.memes):,} images"))
@@ -90,5 +90,5 @@ def _show_rules(as_json: bool) -> None:
             [{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in action.list_rules()]
         )
         return
-    rows = tuple((r.name, show_value(r.threshold), r.what) for r in action.list_rules())
+    rows = tuple((r.name, show_cell(r.threshold), r.what) for r in action.list_rules())
     show_table(Table(("rule", ">at least", "of"), rows))

@@ -20,9 +20,10 @@ from memantics.actions.datasets import (
     refuse_changed,
     survey_data,
     tabulate_benchmarks,
+    tabulate_statistics,
 )
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, show_table, show_value, table
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.data import Statistic
 from memantics.core.result import Table
 
@@ -30,12 +31,6 @@ app = typer.Typer(help="Register, check and describe official releases.", no_arg
 models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A benchmark, such as mquest.")]
-VERDICT_STYLES = {
-    "reproduced": "green",
-    "differs": "yellow",
-    "not recomputable": "dim",
-    "no reference": "dim",
-}
 
 
 @app.command("add")
@@ -138,23 +133,10 @@ def _printed(survey: Survey) -> list[Statistic]:
 
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:
-    shown = table(
-        [("figure", "left"), ("paper", "right"), ("this copy", "right"), ("verdict", "left")],
-        "Recomputed from this copy",
-    )
-    for row in rows:
-        paper = row.paper if row.paper is not None else row.known
-        mark = "" if row.paper is not None or row.known is None else "*"
-        shown.add_row(
-            plain(row.title),
-            show_value(paper) + mark,
-            show_value(row.value),
-            plain(row.verdict, VERDICT_STYLES[row.verdict]),
-        )
-    out = console()
-    out.print(shown)
+    show_table(tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
-        out.print("* not printed in the paper: what the complete release gives", style="dim")
+        note = "* not printed in the paper: what the complete release gives"
+        console().print(note, style="dim")
 
 
 @models.command("list")
