@@ -51,7 +51,12 @@ def test_fast_reads_captions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_fast_looks_again_where_it_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(rapid, "_read_thoroughly", lambda *found: iter(asked.append(found) or ()))
+
+    def look_again(*found: Any) -> list[Any]:
+        asked.append(found)
+        return []
+
+    monkeypatch.setattr(rapid, "_read_thoroughly", look_again)
     path = STARTER_IMAGES / "CN90001.png"
     with Image.open(path) as image:
         blank = Image.new("RGB", image.size, "white")
@@ -71,7 +76,7 @@ def _encode(image: Image.Image) -> bytes:
 def test_profiles_do_not_share_what_they_remember(tmp_path: Path) -> None:
     data = _encode(Image.new("RGB", (4, 4)))
     for profile in ("thorough", "fast"):
-        reader = RapidReader(profile)  # type: ignore[arg-type]
+        reader = RapidReader(profile)
         assert profile in reader.version
         with RememberingOcr(reader, tmp_path) as ocr:
             ocr.read(data, "x")

@@ -23,7 +23,7 @@ def test_stragglers_lost_nodes_and_killed_drivers_lose_no_row(tmp_path: Path) ->
 
 
 def test_the_same_seed_is_the_same_run(tmp_path: Path) -> None:
-    small = replace(TROUBLE, workers=40, node_hours=0.3, driver_kills=1)
+    small = replace(TROUBLE, workers=40, node_hours=0.05, driver_kills=1)
     one, two = (simulate(tmp_path / name, small, 80) for name in ("one", "two"))
     assert (one.makespan, one.wasted_share) == (two.makespan, two.wasted_share)
     assert one.nodes_lost > 0

@@ -45,8 +45,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def run(source: Path, out: Path, settings: ShardSettings, **options: Any) -> ShardsBuilt:
-    options = {"engine": InlineEngine(), "shard_size": 2} | options
-    return build_shards(source, settings, out=out, **options)
+    engine = options.get("engine") or InlineEngine()
+    return build_shards(source, settings, out=out, engine=engine, shard_size=2)
 
 
 def list_calls(out: Path) -> Counter[str]:

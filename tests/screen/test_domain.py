@@ -198,7 +198,12 @@ def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path:
     work = ScreenWork(ScreenSettings(readings="none"), 0.5, "test", ("zh",))
     screener = work.open().__self__  # type: ignore[attr-defined]
     asked: list[str] = []
-    screener._read = lambda _data, name: asked.append(name) or f"第{name}张"
+
+    def read(_data: bytes, name: str) -> str:
+        asked.append(name)
+        return f"第{name}张"
+
+    screener._read = read
     rows = screener.screen(refs)
     assert asked == ["0", "2"]
     assert [row["text"] for row in rows] == ["第0张", "第0张", "第2张"]
