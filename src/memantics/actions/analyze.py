@@ -23,16 +23,16 @@ from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
-from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
+from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["Analyses", "Analysis", "analyze", "analyze_async"]
 JOURNAL = Path("builds/analyze")
-_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 ImagePath: TypeAlias = Path | str
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 
@@ -209,19 +209,12 @@ def _publish(found: Findings) -> Analysis:
 def _open_tools(ocr: RememberingOcr, detector: Path | None) -> Tools:
     """The parts of this machine; each is loaded when it is first used."""
     return Tools(
-        read=lambda data, name: choose_captions(ocr.read(data, name).lines),
+        read=lambda data, name: choose_captions(line.text for line in ocr.read(data, name).lines),
         tell_language=lambda text: guess_language(text).language,
         listen=listen,
         screen=_open_screen(detector),
         feel=_open_feeling(),
     )
-
-
-def choose_captions(lines: Sequence[Line]) -> list[str]:
-    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    texts = [line.text for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(text) for text in texts), default=0)
-    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
 
 
 def listen(text: str, language: str) -> list[Sound]:

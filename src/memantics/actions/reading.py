@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memantics.actions.analyze import choose_captions, listen
+from memantics.actions.analyze import listen
 from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
@@ -15,6 +15,7 @@ from memantics.core.language import language_of
 from memantics.core.memes import HEARD, TEMPLATE, Meme
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.vision.captions import choose_captions
 
 _SIBLINGS, _LONGEST = 3, 80
 
@@ -38,7 +39,8 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     if not text.strip():
         try:
             name = meme.image.name
-            text = "\n".join(choose_captions(ocr.read(read_bytes(meme.image), name).lines))
+            lines = ocr.read(read_bytes(meme.image), name).lines
+            text = "\n".join(choose_captions(line.text for line in lines))
         except ImageError:
             return meme
     if not text.strip():

@@ -13,6 +13,7 @@ from typing import TypeAlias, Unpack, overload
 from memantics.actions.analyze import ImagePath, ImagePaths
 from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.actions.reading import read_once
 from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
@@ -130,6 +131,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    memes = await _read_for(memes, options)
     with open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
@@ -139,6 +141,11 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             target = options.get("target")
             shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
+
+
+async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
+    """Memes with what was heard in them, where a model is told of it; our lexicon is not."""
+    return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
 
 
 @asynccontextmanager
@@ -251,7 +258,7 @@ async def reappraisal_async(
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
     names = list(dict.fromkeys(editors)) or ["embedded"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
-    memes = name_apart(find_folder(Path(folder), notes=False)[:limit])
+    memes = await _read_for(name_apart(find_folder(Path(folder), notes=False)[:limit]), options)
     made: dict[str, Results] = {}
     with open_reader() as ocr:
         async with _open_planner(options, place, len(memes) * len(names)) as planner:

@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue
 
-from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode
@@ -27,6 +26,7 @@ from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
 from memantics.scale.sources import STDIN, Columns, read_sources
+from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -232,7 +232,9 @@ def _open_reader() -> ReadText:
     from memantics.models.embedded.ocr import open_reader
 
     reader = open_reader()
-    return lambda data, name: "\n".join(choose_captions(reader.read(data, name).lines))
+    return lambda data, name: "\n".join(
+        choose_captions(line.text for line in reader.read(data, name).lines)
+    )
 
 
 def _listen(text: str) -> list[str]:

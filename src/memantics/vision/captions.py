@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memantics.vision.panels import Panel
@@ -21,6 +21,7 @@ _SITE = re.compile(
     r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
     re.IGNORECASE,
 )
+_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -197,3 +198,14 @@ def _shouts(text: str) -> bool | None:
 def _thickness(line: TextLine) -> int:
     """The height of a line, or the width of one that runs downwards."""
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height
+
+
+def choose_captions(lines: Iterable[str]) -> list[str]:
+    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out.
+
+    >>> choose_captions(["?", "0", "白", "最近有点键忘"]), choose_captions(["NO"])
+    (['最近有点键忘'], ['NO'])
+    """
+    texts = [line.strip() for line in lines if any(char.isalnum() for char in line)]
+    longest = max(map(len, texts), default=0)
+    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
