@@ -62,7 +62,12 @@ PARTS: Mapping[str, Part] = {
         ("annotate/resolution.py",),
         ("tests/annotate/test_resolution.py", "tests/annotate/test_boundaries*.py"),
     ),
-    "parsing": Part(("tasks/parse.py",), ("tests/tasks",)),
+    "parsing": Part(
+        ("tasks/parse.py",),
+        tuple(
+            f"tests/tasks/test_{name}.py" for name in ("boundaries*", "forms", "parse", "replay")
+        ),
+    ),
     "phonetics": Part(
         tuple(
             f"phonetics/{name}.py" for name in ("evidence", "lattice", "ranking", "sound", "speech")

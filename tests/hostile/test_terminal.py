@@ -20,7 +20,8 @@ import pytest
 import typer.main
 
 from memantics.cli.main import main, make_app
-from memantics.cli.terminal import Guarded, neutralise
+from memantics.cli.terminal import Guarded
+from memantics.core.text import neutralise
 from memantics.starter import image_path
 from tests.commands import Shell
 

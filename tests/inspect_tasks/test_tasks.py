@@ -37,9 +37,9 @@ from inspect_ai.model import (
     get_model,
 )
 
+from memantics.actions.inspection import read_value
 from memantics.inspect_tasks import tasks
 from memantics.inspect_tasks.scoring import read_answer
-from memantics.inspect_tasks.setup import read_value
 
 # Inspect calls its retry library in a way that library has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -14,7 +14,14 @@ from memantics.actions.detect import Detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
-from memantics.build.analysis.records import Feeling, Findings, Harm, Sound
+from memantics.build.analysis.records import (
+    Contradiction,
+    Feeling,
+    Findings,
+    Harm,
+    Missing,
+    Sound,
+)
 from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
@@ -31,7 +38,18 @@ from memantics.vision.captions import choose_captions
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Analyses", "Analysis", "analyze", "analyze_async"]
+__all__ = [
+    "Analyses",
+    "Analysis",
+    "Contradiction",
+    "Feeling",
+    "Harm",
+    "LocalParts",
+    "Missing",
+    "Sound",
+    "analyze",
+    "analyze_async",
+]
 JOURNAL = Path("builds/analyze")
 ImagePath: TypeAlias = Path | str
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
@@ -94,16 +112,31 @@ class Analyses(Result):
         }
 
 
+class LocalParts:
+    """What this machine says about memes, loaded once for many calls."""
+
+    def __init__(self, detector: Detector, ocr: RememberingOcr) -> None:
+        self.tools = Tools(
+            read=lambda data, name: choose_captions(ocr.read(data, name).lines),
+            tell_language=lambda text: guess_language(text).language,
+            listen=listen,
+            screen=_open_screen(detector),
+            feel=_open_feeling(),
+        )
+
+
 class AnalyzeOptions(AskingOptions, total=False):
     """Options of :func:`analyze`; those of asking count only with a ``model``.
 
     ``detector`` is a detector file (default: a tiny one, trained on the starter pack at first
-    use); ``language`` that of what the model writes (default: the meme's); ``journal`` the folder
-    of its calls, which are not asked twice; ``progress`` is called with the counts so far.
+    use), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
+    writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
+    ``progress`` is called with the counts so far.
     """
 
     model: str | None
     detector: ImagePath | None
+    parts: LocalParts | None
     language: str | None
     journal: ImagePath
     progress: Watch | None
@@ -157,9 +190,7 @@ def _name_memes(images: Sequence[Path]) -> list[Meme]:
 
 
 async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
-    detector = options.get("detector")
-    file = None if detector is None else Path(detector)
-    seen, refused = await asyncio.to_thread(_look_all, memes, file)
+    seen, refused = await asyncio.to_thread(_look_all, memes, options)
     model, tokens = options.get("model"), (0, 0)
     if model is not None and seen:
         seen, tokens = await _ask_all(model, seen, options)
@@ -167,17 +198,25 @@ async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analys
 
 
 def _look_all(
-    memes: Sequence[Meme], detector: Path | None
+    memes: Sequence[Meme], options: AnalyzeOptions
 ) -> tuple[list[Findings], list[ImageError]]:
     """What this machine says; one bad image must not end the others."""
-    seen, refused = [], []
+    parts = options.get("parts")
+    if parts is not None:
+        return _look_each(memes, parts.tools)
+    file = options.get("detector")
     with open_reader() as ocr:
-        tools = _open_tools(ocr, detector)
-        for meme in memes:
-            try:
-                seen.append(look(meme, tools))
-            except ImageError as error:
-                refused.append(error)
+        detector = Detector.load(file) if file is not None else Detector.starter()
+        return _look_each(memes, LocalParts(detector, ocr).tools)
+
+
+def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], list[ImageError]]:
+    seen, refused = [], []
+    for meme in memes:
+        try:
+            seen.append(look(meme, tools))
+        except ImageError as error:
+            refused.append(error)
     return seen, refused
 
 
@@ -206,17 +245,6 @@ def _publish(found: Findings) -> Analysis:
     return Analysis(**{own.name: getattr(found, own.name) for own in fields(found)})
 
 
-def _open_tools(ocr: RememberingOcr, detector: Path | None) -> Tools:
-    """The parts of this machine; each is loaded when it is first used."""
-    return Tools(
-        read=lambda data, name: choose_captions(line.text for line in ocr.read(data, name).lines),
-        tell_language=lambda text: guess_language(text).language,
-        listen=listen,
-        screen=_open_screen(detector),
-        feel=_open_feeling(),
-    )
-
-
 def listen(text: str, language: str) -> list[Sound]:
     """What a caption may be heard as; languages without a sound model are passed over."""
     from memantics.phonetics.reading import Settings, explain
@@ -230,9 +258,7 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(path: Path | None) -> Callable[[Meme], Harm | None]:
-    detector = Detector.load(path) if path is not None else Detector.starter()
-
+def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
     def screen(meme: Meme) -> Harm | None:
         example = Example(meme.id, meme.text)
         if example.empty:

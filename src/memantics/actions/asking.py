@@ -11,6 +11,8 @@ from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.registry import ModelSettings
 
+__all__ = ["Asking", "ModelSettings", "open_cache", "read_pairs", "read_price"]
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:

@@ -11,6 +11,7 @@ from memantics.actions.progress import ProgressWish, read_wish
 from memantics.core.card import TaskCard, resolve_options
 from memantics.core.data import DataKind, Source
 from memantics.core.errors import InputError, UnknownName
+from memantics.core.finding import Finding
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.task import Task
@@ -24,6 +25,7 @@ from memantics.registry import (
     find_source,
     open_model,
 )
+from memantics.report.leaderboard import show_figure, show_span
 from memantics.report.pages.audit import Audit
 from memantics.run.ask import AskSettings
 from memantics.run.audit.asking import Asker
@@ -123,6 +125,20 @@ async def _audit(
     finally:
         for own in models:
             await own.close()
+
+
+def describe_finding(finding: Finding) -> str:
+    """The figure of a finding in one line, with its interval and what was expected."""
+    figure = finding.figure
+    span = show_span(figure)
+    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    words.append(f"({span})" if span else "")
+    words.append(f"n = {figure.n:,}" if figure.n else "")
+    if finding.expected is not None:
+        words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
+    place = " · ".join(own for own in (finding.task, finding.model) if own)
+    words.append(f"[{place}]" if place else "")
+    return " ".join(word for word in words if word)
 
 
 def _find(name: str) -> tuple[Benchmark, tuple[TaskCard, ...]]:

@@ -5,12 +5,15 @@ Every verb asks a model, keeps its calls in the folder of the build, and asks no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar, Unpack
+
+from pydantic import JsonValue
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
 from memantics.actions.foresight import SAMPLE, drain, foresee
@@ -19,11 +22,12 @@ from memantics.build.captions.mine import CaptionReport, mine_captions, write_ca
 from memantics.build.chats.build import BuildSettings, ChatReport, build_chats
 from memantics.build.chats.release import write_chat_queue, write_lines, write_punmemecn
 from memantics.build.chats.tools import ChatTools, open_tools
-from memantics.build.drafts import count_statuses
+from memantics.build.drafts import Miss, count_statuses
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.build.extract.folder import Adopted, adopt_memes, write_report
 from memantics.build.extract.report import KnowledgeReport, ReportTally
 from memantics.build.intents.draft import (
+    INTENTS,
     IntentReport,
     IntentSettings,
     draft_intents,
@@ -34,17 +38,34 @@ from memantics.build.questions.asking import QuestionSubject
 from memantics.build.questions.chain import People, build_questions, list_slots, pair_subjects
 from memantics.build.questions.records import QuestionSettings
 from memantics.build.questions.report import QuestionReport, report_questions
-from memantics.build.questions.review import write_questions, write_review
+from memantics.build.questions.review import QUESTIONS, write_questions, write_review
+from memantics.build.questions.review import QUEUE as QUESTION_QUEUE
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.journal import whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
-from memantics.core.result import Result
+from memantics.core.result import Result, to_plain
 from memantics.core.waiting import make_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.run.desk import Desk
 from memantics.starter import image_path, read_starter
 
+__all__ = [
+    "INTENTS",
+    "KNOWLEDGE",
+    "QUESTIONS",
+    "QUESTION_QUEUE",
+    "Built",
+    "ChatReport",
+    "KnowledgeReport",
+    "Miss",
+    "QuestionReport",
+    "captions",
+    "chats",
+    "intents",
+    "knowledge",
+    "questions",
+]
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
@@ -292,6 +313,31 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
             hint="look at report.json: did the extraction fail?",
         )
     return subjects
+
+
+def count_origins(report: CaptionReport) -> dict[str, Counter[str]]:
+    """Where captions come from, by kind of caption."""
+    names = ("text_caption", "image_caption")
+    return {name: Counter(own.origins[name] for own in report.memes) for name in names}
+
+
+def summarise_captions(built: Built[CaptionReport]) -> dict[str, JsonValue]:
+    """What mining amounts to, in counts."""
+    tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
+    found = {"memes": len(built.report.memes), "origins": count_origins(built.report)}
+    files = {"captions": built.folder / CAPTIONS}
+    return {
+        k: to_plain(v) for k, v in {**found, "statuses": built.counts, **tally, **files}.items()
+    }
+
+
+def summarise_intents(built: Built[IntentReport]) -> dict[str, JsonValue]:
+    """What the drafts amount to, in counts."""
+    drafts, tally = built.report.drafts, built.report.tally
+    found = {"memes": len(drafts), "without_intent": sum(not own.intents for own in drafts)}
+    ended = {"statuses": built.counts, "repaired": tally.repaired, "misses": tally.misses}
+    files = {"intents": built.folder / INTENTS, "queue": built.folder / INTENT_QUEUE}
+    return {k: to_plain(v) for k, v in {**found, **ended, **files}.items()}
 
 
 knowledge = make_sync(knowledge_async)

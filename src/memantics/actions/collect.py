@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memantics.actions.desk import Watch
+from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.listing import OWN
+from memantics.build.collect.rules import DEFAULT_RULES, Rule, RuleSet, read_thresholds
 from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
+
+__all__ = ["DUPLICATE_BITS", "FAMILY_BITS", "CollectSettings", "Collected", "collect"]
+
+
+def list_rules() -> tuple[Rule, ...]:
+    """The rules by which images are dropped, with their thresholds."""
+    return DEFAULT_RULES
+
+
+def make_rules(languages: Iterable[str] = (), thresholds: Sequence[str] = ()) -> RuleSet:
+    """The rules with other thresholds (``RULE=VALUE``), and the languages that are kept."""
+    return RuleSet(languages=frozenset(languages), thresholds=read_thresholds(thresholds))
+
+
+def find_page(done: Collected) -> Path:
+    """The page of what was dropped."""
+    return done.folder / OWN / PAGE
 
 
 def collect(
@@ -33,5 +53,5 @@ def collect(
 
     done = gather(Path(folder), open_reader, settings or CollectSettings(), watch)
     if page:
-        write_page(done, done.folder / OWN / PAGE)
+        write_page(done, find_page(done))
     return done

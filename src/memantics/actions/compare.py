@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.result import Table
 from memantics.core.rundir import read_facts
 from memantics.registry import open_task_of_run
+from memantics.report.payload import show_value
 from memantics.run.compare import Side, open_side
 from memantics.run.compare import compare as compare_sides
-from memantics.run.differences import Comparison
+from memantics.run.differences import Comparison, Difference, show_p
 
-__all__ = ["Comparison", "compare", "compare_all", "compare_sides", "open_run"]
+__all__ = ["Comparison", "Side", "compare", "compare_all", "compare_sides", "open_run"]
 
 
 def compare(first: RunLike, second: RunLike, *, metrics: Sequence[str] = ()) -> Comparison:
@@ -37,3 +41,49 @@ def open_run(folder: Path) -> Side:
     facts = read_facts(folder)
     _, task = open_task_of_run(facts, None)
     return open_side(folder, facts, task)
+
+
+def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Table:
+    """The figures of every pair; ``names`` are what the runs' folders are called."""
+    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
+    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
+    return Table(("runs", *next(iter(tables.values())).columns), rows)
+
+
+def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[str]:
+    """How it was tested and what to mind; what holds for every pair is said once."""
+    remarks: dict[str, list[str]] = {}
+    for one in found:
+        own = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
+        own += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        own += [f"note: {note}" for note in one.notes]
+        for remark in own:
+            remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
+    return [
+        text if len(pairs) == len(found) else f"{', '.join(pairs)} {text}"
+        for text, pairs in remarks.items()
+    ]
+
+
+def _describe(row: Difference, *, brief: bool) -> str:
+    """How a difference was tested, in a line; briefly where there are many."""
+    words = [f"{row.items} items of {row.memes} memes", row.test]
+    if brief:
+        return ", ".join([*words, "t-tests and effect sizes with --json"])
+    if row.t_test is not None:
+        words.append(f"t-test p {show_p(row.t_test)} (Holm {show_p(row.t_test_corrected)})")
+    if row.size is not None:
+        words.append(f"{row.effect} {row.size:.2f}")
+    return ", ".join(words)
+
+
+def shorten_answer(value: JsonValue) -> str:
+    """An answer in at most 60 characters.
+
+    >>> shorten_answer(["happy", "calm"]), shorten_answer(None)
+    ('happy / calm', '–')
+    """
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = " / ".join(str(part) for part in value)
+    text = " ".join(show_value(value).split()) if value is not None else "–"
+    return text if len(text) <= 60 else text[:59] + "…"

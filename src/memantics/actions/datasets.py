@@ -14,7 +14,7 @@ from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
-from memantics.core.result import Result, html_table, to_plain
+from memantics.core.result import Result, Table, html_table, show_cell, to_plain
 from memantics.core.statistic import compare, read_expected
 from memantics.registry import (
     MODEL_KINDS,
@@ -64,6 +64,16 @@ def list_benchmarks() -> list[BenchmarkInfo]:
         )
         for name, benchmark in find_benchmarks().items()
     ]
+
+
+def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
+    """Benchmarks, their tasks, and where a release lies."""
+    rows = []
+    for own in known:
+        tasks, entry = ", ".join(task.partition("/")[2] for task in own.tasks), own.release
+        where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
+        rows.append((own.name, tasks if own.runnable else f"({tasks}: read only)", where))
+    return Table(("benchmark", "tasks", "release"), tuple(rows))
 
 
 def list_models() -> list[ModelKindInfo]:
@@ -178,6 +188,18 @@ class Survey(Result):
         }
 
 
+def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
+    """Figures beside the paper's; ``*`` marks those that only the complete release gives."""
+    columns = ("figure", ">paper", ">this copy", "verdict")
+    return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
+
+
+def _show_statistic(row: Statistic) -> tuple[str, ...]:
+    paper = row.paper if row.paper is not None else row.known
+    mark = "" if row.paper is not None or row.known is None else "*"
+    return row.title, show_cell(paper) + mark, show_cell(row.value), row.verdict
+
+
 def survey_data(name: str, data: DataKind | None = None) -> Survey:
     """Read a benchmark's data and recompute the paper's figures from them."""
     benchmark = find_benchmark(name)
@@ -206,6 +228,17 @@ def check_release(name: str) -> tuple[Survey, Registered]:
     """Read a registered release again; its checksum may differ from the registered one."""
     entry = find_registered(name)
     return _survey(find_benchmark(name), entry.source), entry
+
+
+def refuse_changed(survey: Survey, entry: Registered) -> None:
+    """Raise where the files are no longer those that were registered."""
+    checksum = survey.found.checksum
+    if checksum != entry.checksum:
+        raise InputError(
+            f"{entry.name}: the files changed since {entry.added} (checksum {checksum[:12]},"
+            f" was {entry.checksum[:12]})",
+            hint=f"if that is meant: memantics data add {entry.name} {entry.root}",
+        )
 
 
 def _survey(benchmark: Benchmark, source: Source) -> Survey:

@@ -19,8 +19,14 @@ from memantics.actions.detector_data import (
 )
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.result import Result, Table, html_table, to_plain
-from memantics.detector.card import SAMPLE_NOTE, ModelCard, make_card, write_card
+from memantics.core.result import Result, html_table, to_plain
+from memantics.detector.card import (
+    SAMPLE_LIMIT,
+    SAMPLE_NOTE,
+    ModelCard,
+    make_card,
+    write_card,
+)
 from memantics.detector.evaluation import (
     DetectorComparison,
     Evaluation,
@@ -44,8 +50,8 @@ from memantics.detector.judges import (
     read_images,
 )
 from memantics.detector.neural.export import export_onnx
-from memantics.detector.neural.saved import is_neural
 from memantics.detector.neural.settings import PRESETS as NETWORKS
+from memantics.detector.novelty import find_novelty
 from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
@@ -54,10 +60,25 @@ from memantics.detector.robustness import (
     measure_evasion,
     measure_leakage,
 )
-from memantics.detector.storage import load, save
+from memantics.detector.storage import save
+from memantics.report.pages.detector import write_evaluation, write_explanation
+
+__all__ = [
+    "SAMPLE_LIMIT",
+    "SEEN",
+    "Detector",
+    "Evaluation",
+    "Example",
+    "Explanation",
+    "Loaded",
+    "Measured",
+    "Prediction",
+    "Robustness",
+    "TrainOptions",
+    "Validation",
+]
 
 SEEN = "this detector was trained on these files; only memes it has not seen tell how good it is"
-_WIDTH = 34
 _HELD_OUT = (
     "On memes that were held out inside training; the threshold was chosen on the same"
     " predictions, so an outer test is a little lower (see detector eval --folds)."
@@ -95,10 +116,17 @@ class Measured(Result):
     robustness: Robustness | None = None
     notes: tuple[str, ...] = ()
 
+    def save(self, page: Path | str) -> Path:
+        """Write a page with the reliability curve and the mistakes."""
+        found = (self.predictions, self.figures, self.robustness)
+        write_evaluation(Path(page), self.title, self.data, *found)
+        return Path(page)
+
 
 class Detector:
     """A detector that stays loaded: fast, a network (folder or exported file), or LoRA.
 
+    ``novelty`` tells texts unlike its training texts; None where its file does not know.
     ``name`` is its file or preset, ``card`` its model card. ``trained_on`` and ``held_out`` are
     the data and the figures of a training in this process.
     """
@@ -110,6 +138,8 @@ class Detector:
         self.held_out: Evaluation | None = None
         self._written_card: ModelCard | None = None
         self._path: Path | None = None
+        fast = judge.detector if isinstance(judge, FastJudge) else None
+        self.novelty = find_novelty(fast, self.card.get("novelty"))
 
     def __repr__(self) -> str:
         return f"Detector({self.name!r}{', sample=True' if self.sample else ''})"
@@ -245,6 +275,11 @@ class Detector:
             raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
         return explain(self.judge.detector, example, self.judge.embedder)
 
+    def save_explanation(self, page: Path | str, example: Example, found: Explanation) -> Path:
+        """Write a page of what moved a decision."""
+        write_explanation(Path(page), example, found, sample=self.sample)
+        return Path(page)
+
     def prepare(self, items: Item | Sequence[Item]) -> tuple[Example, ...]:
         """Texts and image files as examples; a file without a text that can be read is refused."""
         given = [items] if isinstance(items, str | Path | Example) else items
@@ -360,35 +395,3 @@ def validate_preset(
     title = f"Preset {settings.preset}, {study.count} {study.split} folds of {data.name}"
     found = evaluate(study.examples, study.predictions)
     return Measured(title, data, study.predictions, found, report)
-
-
-def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:
-    """The first predictions beside the texts they are about."""
-    rows = []
-    for example, found in list(zip(examples, said, strict=True))[:most]:
-        kind = f", {found.type}" if found.label and found.type not in (None, "none") else ""
-        text = " ".join(example.text.split())
-        short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-        rows.append((example.id, f"{found.name}{kind}", f"{found.probability:.2f}", short))
-    return Table(("id", "verdict", ">harm", "text"), tuple(rows))
-
-
-@dataclass(frozen=True, slots=True)
-class Exported(Result):
-    """A detector's file, how large it is and its checksum."""
-
-    file: str
-    bytes: int
-    sha256: str
-
-
-def export(model: Path, out: Path) -> Exported:
-    """Write the single file that is loaded without PyTorch, and read it back once."""
-    if is_neural(model) and model.is_dir():
-        export_onnx(model, out)
-    else:
-        judge = open_fast(model)
-        save(judge.detector, out, judge.card)
-        load(out)
-    body = out.read_bytes()
-    return Exported(str(out), len(body), hashlib.sha256(body).hexdigest())

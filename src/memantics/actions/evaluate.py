@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,8 @@ from memantics.actions.scoring import ScoringDesk
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.home import home
-from memantics.core.result import Result, to_plain
+from memantics.core.result import Result, Table, to_plain
+from memantics.core.rundir import last_answers
 from memantics.core.waiting import make_sync
 from memantics.registry import (
     ModelSettings,
@@ -28,18 +30,37 @@ from memantics.registry import (
     open_baselines,
     open_model,
 )
-from memantics.report.runs import Run, load_run, load_runs, render_html
+from memantics.report.runs import Run, differing_options, load_run, load_runs, render_html
 from memantics.run.ask import AskSettings
 from memantics.run.estimate import Estimate, estimate
-from memantics.run.grid import Setting, check_settings
+from memantics.run.grid import Setting, check_settings, read_settings
 from memantics.run.plan import SuiteDesk, SuitePlan, plan_suite
 from memantics.run.suite import RunEnd, SuiteSettings, SuiteWatch, run_suite
 
-__all__ = ["Run", "Runs", "evaluate", "evaluate_async", "load_run"]
+__all__ = [
+    "Estimate",
+    "Evaluation",
+    "Run",
+    "RunEnd",
+    "Runs",
+    "SuitePlan",
+    "conduct",
+    "count_failures",
+    "estimate_plan",
+    "evaluate",
+    "evaluate_async",
+    "load_run",
+    "note_estimates",
+    "plan_evaluation",
+    "read_settings",
+    "tabulate_estimates",
+]
 
 OptionValue = str | int | float | bool
+Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
+_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +158,49 @@ def estimate_plan(plan: SuitePlan, asking: Asking) -> list[Estimate]:
         return estimate(plan.jobs, cache)
 
 
+def tabulate_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[Table]:
+    """What each run of a model would send, a table for each model."""
+    columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
+    for model in _models(found):
+        listed = [one for one in found if one.job.facts.model == model]
+        rows = [(_name_run(one, found), *_add_up(prices, one)) for one in listed]
+        total = ("total", *_add_up(prices, *listed))
+        yield Table((*columns, ">cost") if prices else columns, (*rows, total), model, total=True)
+
+
+def note_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[str]:
+    """What holds for all of it: the sum over models, what is answered already, and guesses."""
+    if len(_models(found)) > 1:
+        items, calls, images, first, second, *cost = _add_up(prices, *found)
+        words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
+        yield f"All models: {words}{f', cost {cost[0]}' if cost else ''}."
+    done, cached = sum(own.done for own in found), sum(own.cached for own in found)
+    if done or cached:
+        yield f"{done:,} items are answered already, {cached:,} are in the cache."
+    most = sum(own.most_calls for own in found)
+    if most > sum(own.calls for own in found):
+        yield f"Invalid answers are asked again: at most {most:,} calls."
+    if any(own.guessed for own in found):
+        yield "Requests that will hold other runs' answers are counted with a guess at those."
+    yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."
+
+
+def _models(found: Sequence[Estimate]) -> list[str]:
+    return list(dict.fromkeys(own.job.facts.model for own in found))
+
+
+def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
+    facts = one.job.facts
+    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
+    return " ".join([facts.task, *differing_options(facts, others)])
+
+
+def _add_up(prices: Prices, *found: Estimate) -> list[str]:
+    names = ("items", "calls", "images", "tokens_in", "tokens_out")
+    cells = [f"{sum(getattr(own, name) for own in found):,}" for name in names]
+    return [*cells, f"{sum(own.cost(prices) for own in found):.2f}"] if prices else cells
+
+
 async def evaluate_async(
     tasks: str | Sequence[str],
     *,
@@ -230,6 +294,17 @@ def collect_runs(plan: SuitePlan, ends: Sequence[RunEnd]) -> Runs:
     )
 
 
+def dump_end(end: RunEnd) -> dict[str, object]:
+    """How a run ended, for ``--json``."""
+    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
+    if end.ended is not None:
+        row["scores"] = end.ended.scores
+        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
+    if end.error is not None:
+        row["error"] = str(end.error)
+    return row
+
+
 def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
     """Why runs have no scores."""
     for end in ends:
@@ -239,3 +314,13 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
         elif end.ended is None or end.ended.scores is None:
             hint = "run it again to ask them once more"
             yield name, InputError("every item waits for an answer that failed", hint=hint)
+
+
+def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
+    """Why items failed, the most frequent reasons first."""
+    reasons: Counter[str] = Counter()
+    for own in ends:
+        if own.ended is not None and own.ended.scores and own.ended.scores.counts["failed"]:
+            last = last_answers(own.job.folder).values()
+            reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
+    return reasons.most_common(_REASONS)

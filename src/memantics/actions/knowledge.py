@@ -13,7 +13,8 @@ from memantics.knowledge.adoption import Account
 from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
-from memantics.knowledge.querying import Rows, shorten
+from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
+from memantics.knowledge.querying import MOST_CHARACTERS, Rows, shorten
 from memantics.knowledge.records import (
     Dangling,
     Individual,
@@ -27,7 +28,19 @@ from memantics.knowledge.store import GraphStore
 from memantics.knowledge.validation import Breach, validate, validate_slowly
 from memantics.report.pages.knowledge import find_image, write_page
 
-__all__ = ["Account", "Breach", "KnowledgeStore", "MemeKnowledge", "Rows", "StoreFigures"]
+__all__ = [
+    "MOST_CHARACTERS",
+    "STARTER",
+    "Account",
+    "Breach",
+    "Format",
+    "Individual",
+    "Knowledge",
+    "KnowledgeStore",
+    "MemeKnowledge",
+    "Rows",
+    "StoreFigures",
+]
 _SHOWN = 15
 STARTER, STARTER_SOURCE = "starter", "starter pack"
 
@@ -126,6 +139,36 @@ def read_starter_knowledge() -> tuple[Knowledge, ...]:
     )
 
 
+Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
+
+
+def outline(known: Knowledge) -> Outline:
+    """What is known about a meme: each dimension that holds something, its individuals, links."""
+    return [
+        (DIMENSION_TERMS[name].label, [(own, _tell_links(known, own)) for own in members])
+        for name in DIMENSIONS
+        if (members := known.of(name))
+    ]
+
+
+def _tell_links(known: Knowledge, own: Individual) -> list[str]:
+    told = []
+    for link in own.relations:
+        term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
+        verb = term.label if term else f"“{link.relation}”"
+        end = f"{link.target} (leads nowhere)"
+        if target is not None:
+            end = f"{target.label} [{DIMENSION_TERMS[target.dimension].label}]"
+        told.append(f"{verb} → {end}")
+    return told
+
+
+def tabulate_rows(found: Rows) -> Table:
+    """The rows that a query found, with known prefixes in place of long names."""
+    rows = (tuple("" if cell is None else shorten(cell) for cell in row) for row in found.rows)
+    return Table(found.variables, tuple(rows))
+
+
 def tabulate_account(source: str, account: Account) -> Table:
     """What an import found, in counts."""
     counts = {
@@ -163,6 +206,20 @@ def tabulate_figures(found: StoreFigures) -> list[Table]:
         unknown = found.dimensions["Toxicity"].individuals - sum(found.kinds.values())
         tables.append(_count_table("toxicity", dict(found.kinds) | {"no known kind": unknown}))
     return tables
+
+
+def tabulate_dangling(found: Sequence[Dangling]) -> Table:
+    """Every reference that leads nowhere; the end that is missing is marked."""
+    rows = (
+        (
+            own.meme,
+            own.source + ("" if own.end == "target" else " (missing)"),
+            own.relation,
+            own.target + ("" if own.end == "source" else " (missing)"),
+        )
+        for own in found
+    )
+    return Table(("meme", "from", "relation", "to"), tuple(rows))
 
 
 def _count_table(name: str, counts: Mapping[str, int]) -> Table:

@@ -6,11 +6,35 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
-from memantics.phonetics.reading import DEFAULT_THRESHOLD, Heard, ModelName, Settings, Spoken
+from memantics.phonetics.reading import (
+    DEFAULT_THRESHOLD,
+    DoubleMeaning,
+    Heard,
+    Language,
+    ModelName,
+    Reading,
+    Settings,
+    Spoken,
+    explain,
+)
 from memantics.phonetics.speech import read_aloud as read_caption
 from memantics.phonetics.speech import read_many
 
-__all__ = ["Figures", "format_figures", "read_aloud", "read_captions", "score_readings"]
+__all__ = [
+    "DoubleMeaning",
+    "Figures",
+    "Heard",
+    "Language",
+    "ModelName",
+    "Reading",
+    "Settings",
+    "Spoken",
+    "explain",
+    "format_figures",
+    "read_aloud",
+    "read_captions",
+    "score_readings",
+]
 
 
 def read_aloud(

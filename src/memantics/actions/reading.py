@@ -39,8 +39,7 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     if not text.strip():
         try:
             name = meme.image.name
-            lines = ocr.read(read_bytes(meme.image), name).lines
-            text = "\n".join(choose_captions(line.text for line in lines))
+            text = "\n".join(choose_captions(ocr.read(read_bytes(meme.image), name).lines))
         except ImageError:
             return meme
     if not text.strip():

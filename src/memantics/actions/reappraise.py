@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import TypeAlias, Unpack, overload
 
 from memantics.actions.analyze import ImagePath, ImagePaths
@@ -20,11 +21,11 @@ from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
 from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart, read_memes
-from memantics.core.result import Result
+from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Workshop, reappraise_all
+from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -32,15 +33,28 @@ from memantics.reappraise.dataset import (
     write_drafts,
     write_reappraisal_queue,
 )
+from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Target
+from memantics.reappraise.records import Checks, ReappraisalPlan, Target
+from memantics.reappraise.records import Feeling as MemeFeeling
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
-__all__ = ["EMBEDDED", "Reappraisal", "Target", "reappraise", "reappraise_async"]
+__all__ = [
+    "EMBEDDED",
+    "Checks",
+    "MemeFeeling",
+    "Reappraisal",
+    "ReappraisalPlan",
+    "Shape",
+    "Stage",
+    "Target",
+    "reappraise",
+    "reappraise_async",
+]
 Results: TypeAlias = tuple[Reappraisal, ...]
 
 
@@ -63,7 +77,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
     repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
     one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it.
+    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
@@ -71,6 +85,7 @@ class ReappraiseOptions(EditingOptions, total=False):
     sticker: bool
     out: ImagePath
     review: Review | None
+    ocr: RememberingOcr | None
 
 
 @overload
@@ -132,14 +147,15 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
     memes = await _read_for(memes, options)
-    with open_reader() as ocr:
+    given = options.get("ocr")
+    with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
-            _open_planner(options, out, len(memes)) as planner,
+            open_planner(options, out, len(memes)) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
-            shop = Workshop(planner, _line_reader(ocr), out, painter, target, review, judge)
+            shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
 
 
@@ -169,7 +185,7 @@ async def _open_painter(
 
 
 @asynccontextmanager
-async def _open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
@@ -188,7 +204,9 @@ def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
     return planner if options.get("mood", True) else None
 
 
-def _line_reader(ocr: RememberingOcr) -> ReadLines:
+def line_reader(ocr: RememberingOcr) -> ReadLines:
+    """How a reappraisal reads captions."""
+
     def read(data: bytes, name: str) -> list[TextLine]:
         return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
 
@@ -218,6 +236,33 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
             )
     order = {meme.id: place for place, meme in enumerate(memes)}
     return tuple(sorted(results, key=lambda result: order[result.meme]))
+
+
+def tabulate_results(results: Sequence[Reappraisal]) -> Table:
+    """The memes that were turned around, and what the checks of each measured."""
+    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
+    done = [result for result in results if result.status == "done"]
+    return Table(columns, tuple(map(_measure, done)))
+
+
+def _measure(result: Reappraisal) -> tuple[str, ...]:
+    checks, plan, feeling = result.checks, result.plan, result.feeling
+    if checks is None or plan is None or feeling is None:
+        return (result.meme, *"–––––")
+    captions = checks.captions
+    return (
+        result.meme,
+        f"{feeling.emotion} -> {plan.target}",
+        f"{checks.panels_before} -> {checks.panels_after}",
+        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
+        f"{mean(c.read for c in captions):.2f}" if captions else "–",
+        f"{checks.changed_outside:.1%}",
+    )
+
+
+def none_read(results: Sequence[Reappraisal]) -> bool:
+    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
+    return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +306,14 @@ async def reappraisal_async(
     memes = await _read_for(name_apart(find_folder(Path(folder), notes=False)[:limit]), options)
     made: dict[str, Results] = {}
     with open_reader() as ocr:
-        async with _open_planner(options, place, len(memes) * len(names)) as planner:
+        async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 async with _open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
-                    shop = Workshop(planner, _line_reader(ocr), edited, painter, judge=judge)
+                    shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

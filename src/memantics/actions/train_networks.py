@@ -6,23 +6,104 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from memantics.actions.detector_data import load_external_cases, load_harm_cases, load_pun_cases
+from memantics.core.data import Skip
 from memantics.core.errors import InputError
-from memantics.core.result import Result
+from memantics.core.result import Result, Table, to_plain
 from memantics.detector.examples import Loaded, keep_typed
 from memantics.detector.lora.tuning import Tools, Tuned, Tuning, tune
 from memantics.detector.lora.tuning import write_card as write_tuned_card
-from memantics.detector.lora.wording import Wording
-from memantics.detector.neural.card import write_card
-from memantics.detector.neural.seeds import SeedPlan, Trained, train_neural
+from memantics.detector.lora.wording import Language, Question, Style, Wording
+from memantics.detector.neural.card import CARD, write_card
+from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate, train_neural
+from memantics.detector.neural.settings import (
+    Backbones,
+    HoldOut,
+    Precision,
+    Target,
+    Training,
+    Weighting,
+    check_backbones,
+    choose_shape,
+)
 
+__all__ = [
+    "Backbones",
+    "HoldOut",
+    "Language",
+    "Precision",
+    "Question",
+    "Style",
+    "Target",
+    "TrainedNetwork",
+    "Training",
+    "TuneOptions",
+    "Tuning",
+    "Weighting",
+    "Wording",
+    "train_network",
+    "tune_model",
+]
 Say = Callable[[str], None]
 
 
-def train_network(
-    data: Loaded, plan: SeedPlan, out: Path, say: Say = print
-) -> tuple[Trained, Loaded]:
-    """Train every seed of a plan and write the model card; return what was trained on, too.
+def read_seeds(text: str) -> tuple[int, ...]:
+    """Seeds, separated by commas.
+
+    >>> read_seeds("0,1,2")
+    (0, 1, 2)
+    """
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
+
+
+def plan_network(
+    preset: str,
+    backbones: Backbones,
+    training: Training,
+    integration: str | None = None,
+    target: Target = "harmful",
+    length: int = 80,
+) -> SeedPlan:
+    """What is trained; an encoder that the preset needs and nobody named is refused."""
+    check_backbones(preset, backbones)
+    return SeedPlan(backbones, choose_shape(preset, integration, target, length), training)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedNetwork(Result):
+    """A network for each seed, and what they were trained on."""
+
+    trained: Trained
+    data: Loaded
+
+    @property
+    def card(self) -> Path:
+        """The model card."""
+        return self.trained.folder / CARD
+
+    @property
+    def skips(self) -> tuple[Skip, ...]:
+        """Memes that were left out."""
+        return (*self.data.skips, *self.trained.skips)
+
+    def table(self) -> Table:
+        """Mean and spread of each figure over the seeds, in per cent."""
+        return tabulate(self.trained.seeds)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The folder, the seed that validation chose, and the figures."""
+        found = to_plain(summarise(self.trained.seeds))
+        chosen = self.trained.chosen
+        return {"detector": str(self.trained.folder), "chosen": chosen, "figures": found}
+
+
+def train_network(data: Loaded, plan: SeedPlan, out: Path, say: Say = print) -> TrainedNetwork:
+    """Train every seed of a plan and write the model card.
 
     Of several processes that train together only rank 0 writes the card.
     """
@@ -30,7 +111,7 @@ def train_network(
     trained = train_neural(loaded, plan, out, say)
     if trained.first:
         write_card(trained, loaded)
-    return trained, loaded
+    return TrainedNetwork(trained, loaded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from memantics.actions import analyze as action
-from memantics.actions.analyze import JOURNAL, Analysis
+from memantics.actions.analyze import JOURNAL, Analysis, Harm
 from memantics.actions.asking import Asking
-from memantics.build.analysis.records import Harm
+from memantics.actions.knowledge import Individual, outline
 from memantics.cli import flags
 from memantics.cli.progress import tell_tokens, watching
 from memantics.cli.terminal import console, plain, print_json, tell
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS
-from memantics.knowledge.records import Individual
 
 _LISTED = 3
 
@@ -112,8 +110,8 @@ def _lines(found: Analysis) -> Iterator[tuple[str, Text]]:
     for line in found.baselines:
         yield "baseline", plain(line, "dim")
     if found.knowledge is not None:
-        for name in DIMENSIONS:
-            yield from _list(DIMENSION_TERMS[name].label, map(_tell, found.knowledge.of(name)))
+        for title, members in outline(found.knowledge):
+            yield from _list(title, (_tell(own) for own, _ in members))
     for gap in found.missing:
         yield "left out", plain(f"{gap.part}: {gap.reason}", "yellow")
     if found.statuses:

@@ -11,13 +11,11 @@ import typer
 from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
-from memantics.actions.audit import Audit, AuditSettings, conduct_audit
+from memantics.actions.audit import Audit, AuditSettings, conduct_audit, describe_finding
+from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
 from memantics.cli.terminal import console, plain, print_json, table, tell
-from memantics.core.finding import Finding
-from memantics.report.leaderboard import show_figure, show_span
-from memantics.run.progress import Progress
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
@@ -92,7 +90,7 @@ def _show(audit: Audit) -> None:
     for finding in audit.findings:
         to.print()
         to.print(plain(f"{finding.verdict:<14}{finding.title}", STYLES[finding.verdict]))
-        to.print(_indent(_describe(finding)))
+        to.print(_indent(describe_finding(finding)))
         to.print(_indent(finding.meaning))
         if finding.verdict != "sound":
             to.print(_indent(f"To do: {finding.advice}", "dim"))
@@ -106,16 +104,3 @@ def _show(audit: Audit) -> None:
 
 def _indent(text: str, style: str = "") -> Padding:
     return Padding(plain(text, style), (0, 0, 0, 2))
-
-
-def _describe(finding: Finding) -> str:
-    figure = finding.figure
-    span = show_span(figure)
-    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
-    words.append(f"({span})" if span else "")
-    words.append(f"n = {figure.n:,}" if figure.n else "")
-    if finding.expected is not None:
-        words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
-    place = " · ".join(own for own in (finding.task, finding.model) if own)
-    words.append(f"[{place}]" if place else "")
-    return " ".join(word for word in words if word)

@@ -8,20 +8,20 @@ from typing import Annotated
 import typer
 
 from memantics.actions import build
+from memantics.actions import build_tables as tables
 from memantics.actions.asking import Asking
-from memantics.build.extract.chain import ExtractSettings
-from memantics.build.extract.folder import read_background
-from memantics.build.extract.plan import Refine, find_plan
-from memantics.build.extract.report import KnowledgeReport
-from memantics.build.questions.records import Critic, QuestionSettings
-from memantics.build.questions.report import QuestionReport
-from memantics.build.questions.review import QUESTIONS, QUEUE
+from memantics.actions.build_settings import (
+    Critic,
+    ExtractSettings,
+    QuestionSettings,
+    Refine,
+    find_dimensions,
+    make_extract_settings,
+)
 from memantics.cli import flags
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import console, plain, print_json, say, table
-from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
-from memantics.knowledge.records import KNOWLEDGE
+from memantics.cli.terminal import console, plain, print_json, say, show_table
+from memantics.core.errors import InputError
 
 _SHOWN = 5
 Folder = Annotated[
@@ -94,8 +94,7 @@ def build_knowledge(
 
     Running the same command again asks nothing twice.
     """
-    told = read_background(background) if background else ""
-    settings = ExtractSettings(find_plan(order), refine, language, told, attempts)
+    settings = make_extract_settings(order, refine, language, background, attempts)
     if explain:
         _show_plan(settings, as_json=as_json)
         return
@@ -118,34 +117,18 @@ def build_knowledge(
     else:
         _show_knowledge(built.report)
         tell_tokens(built.tokens, built.report.memes)
-        say(str(built.folder / KNOWLEDGE))
+        say(str(built.folder / build.KNOWLEDGE))
     stop_at_failures(built.counts)
 
 
 def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
     """Show the order of steps, what each is told, and which can run at once."""
     plan = settings.plan
-    waves = plan.waves()
     if as_json:
-        print_json(
-            {"order": plan.name, "refine": settings.when, "waves": waves, "steps": plan.steps}
-        )
+        found = {"order": plan.name, "refine": settings.when, "waves": plan.waves()}
+        print_json({**found, "steps": plan.steps})
         return
-    shown = table(
-        [("wave", "right"), ("step", "left"), ("is told", "left"), ("relations", "left")],
-        f"{plan.name}: {plan.note}",
-    )
-    for step in plan.steps:
-        wave = next(n for n, names in enumerate(waves, 1) if step.dimension in names)
-        told = list(step.inputs) + (["background files"] if step.background else [])
-        links = step.relations() if settings.when == "same" else ()
-        shown.add_row(
-            str(wave),
-            step.dimension,
-            ", ".join(told) or "the meme alone",
-            ", ".join(term.name for term in links),
-        )
-    console().print(shown)
+    show_table(tables.tabulate_plan(settings))
     when = {
         "same": "Relations are asked for together with the individuals.",
         "second": "Relations are asked for in a second pass, when all individuals are known.",
@@ -157,18 +140,9 @@ def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
     )
 
 
-def _show_knowledge(report: KnowledgeReport) -> None:
-    bad = ("refused", "unparsed", "failed")
-    names = ("found", "memes", "empty", *bad)
-    shown = table(
-        [("dimension", "left"), *((name, "right") for name in names)],
-        f"{report.memes} memes, {report.individuals} individuals",
-    )
-    for name, found in report.dimensions.items():
-        counts = (found.individuals, found.memes, found.empty)
-        shown.add_row(name, *map(str, (*counts, *(found.statuses[status] for status in bad))))
+def _show_knowledge(report: build.KnowledgeReport) -> None:
+    show_table(tables.tabulate_knowledge(report))
     out = console()
-    out.print(shown)
     links = sum(report.relations.values())
     out.print(
         f"{links} relations, {len(report.dangling)} of them lead nowhere, "
@@ -208,7 +182,7 @@ def make_questions(
     """
     settings = QuestionSettings(
         per_dimension,
-        _find_dimensions(dimension or []),
+        find_dimensions(dimension or []),
         none_share,
         words,
         attempts,
@@ -232,43 +206,15 @@ def make_questions(
     else:
         _show_questions(built.report)
         tell_tokens(built.tokens, built.report.memes)
-        say(str(folder / QUESTIONS))
-        say(f"for people to check: {folder / QUEUE}")
+        say(str(folder / build.QUESTIONS))
+        say(f"for people to check: {folder / build.QUESTION_QUEUE}")
     stop_at_failures(built.counts)
 
 
-def _find_dimensions(names: list[str]) -> tuple[Dimension, ...]:
-    found = []
-    for name in names:
-        dimension = find_dimension(name)
-        if dimension is None:
-            raise UnknownName("dimension", name, DIMENSIONS)
-        found.append(dimension)
-    return tuple(dict.fromkeys(found))
-
-
-def _show_questions(report: QuestionReport) -> None:
+def _show_questions(report: build.QuestionReport) -> None:
     out = console()
-    title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
-    counts = table([("dimension", "left"), ("questions", "right")], title)
-    for name, count in report.dimensions.items():
-        counts.add_row(name, str(count))
-    out.print(counts)
-    leaks = table(
-        [
-            ("finds the key", "left"),
-            ("rate", "right"),
-            ("chance", "right"),
-            ("n", "right"),
-            ("", "left"),
-        ],
-        "What gives keys away",
-    )
-    for leak in report.leaks:
-        word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
-        rate = "–" if leak.value is None else f"{leak.value:.1%}"
-        leaks.add_row(leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word)
-    out.print(leaks)
+    show_table(tables.tabulate_questions(report))
+    show_table(tables.tabulate_leaks(report))
     for reason, count in list(report.reasons.items())[:8]:
         out.print(plain(f"set aside {count}: {reason}"))
     out.print(

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
 from memantics.actions import build
+from memantics.actions import build_tables as tables
 from memantics.actions.asking import Asking
-from memantics.build.captions.mine import Origin
-from memantics.build.chats.build import BuildSettings, ChatReport
-from memantics.build.chats.distractors import DistractorSettings
-from memantics.build.chats.generate import ChatSettings
-from memantics.build.chats.rules import Limits
-from memantics.build.chats.tools import ChatTools
-from memantics.build.drafts import Miss
-from memantics.build.intents.draft import INTENTS, IntentSettings
-from memantics.build.intents.form import MOST_INTENTS
+from memantics.actions.build_settings import (
+    MOST_INTENTS,
+    TOPICS,
+    BuildSettings,
+    ChatSettings,
+    ChatTools,
+    DistractorSettings,
+    IntentSettings,
+    Limits,
+    find_topics,
+)
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import Justify, console, plain, print_json, say, show_value, table
-from memantics.core.errors import UnknownName
+from memantics.cli.terminal import console, plain, print_json, say, show_table
 from memantics.core.memes import CAPTIONS
-from memantics.tasks.chats import TOPICS, Topic
 
 _SHOWN = 5
 CaptionFile = Annotated[
@@ -97,31 +97,12 @@ def build_captions(
             progress=progress,
             asking=asking,
         )
-    report, path = built.report, built.folder / CAPTIONS
-    origins = {
-        name: Counter(own.origins[name] for own in report.memes)
-        for name in ("text_caption", "image_caption")
-    }
     if as_json:
-        print_json(
-            {
-                "memes": len(report.memes),
-                "origins": origins,
-                "statuses": built.counts,
-                "repaired": report.tally.repaired,
-                "misses": report.tally.misses,
-                "captions": str(path),
-            }
-        )
+        print_json(build.summarise_captions(built))
     else:
-        kinds: tuple[Origin, ...] = get_args(Origin)
-        columns: list[tuple[str, Justify]] = [(str(kind), "right") for kind in kinds]
-        rows = table([("caption", "left"), *columns])
-        for name, counts in origins.items():
-            rows.add_row(name, *(str(counts[kind]) for kind in kinds))
-        console().print(rows)
-        _show_end(built, report.tally.misses, len(report.memes))
-        say(str(path))
+        show_table(tables.tabulate_captions(built))
+        _show_end(built, built.report.tally.misses, len(built.report.memes))
+        say(str(built.folder / CAPTIONS))
     stop_at_failures(built.counts)
 
 
@@ -151,32 +132,20 @@ def build_intents(
             progress=progress,
             asking=asking,
         )
-    report, drafts = built.report, built.report.drafts
-    path, queue = built.folder / INTENTS, built.folder / build.INTENT_QUEUE
-    without = sum(not own.intents for own in drafts)
+    drafts, found = built.report.drafts, build.summarise_intents(built)
     if as_json:
-        print_json(
-            {
-                "memes": len(drafts),
-                "without_intent": without,
-                "statuses": built.counts,
-                "repaired": report.tally.repaired,
-                "misses": report.tally.misses,
-                "intents": str(path),
-                "queue": str(queue),
-            }
-        )
+        print_json(found)
     else:
         count = sum(len(own.intents) for own in drafts)
         known = sum(len(own.background) for own in drafts)
         console().print(
             plain(
                 f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
-                f"{without} memes are without an intent"
+                f"{found['without_intent']} memes are without an intent"
             )
         )
-        _show_end(built, report.tally.misses, len(drafts))
-        say(f"{path}\n{queue}")
+        _show_end(built, built.report.tally.misses, len(drafts))
+        say(f"{found['intents']}\n{found['queue']}")
     stop_at_failures(built.counts)
 
 
@@ -208,7 +177,7 @@ def make_chats(
     """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
     settings = BuildSettings(
         ChatSettings(
-            topics=_read_topics(topic),
+            topics=find_topics(topic or []),
             per_meme=per_meme,
             candidates=candidates,
             language=language,
@@ -240,29 +209,9 @@ def make_chats(
     stop_at_failures(built.counts)
 
 
-def _read_topics(named: list[str] | None) -> tuple[Topic, ...]:
-    for name in named or ():
-        if name not in TOPICS:
-            raise UnknownName("topic", name, TOPICS)
-    return tuple(cast("Topic", name) for name in dict.fromkeys(named or TOPICS))
-
-
-def _show_chats(report: ChatReport) -> None:
-    corpus = report.corpus
-    rows = table(
-        [("figure", "left"), ("value", "right"), ("measured by", "left")],
-        f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}",
-    )
-    shown: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
-        ("Distinct-1", corpus.distinct_1, "distinct"),
-        ("Distinct-2", corpus.distinct_2, "distinct"),
-        ("flow between messages", corpus.flow, "flow"),
-        ("perplexity", corpus.perplexity, "perplexity"),
-    )
-    for title, value, gauge in shown:
-        rows.add_row(title, show_value(value), plain(corpus.measured_by.get(gauge, "")))
+def _show_chats(report: build.ChatReport) -> None:
+    show_table(tables.tabulate_chats(report))
     out = console()
-    out.print(rows)
     if report.broken:
         broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
         out.print(plain(f"given up for breaking rules: {broken}"))
@@ -275,7 +224,7 @@ def _show_chats(report: ChatReport) -> None:
         out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
 
 
-def _show_end(built: build.Built[Any], misses: Sequence[Miss], memes: int) -> None:
+def _show_end(built: build.Built[Any], misses: Sequence[build.Miss], memes: int) -> None:
     """Say how the steps ended, and what did not come."""
     out = console()
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())

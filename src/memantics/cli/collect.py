@@ -7,16 +7,13 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions.collect import collect
-from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
-from memantics.build.collect.gather import PAGE, Collected, CollectSettings
-from memantics.build.collect.listing import OWN
-from memantics.build.collect.rules import DEFAULT_RULES, RuleSet, read_thresholds
+from memantics.actions import collect as action
+from memantics.actions.collect import DUPLICATE_BITS, FAMILY_BITS, Collected, CollectSettings
 from memantics.cli import flags
 from memantics.cli.progress import Watcher
-from memantics.cli.terminal import console, plain, print_json, show_table, show_value
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.memes import MEMES
-from memantics.core.result import Table
+from memantics.core.result import Table, show_cell
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
 Languages = Annotated[
@@ -56,15 +53,10 @@ def collect_memes(
     if rules:
         _show_rules(as_json)
         return
-    settings = CollectSettings(
-        out,
-        RuleSet(languages=frozenset(language or ()), thresholds=read_thresholds(thresholds or ())),
-        copies,
-        family,
-        workers,
-    )
+    chosen = action.make_rules(language or (), thresholds or ())
+    settings = CollectSettings(out, chosen, copies, family, workers)
     with Watcher(f"collect {folder.resolve().name}", None, None) as view:
-        done = collect(folder, settings, page=page, progress=view.show)
+        done = action.collect(folder, settings, page=page, progress=view.show)
     _show(done, page, as_json)
 
 
@@ -77,24 +69,26 @@ def _show(done: Collected, page: bool, as_json: bool) -> None:
                 "counts": done.counts,
                 "families": done.families,
                 "memes": str(done.folder / MEMES),
-                "page": str(done.folder / OWN / PAGE) if page else None,
+                "page": str(action.find_page(done)) if page else None,
             }
         )
         return
     rows = tuple(
-        (show_value(count), rule if rule == "kept" else f"dropped: {rule}")
+        (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
         for rule, count in done.counts.items()
     )
     show_table(Table((">memes", ""), rows, f"{len(done.memes):,} images"))
     console().print(plain(f"{done.families} templates have several memes: keep them together"))
     console().print(plain(f"list: {done.folder / MEMES}"))
     if page:
-        console().print(plain(f"what was dropped: {done.folder / OWN / PAGE}"))
+        console().print(plain(f"what was dropped: {action.find_page(done)}"))
 
 
 def _show_rules(as_json: bool) -> None:
     if as_json:
-        print_json([{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in DEFAULT_RULES])
+        print_json(
+            [{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in action.list_rules()]
+        )
         return
-    rows = tuple((r.name, show_value(r.threshold), r.what) for r in DEFAULT_RULES)
+    rows = tuple((r.name, show_cell(r.threshold), r.what) for r in action.list_rules())
     show_table(Table(("rule", ">at least", "of"), rows))

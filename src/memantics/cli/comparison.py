@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import JsonValue
 
-from memantics.actions.compare import compare_sides, open_run
+from memantics.actions.compare import (
+    Comparison,
+    Side,
+    compare_sides,
+    list_remarks,
+    open_run,
+    shorten_answer,
+    tabulate_pairs,
+)
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, show_table, table
-from memantics.core.result import Table
 from memantics.report.runs import differing_options
-from memantics.run.compare import Side
-from memantics.run.differences import Comparison, Difference, show_p
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -76,41 +79,9 @@ def _show_runs(sides: Sequence[Side]) -> None:
 
 
 def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
-    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
-    show_table(Table(("runs", *next(iter(tables.values())).columns), rows))
-    _show_remarks(found, names)
-
-
-def _show_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> None:
-    """How it was tested and what to mind; what holds for every pair is said once."""
-    remarks: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        pair = f"{names[one.first]} → {names[one.second]}"
-        own = [
-            (f"{row.key}: {_describe(row, brief=len(found) > 3)}", "dim") for row in one.differences
-        ]
-        own += [
-            (f"left out: {count} items, {reason}", "dim") for reason, count in one.left_out.items()
-        ]
-        own += [(f"note: {note}", "yellow") for note in one.notes]
-        for remark in own:
-            remarks.setdefault(remark, []).append(pair)
-    for (text, style), pairs in remarks.items():
-        lead = "" if len(pairs) == len(found) else f"{', '.join(pairs)} "
-        console().print(plain(f"{lead}{text}", style))
-
-
-def _describe(row: Difference, *, brief: bool) -> str:
-    """How a difference was tested, in a line; briefly where there are many."""
-    words = [f"{row.items} items of {row.memes} memes", row.test]
-    if brief:
-        return ", ".join([*words, "t-tests and effect sizes with --json"])
-    if row.t_test is not None:
-        words.append(f"t-test p {show_p(row.t_test)} (Holm {show_p(row.t_test_corrected)})")
-    if row.size is not None:
-        words.append(f"{row.effect} {row.size:.2f}")
-    return ", ".join(words)
+    show_table(tabulate_pairs(found, names))
+    for remark in list_remarks(found, names):
+        console().print(plain(remark, "yellow" if "note: " in remark else "dim"))
 
 
 def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
@@ -127,17 +98,7 @@ def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
     rows = table([("item", "left"), (first, "left"), (second, "left"), ("gold", "left")])
     for change in one.changes[:show]:
         values = (change.first, change.second, change.gold)
-        rows.add_row(plain(change.item), *(plain(_shorten(value)) for value in values))
+        rows.add_row(plain(change.item), *(plain(shorten_answer(value)) for value in values))
     out.print(rows)
     if len(one.changes) > show:
         out.print(f"{len(one.changes) - show} more: --show N, or --json for all", style="dim")
-
-
-def _shorten(value: JsonValue) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        value = " / ".join(str(part) for part in value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else text[:59] + "…"

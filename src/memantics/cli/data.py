@@ -17,24 +17,20 @@ from memantics.actions.datasets import (
     check_release,
     list_benchmarks,
     list_models,
+    refuse_changed,
     survey_data,
+    tabulate_benchmarks,
+    tabulate_statistics,
 )
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, show_table, show_value, table
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.data import Statistic
-from memantics.core.errors import InputError
 from memantics.core.result import Table
 
 app = typer.Typer(help="Register, check and describe official releases.", no_args_is_help=True)
 models = typer.Typer(help="List the kinds of models.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A benchmark, such as mquest.")]
-VERDICT_STYLES = {
-    "reproduced": "green",
-    "differs": "yellow",
-    "not recomputable": "dim",
-    "no reference": "dim",
-}
 
 
 @app.command("add")
@@ -60,14 +56,7 @@ def show_list(as_json: flags.AsJson = False) -> None:
     if as_json:
         print_json(known)
         return
-    rows = []
-    for own in known:
-        tasks = ", ".join(task.partition("/")[2] for task in own.tasks)
-        entry = own.release
-        where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
-        state = tasks if own.runnable else f"({tasks}: read only)"
-        rows.append((own.name, state, where))
-    show_table(Table(("benchmark", "tasks", "release"), tuple(rows)))
+    show_table(tabulate_benchmarks(known))
 
 
 @app.command("check")
@@ -75,16 +64,10 @@ def check(name: Name) -> None:
     """Read a registered release again and say whether it is still the same."""
     with _wait(name):
         survey, entry = check_release(name)
-    found = survey.found
     _show_found(survey)
     _show_statistics(_printed(survey))
-    if found.checksum != entry.checksum:
-        raise InputError(
-            f"{name}: the files changed since {entry.added} (checksum {found.checksum[:12]},"
-            f" was {entry.checksum[:12]})",
-            hint=f"if that is meant: memantics data add {name} {entry.root}",
-        )
-    console().print(f"unchanged since {entry.added} (checksum {found.checksum[:12]})")
+    refuse_changed(survey, entry)
+    console().print(f"unchanged since {entry.added} (checksum {entry.checksum[:12]})")
 
 
 @app.command("stats")
@@ -150,23 +133,10 @@ def _printed(survey: Survey) -> list[Statistic]:
 
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:
-    shown = table(
-        [("figure", "left"), ("paper", "right"), ("this copy", "right"), ("verdict", "left")],
-        "Recomputed from this copy",
-    )
-    for row in rows:
-        paper = row.paper if row.paper is not None else row.known
-        mark = "" if row.paper is not None or row.known is None else "*"
-        shown.add_row(
-            plain(row.title),
-            show_value(paper) + mark,
-            show_value(row.value),
-            plain(row.verdict, VERDICT_STYLES[row.verdict]),
-        )
-    out = console()
-    out.print(shown)
+    show_table(tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
-        out.print("* not printed in the paper: what the complete release gives", style="dim")
+        note = "* not printed in the paper: what the complete release gives"
+        console().print(note, style="dim")
 
 
 @models.command("list")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-import orjson
 import typer
 from rich.text import Text
 
 from memantics.actions import detect
-from memantics.actions.detector_data import load_examples
+from memantics.actions import detector_files as files
+from memantics.actions.detect import Evaluation, Example, Explanation, Loaded, Robustness
+from memantics.actions.detector_data import find_example, load_examples
 from memantics.cli import detector_neural
 from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError
-from memantics.core.journal import replace_file
-from memantics.detector.card import SAMPLE_LIMIT, place_card
-from memantics.detector.evaluation import Evaluation
-from memantics.detector.examples import Example, Loaded
-from memantics.detector.explanation import Explanation
-from memantics.detector.robustness import Robustness
-from memantics.report.pages import detector as pages
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
@@ -74,7 +67,7 @@ def train(
     )
     made = detect.Detector.train(load_examples(data, split, labels), preset, chosen)
     made.save(out)
-    cards = place_card(out)
+    cards = files.place_card(out)
     if as_json:
         print_json({"model": str(out), "card": str(cards[0]), "figures": made.held_out})
         return
@@ -85,7 +78,7 @@ def train(
     size = out.stat().st_size / 1e6
     console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
     if made.sample:
-        console().print(plain(SAMPLE_LIMIT, "dim"))
+        console().print(plain(detect.SAMPLE_LIMIT, "dim"))
 
 
 @app.command("eval")
@@ -131,9 +124,7 @@ def evaluate_detector(
         known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
         done = judge.measure(loaded, robustness, known)
     if page is not None:
-        pages.write_evaluation(
-            page, done.title, done.data, done.predictions, done.figures, done.robustness
-        )
+        done.save(page)
     if as_json:
         figures = {"figures": done.figures, "robustness": done.robustness}
         print_json({"title": done.title, "notes": done.notes, **figures})
@@ -168,8 +159,7 @@ def predict(
     loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
     said = judge.predict(loaded)
     if out is not None:
-        lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
-        replace_file(out, lines, "predictions")
+        files.write_predictions(out, said)
     if as_json:
         print_json(said)
         return
@@ -180,7 +170,7 @@ def predict(
     if out is not None:
         console().print(plain(f"{len(said):,} predictions: {out}"))
     else:
-        show_table(detect.tabulate(loaded.examples, said))
+        show_table(files.tabulate(loaded.examples, said))
         if len(said) > 40:
             console().print(plain(f"{len(said):,} in all; --json or --out gives every one"))
     if judge.sample:
@@ -218,7 +208,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the single file that the other commands load without PyTorch."""
-    done = detect.export(model, out)
+    done = files.export(model, out)
     if as_json:
         print_json(done)
         return
@@ -246,13 +236,10 @@ def explain(
     if text is not None:
         example = Example("text", text, text_caption, image_caption)
     else:
-        known = {own.id: own for own in load_examples(data, split, labels).examples}
-        if name not in known:
-            raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
-        example = known[name]
+        example = find_example(str(name), data, split, labels)
     found = judge.explain(example)
     if page is not None:
-        pages.write_explanation(page, example, found, sample=judge.sample)
+        judge.save_explanation(page, example, found)
     if as_json:
         print_json(found)
         return

@@ -9,17 +9,27 @@ from typing import Annotated, Literal
 import typer
 
 from memantics.actions.detector_data import RELEASE, STARTER, load_examples
-from memantics.actions.train_networks import TuneOptions, train_network, tune_model
+from memantics.actions.train_networks import (
+    Backbones,
+    HoldOut,
+    Language,
+    Precision,
+    Question,
+    Style,
+    Target,
+    TrainedNetwork,
+    Training,
+    TuneOptions,
+    Tuning,
+    Weighting,
+    Wording,
+    plan_network,
+    read_seeds,
+    train_network,
+    tune_model,
+)
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, show_table
-from memantics.core.errors import InputError
-from memantics.detector.examples import Loaded
-from memantics.detector.lora import wording as lora
-from memantics.detector.lora.tuning import Tuning
-from memantics.detector.neural import settings as neural
-from memantics.detector.neural.card import CARD
-from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate
-from memantics.detector.neural.settings import HoldOut, Precision, Target, Weighting
 
 Data = Annotated[
     str | None,
@@ -77,11 +87,9 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a network, every seed in one command; run again, it goes on where it stopped."""
-    backbones = neural.Backbones(text_backbone, image_backbone, clip_backbone, from_scratch)
-    neural.check_backbones(preset, backbones)
-    shape = neural.choose_shape(preset, integration, target, length)
-    training = neural.Training(
-        seeds=_read_seeds(seeds),
+    backbones = Backbones(text_backbone, image_backbone, clip_backbone, from_scratch)
+    training = Training(
+        seeds=read_seeds(seeds),
         epochs=epochs,
         batch=batch,
         accumulate=accumulate,
@@ -95,31 +103,24 @@ def train(
         share=share,
         save_every=save_every,
     )
-    plan = SeedPlan(backbones, shape, training)
+    plan = plan_network(preset, backbones, training, integration, target, length)
     read = load_examples(data, split, labels)
-    _show_trained(*train_network(read, plan, out, _listen(as_json)), as_json)
+    _show_trained(train_network(read, plan, out, _listen(as_json)), as_json)
 
 
-def _show_trained(trained: Trained, loaded: Loaded, as_json: bool) -> None:
+def _show_trained(made: TrainedNetwork, as_json: bool) -> None:
+    trained, left = made.trained, made.skips
     if not trained.first:
         return
     if as_json:
-        found = {"chosen": trained.chosen, "figures": summarise(trained.seeds)}
-        print_json({"detector": str(trained.folder), **found})
+        print_json(made)
         return
-    show_table(tabulate(trained.seeds))
-    left = (*loaded.skips, *trained.skips)
+    show_table(made.table())
     if left:
         first = f"first {left[0].row}: {left[0].reason}"
         console().print(plain(f"left out: {len(left)} memes, {first}"))
-    console().print(plain(f"detector: {trained.folder} (seed {trained.chosen}), card: {CARD}"))
-
-
-def _read_seeds(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
+    folder = f"{trained.folder} (seed {trained.chosen})"
+    console().print(plain(f"detector: {folder}, card: {made.card.name}"))
 
 
 def _listen(as_json: bool) -> Callable[[str], None]:
@@ -127,9 +128,9 @@ def _listen(as_json: bool) -> Callable[[str], None]:
 
 
 Model = Annotated[Path, typer.Argument(help="Folder of a local model that sees.")]
-Question = Annotated[lora.Question, typer.Option(help="Whether a meme puns, or whether it harms.")]
-Style = Annotated[
-    lora.Style,
+AskedFor = Annotated[Question, typer.Option(help="Whether a meme puns, or whether it harms.")]
+Given = Annotated[
+    Style,
     typer.Option(help="The image alone, with its caption, or also reasons before a verdict."),
 ]
 Cases = Annotated[
@@ -143,9 +144,9 @@ Merge = Annotated[bool, typer.Option("--merge", help="Also write a whole model, 
 
 def tune(
     model: Model,
-    question: Question = "pun",
-    style: Style = "caption",
-    language: Annotated[lora.Language, typer.Option(help="Of the questions.")] = "zh",
+    question: AskedFor = "pun",
+    style: Given = "caption",
+    language: Annotated[Language, typer.Option(help="Of the questions.")] = "zh",
     data: Cases = None,
     external: External = None,
     out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("tuned"),
@@ -175,7 +176,7 @@ def tune(
         train_groups=train_groups,
         merge=merge,
     )
-    wording = lora.Wording(question, style, language)
+    wording = Wording(question, style, language)
     done = tune_model(TuneOptions(model, wording, tuning, out, data, external), _listen(as_json))
     tuned = done.tuned
     if as_json:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from memantics.actions.asking import Asking
-from memantics.actions.evaluate import Evaluation, conduct, estimate_plan, plan_evaluation
+from memantics.actions.evaluate import (
+    Estimate,
+    Evaluation,
+    RunEnd,
+    SuitePlan,
+    conduct,
+    count_failures,
+    dump_end,
+    estimate_plan,
+    note_estimates,
+    plan_evaluation,
+    read_settings,
+    tabulate_estimates,
+)
 from memantics.actions.score import score as score_run
 from memantics.cli import flags
 from memantics.cli.progress import Prices, SuiteView, wait_for
 from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError, Unavailable
-from memantics.core.result import Table
 from memantics.report import load_runs
 from memantics.report import table as tabulate
-from memantics.report.runs import differing_options
-from memantics.run.estimate import Estimate
-from memantics.run.grid import read_settings
-from memantics.run.plan import SuitePlan
-from memantics.run.suite import RunEnd
 
 # More folders than this are named by the one they are in.
 _FEW = 8
@@ -79,7 +86,7 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
         left_out = [{"task": own.task, "skipped": str(own.error)} for own in plan.skipped]
-        print_json([*map(_dump, ends), *left_out])
+        print_json([*map(dump_end, ends), *left_out])
         return
     out = console()
     scored = [own for own in ends if own.ended is not None and own.ended.scores is not None]
@@ -93,16 +100,6 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
         out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
     for skipped in plan.skipped:
         out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
-
-
-def _dump(end: RunEnd) -> dict[str, object]:
-    row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
-    if end.ended is not None:
-        row["scores"] = end.ended.scores
-        row |= {"waiting": end.ended.waiting} if end.ended.waiting else {}
-    if end.error is not None:
-        row["error"] = str(end.error)
-    return row
 
 
 def _finish(ends: Sequence[RunEnd]) -> None:
@@ -130,7 +127,11 @@ def _tell_failed(ends: Sequence[RunEnd]) -> int:
     ended = [own.ended for own in ends if own.ended is not None]
     failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
     waiting = sum(own.waiting for own in ended)
+    for line in dict.fromkeys(line for own in ended for line in own.progress.adapted):
+        tell(f"note: {line}")
     if failed:
+        for reason, count in count_failures(ends):
+            tell(f"{count} failed: {reason}")
         tell(f"{failed} items failed; run the same command to ask them again")
     if waiting:
         tell(f"{waiting} items wait for answers of runs that failed on them")
@@ -141,45 +142,7 @@ def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool)
     if as_json:
         print_json([own.dump(prices) for own in found])
         return
-    out = console()
-    for model in dict.fromkeys(own.job.facts.model for own in found):
-        show_table(_list_estimates(model, found, prices))
-    if len({own.job.facts.model for own in found}) > 1:
-        items, calls, images, first, second, *cost = _figures(found, prices)
-        words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
-        words += f", cost {cost[0]}" if cost else ""
-        out.print(plain(f"All models: {words}.", "bold"))
-    for note in _note(found):
-        out.print(plain(note, "dim"))
-
-
-def _list_estimates(model: str, found: Sequence[Estimate], prices: Prices) -> Table:
-    columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
-    listed = [one for one in found if one.job.facts.model == model]
-    rows = [(_name_run(one, found), *_figures([one], prices)) for one in listed]
-    total = ("total", *_figures(listed, prices))
-    return Table((*columns, ">cost") if prices else columns, (*rows, total), model, total=True)
-
-
-def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
-    facts = one.job.facts
-    others = [other.job.facts for other in found if other.job.facts.task == facts.task]
-    return " ".join([facts.task, *differing_options(facts, others)])
-
-
-def _figures(found: Sequence[Estimate], prices: Prices) -> list[str]:
-    names = ("items", "calls", "images", "tokens_in", "tokens_out")
-    cells = [f"{sum(getattr(own, name) for own in found):,}" for name in names]
-    return [*cells, f"{sum(own.cost(prices) for own in found):.2f}"] if prices else cells
-
-
-def _note(found: Sequence[Estimate]) -> Iterator[str]:
-    done, cached = sum(own.done for own in found), sum(own.cached for own in found)
-    if done or cached:
-        yield f"{done:,} items are answered already, {cached:,} are in the cache."
-    calls, most = sum(own.calls for own in found), sum(own.most_calls for own in found)
-    if most > calls:
-        yield f"Invalid answers are asked again: at most {most:,} calls."
-    if any(own.guessed for own in found):
-        yield "Requests that will hold other runs' answers are counted with a guess at those."
-    yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."
+    for shown in tabulate_estimates(found, prices):
+        show_table(shown)
+    for note in note_estimates(found, prices):
+        console().print(plain(note, "dim"))

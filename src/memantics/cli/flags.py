@@ -19,8 +19,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from memantics.actions.asking import Asking, read_pairs, read_price
-from memantics.registry import ModelSettings
+from memantics.actions.asking import Asking, ModelSettings, read_pairs, read_price
 
 Tasks = Annotated[list[str], typer.Argument(help="NAME, NAME/TASK, or suite for all.")]
 Folders = Annotated[list[Path], typer.Argument(help="Run directories.")]

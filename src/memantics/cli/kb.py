@@ -12,17 +12,18 @@ import typer
 from rich.tree import Tree
 
 from memantics.actions.knowledge import (
+    Format,
+    Knowledge,
     KnowledgeStore,
+    outline,
     tabulate_account,
     tabulate_breaches,
+    tabulate_dangling,
     tabulate_figures,
+    tabulate_rows,
 )
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_data, print_json, show_table, table
-from memantics.knowledge.formats import Format
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
-from memantics.knowledge.querying import shorten
-from memantics.knowledge.records import Knowledge, Relation
+from memantics.cli.terminal import console, plain, print_data, print_json, show_table
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
@@ -72,13 +73,9 @@ def query_knowledge(
     if as_json:
         print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})
         return
-    out = console()
-    made = table([(name, "left") for name in found.variables])
-    for row in found.rows:
-        made.add_row(*(plain("" if cell is None else shorten(cell)) for cell in row))
-    out.print(made)
+    show_table(tabulate_rows(found))
     note = f"{len(found.rows):,} rows" + (", and more: raise --limit" if found.cut else "")
-    out.print(plain(note, "dim"))
+    console().print(plain(note, "dim"))
 
 
 @app.command("stats")
@@ -98,8 +95,7 @@ def show_stats(
     if as_json:
         print_json(found)
         return
-    out = console()
-    out.print(
+    console().print(
         plain(
             f"{found.memes:,} memes, {found.individuals:,} individuals, "
             f"{found.statements:,} statements, {found.confirmed:,} confirmed by people"
@@ -114,12 +110,7 @@ def _show_dangling(store: KnowledgeStore, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    made = table([("meme", "left"), ("from", "left"), ("relation", "left"), ("to", "left")])
-    for own in found:
-        source = plain(own.source, "red" if own.end != "target" else "")
-        target = plain(own.target, "red" if own.end != "source" else "")
-        made.add_row(plain(own.meme), source, plain(own.relation), target)
-    console().print(made)
+    show_table(tabulate_dangling(found))
     console().print(plain(f"{len(found):,} references lead nowhere", "dim"))
 
 
@@ -186,27 +177,16 @@ def show_meme(
 def draw_tree(known: Knowledge) -> Tree:
     """What is known about a meme, for the terminal: dimensions, individuals, and their links."""
     tree = Tree(plain(f"meme {known.meme}", "bold"), guide_style="dim")
-    for dimension in DIMENSIONS:
-        if not (members := known.of(dimension)):
-            continue
-        branch = tree.add(plain(DIMENSION_TERMS[dimension].label, "bold cyan"))
-        for own in members:
+    for title, members in outline(known):
+        branch = tree.add(plain(title, "bold cyan"))
+        for own, links in members:
             kind = f" ({own.kind})" if own.kind else ""
             leaf = branch.add(plain(own.label + kind, "bold"))
             if own.description:
                 leaf.add(plain(own.description, "dim"))
-            for link in own.relations:
-                leaf.add(plain(_tell(known, link)))
+            for link in links:
+                leaf.add(plain(link))
     return tree
-
-
-def _tell(known: Knowledge, link: Relation) -> str:
-    term = RELATIONS.get(link.relation)
-    verb = term.label if term else f"“{link.relation}”"
-    target = known.by_key.get(link.target)
-    if target is None:
-        return f"{verb} → {link.target} (leads nowhere)"
-    return f"{verb} → {target.label} [{DIMENSION_TERMS[target.dimension].label}]"
 
 
 @app.command("export")

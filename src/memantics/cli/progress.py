@@ -13,11 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from memantics.actions.progress import SuiteTotal, describe, foretell, show_count
+from memantics.actions.progress import (
+    Job,
+    Progress,
+    RunEnd,
+    SuiteTotal,
+    describe,
+    foretell,
+    show_count,
+)
 from memantics.cli.terminal import console, tell
-from memantics.run.evaluate import Job
-from memantics.run.progress import Progress
-from memantics.run.suite import RunEnd
 
 _EVERY = 10.0
 T = TypeVar("T")
@@ -60,14 +65,30 @@ def stop_at_failures(counts: Mapping[str, int]) -> None:
         raise typer.Exit(1)
 
 
-class Watcher:
-    """Shows the progress of one run on standard error, so that output stays clean."""
+class _View:
+    """Bars in a terminal, drawn on standard error so that output stays clean."""
+
+    _bars: Bars
+
+    def __init__(self) -> None:
+        self._console = console(error=True)
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+
+class Watcher(_View):
+    """Shows the progress of one run."""
 
     def __init__(self, title: str, total: int | None, prices: Prices) -> None:
         self._title = title
         self._prices = prices
-        self._console = console(error=True)
-        self._printed = time.monotonic()
+        super().__init__()
         self._foretold = False
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
@@ -93,15 +114,8 @@ class Watcher:
             self._printed = time.monotonic()
             _print_line(self._title, progress, describe(progress, self._prices))
 
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-
-class SuiteView:
+class SuiteView(_View):
     """Shows a suite on standard error: one line for each run that goes on, and their total.
 
     On a pipe the same lines come every ten seconds.
@@ -110,8 +124,7 @@ class SuiteView:
     def __init__(self, jobs: Sequence[Job], prices: Prices) -> None:
         self._jobs = jobs
         self._prices = prices
-        self._console = console(error=True)
-        self._printed = time.monotonic()
+        super().__init__()
         self._sum = SuiteTotal(jobs, lambda _: None)
         self._lines: dict[int, TaskID] = {}
         self._bars = Bars(
@@ -164,13 +177,6 @@ class SuiteView:
         total = self._sum.add_up()
         state = describe(total, self._prices)
         self._bars.update(self._total, completed=total.done, state=state)
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
 
 
 def _title(job: Job) -> str:

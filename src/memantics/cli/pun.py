@@ -9,10 +9,18 @@ from typing import Annotated
 import typer
 from rich.padding import Padding
 
-from memantics.actions.phonetics import format_figures, read_captions, score_readings
+from memantics.actions.phonetics import (
+    Heard,
+    ModelName,
+    Settings,
+    Spoken,
+    explain,
+    format_figures,
+    read_captions,
+    score_readings,
+)
 from memantics.cli.terminal import console, plain, print_json
 from memantics.core.errors import InputError
-from memantics.phonetics.reading import Heard, ModelName, Settings, Spoken, explain
 
 Captions = Annotated[
     list[str] | None, typer.Argument(help="Captions; - reads them from standard input, one a line.")

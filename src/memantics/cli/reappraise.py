@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Annotated, Literal
 
 import typer
@@ -17,8 +16,9 @@ from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
 from memantics.cli.progress import watching
 from memantics.cli.reviewing import review_in_terminal
-from memantics.cli.terminal import console, plain, print_json, table, tell
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 from memantics.core.errors import InputError
+from memantics.core.result import Table
 
 Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of memes.")]
 Wanted = Annotated[
@@ -137,23 +137,11 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
     if as_json:
         print_json([result.to_dict() for result in results])
         return
-    columns: list[tuple[str, Literal["left", "right"]]] = [
-        ("meme", "left"),
-        ("emotion", "left"),
-        ("panels", "right"),
-        ("region IoU", "right"),
-        ("text read", "right"),
-        ("changed outside", "right"),
-    ]
-    made = table(columns)
+    out, shown = console(), action.tabulate_results(results)
+    if shown.rows:
+        show_table(shown)
     for result in results:
-        if result.status == "done":
-            made.add_row(*map(plain, _row(result)))
-    out = console()
-    if made.row_count:
-        out.print(made)
-    for result in results:
-        if result.status != "done" and not _none_read(results):
+        if result.status != "done" and not action.none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))
     done = [result for result in results if result.status == "done"]
     if done:
@@ -168,24 +156,9 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
         out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{by}"))
 
 
-def _row(result: Reappraisal) -> tuple[str, ...]:
-    checks, plan, feeling = result.checks, result.plan, result.feeling
-    if checks is None or plan is None or feeling is None:
-        return (result.meme,)
-    captions = checks.captions
-    return (
-        result.meme,
-        f"{feeling.emotion} -> {plan.target}",
-        f"{checks.panels_before} -> {checks.panels_after}",
-        f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
-        f"{mean(c.read for c in captions):.2f}" if captions else "–",
-        f"{checks.changed_outside:.1%}",
-    )
-
-
 def _end(results: Sequence[Reappraisal]) -> None:
     failed = [result for result in results if result.status == "failed"]
-    if failed and _none_read(results):
+    if failed and action.none_read(results):
         for result in failed:
             tell(f"error: {result.reason}")
         raise typer.Exit(2)
@@ -193,21 +166,14 @@ def _end(results: Sequence[Reappraisal]) -> None:
         raise typer.Exit(1)
 
 
-def _none_read(results: Sequence[Reappraisal]) -> bool:
-    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
-    return all(result.status == "failed" and result.stage == "reading" for result in results)
-
-
 def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     counts = made.counts
     if as_json:
         print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
         return
-    shown = table([("editor", "left"), ("done", "right"), ("failed", "right")])
-    for name, count in counts.items():
-        shown.add_row(plain(name), str(count["done"]), str(count["failed"]))
+    rows = tuple((name, str(own["done"]), str(own["failed"])) for name, own in counts.items())
+    show_table(Table(("editor", ">done", ">failed"), rows))
     out = console()
-    out.print(shown)
     for name, results in made.made.items():
         for result in [r for r in results if r.status == "failed"][:5]:
             out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))

@@ -13,11 +13,10 @@ import orjson
 import typer
 from pydantic import BaseModel, ValidationError
 
+from memantics.actions.reappraise import Shape, Stage
 from memantics.cli.terminal import console, plain
 from memantics.core.data import dump_json
 from memantics.core.errors import first_fault
-from memantics.reappraise.chain import Stage
-from memantics.reappraise.folder import Shape
 
 _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "picture": ""}
 

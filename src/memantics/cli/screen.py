@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +10,6 @@ import typer
 from memantics.actions import screen as action
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, tell
-from memantics.core.errors import InputError
 
 Sources = Annotated[
     list[str],
@@ -37,7 +35,14 @@ Review = Annotated[
     str, typer.Option(metavar="LOW..HIGH", help="Probabilities that people are to look at.")
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what moved each flagged meme.")]
-Readings = Annotated[bool, typer.Option(help="Listen to Chinese texts for hidden words.")]
+Readings = Annotated[
+    action.Readings,
+    typer.Option(help="Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
+]
+Ocr = Annotated[action.Profile, typer.Option(help="How images are read where no text is given.")]
+Templates = Annotated[
+    Path | None, typer.Option(help="A folder that 'collect' listed: its families are known.")
+]
 IdColumn = Annotated[str, typer.Option(help="Column of the ids in tables.")]
 ImageColumn = Annotated[str, typer.Option(help="Column of image paths or bytes.")]
 TextColumn = Annotated[str, typer.Option(help="Column of texts.")]
@@ -59,7 +64,9 @@ def screen(
     decide: Decide = "",
     review: Review = "",
     explain: Explain = False,
-    readings: Readings = True,
+    readings: Readings = "flagged",
+    ocr: Ocr = "fast",
+    templates: Templates = None,
     id_column: IdColumn = "",
     image_column: ImageColumn = "",
     text_column: TextColumn = "",
@@ -76,7 +83,7 @@ def screen(
     Running the same command again does only what is not finished. What cannot be judged says why.
     """
     settings = action.ScreenSettings(
-        detector, threshold, decide, _read_range(review), explain, readings
+        detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
     )
     done = action.screen(
         sources,
@@ -96,15 +103,6 @@ def screen(
     if done.statuses["failed"]:
         tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
         raise typer.Exit(1)
-
-
-def _read_range(text: str) -> tuple[float, float] | None:
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
-    if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
-    return float(found.group(1)), float(found.group(2))
 
 
 def _show_progress(now: action.ScaleProgress) -> None:

@@ -29,14 +29,13 @@ def serve(
         Path | None, typer.Option(help="Knowledge store. Default: the starter pack's knowledge.")
     ] = None,
     runs: Annotated[Path | None, typer.Option(help="Folder of runs to browse.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the store's memes.")] = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
     workers: Annotated[
         int, typer.Option(min=1, max=64, help="Processes; each loads the models.")
     ] = 1,
-    tokens: Annotated[
-        Path | None, typer.Option(help="File of tokens, see 'memantics serve-token'.")
-    ] = None,
+    tokens: Annotated[Path | None, typer.Option(help="File of 'memantics serve-token'.")] = None,
     state: Annotated[
         Path | None, typer.Option(help="Folder of jobs. Default: serve in the home folder.")
     ] = None,
@@ -68,7 +67,7 @@ def serve(
     )
     settings = ServeSettings(
         reach,
-        Models(detector, tuple(model or ()), asking, store, runs),
+        Models(detector, tuple(model or ()), asking, store, runs, images),
         Bounds(hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,

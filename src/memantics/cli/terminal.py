@@ -18,16 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from memantics.core.result import Table as Shown
-from memantics.core.text import mend_surrogates
+from memantics.core.text import escape_unseen, mend_surrogates, neutralise
 
 Justify = Literal["left", "right"]
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
-# Control codes but tab and line end, halves of characters, marks that reorder or hide text.
-# Joiners and selectors of scripts and emoji stay.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
-    "\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-)
 
 
 class SafeConsole(Console):
@@ -87,7 +81,7 @@ def guard_streams() -> Iterator[None]:
 def print_json(value: object) -> None:
     """Print a value as JSON, readable and stable; unseen characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=_plain)
-    sys.stdout.write(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(escape_unseen(text) + "\n")
 
 
 def print_data(text: str) -> None:
@@ -132,18 +126,6 @@ def show_table(shown: Shown) -> None:
     console().print(made)
 
 
-def neutralise(text: str) -> str:
-    r"""Text from outside that can neither steer a terminal nor hide what it says.
-
-    Control codes, marks that turn the direction of writing, and bytes of file names that are not
-    UTF-8 become a replacement mark.
-
-    >>> neutralise("a\x1b]0;title\x07b\u202ec\udcff")
-    'a�]0;title�b�c�'
-    """
-    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("\ufffd", text)
-
-
 def plain(text: str, style: str = "") -> Text:
     """Text from data: never read as markup, never able to steer the terminal."""
     return Text(neutralise(text), style=style)
@@ -157,22 +139,3 @@ def say(text: str) -> None:
 def tell(text: str) -> None:
     """One plain line on standard error: progress, warnings, errors."""
     sys.stderr.write(neutralise(text) + "\n")
-
-
-def show_value(value: object) -> str:
-    """A figure as people read it.
-
-    >>> show_value(13142), show_value(0.15614), show_value(None), show_value([1, 2])
-    ('13,142', '0.1561', '–', '[1, 2]')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.1f}"
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Literal
@@ -76,6 +77,25 @@ class Table:
             for tag, cells in lines
         )
         return f"<table><caption>{html.escape(self.title)}</caption>{body}</table>"
+
+
+def show_cell(value: object) -> str:
+    """A figure as people read it.
+
+    >>> show_cell(13142), show_cell(0.15614), show_cell(None), show_cell([1, 2])
+    ('13,142', '0.1561', '–', '[1, 2]')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def html_table(values: Mapping[str, JsonValue]) -> str:

@@ -19,6 +19,12 @@ UNSEEN = ("Cc", "Cf", "Cs")
 # this, and so do emoji selectors.
 _STEERING = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 _MARK = "\N{REPLACEMENT CHARACTER}"
+# Control codes but tab and line end, halves of characters, marks that reorder or hide text.
+# Joiners and selectors of scripts and emoji stay.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+    "\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
 
 
 def mend_surrogates(text: str) -> str:
@@ -32,6 +38,27 @@ def mend_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def neutralise(text: str) -> str:
+    r"""Text from outside that can neither steer a terminal nor hide what it says.
+
+    Control codes, marks that turn the direction of writing, and bytes of file names that are not
+    UTF-8 become a replacement mark.
+
+    >>> neutralise("a\x1b]0;title\x07b\u202ec\udcff")
+    'a�]0;title�b�c�'
+    """
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub(_MARK, text)
+
+
+def escape_unseen(text: str) -> str:
+    r"""The same characters as JSON escapes, so that nothing is lost.
+
+    >>> print(escape_unseen("a\u202eb"))
+    a\u202eb
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def drop_unseen(text: str, kinds: Collection[str] = UNSEEN, keep: str = "") -> str:

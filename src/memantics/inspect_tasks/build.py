@@ -10,11 +10,11 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig
 
 from memantics import __version__
+from memantics.actions.inspection import Setup, pose_setup, read_setup
 from memantics.core.errors import InputError
 from memantics.core.records import Item, Message
 from memantics.core.task import Task as Own
 from memantics.inspect_tasks.scoring import figures, read_answer
-from memantics.inspect_tasks.setup import Setup, pose_setup, read_setup
 from memantics.inspect_tasks.solver import ask, narrow_config
 from memantics.report.inspection import pack_item, show_messages
 from memantics.report.payload import show_value

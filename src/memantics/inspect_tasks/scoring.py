@@ -5,13 +5,12 @@ from __future__ import annotations
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
+from memantics.actions.inspection import Setup, open_scoring, score_outcomes, unpack_item
 from memantics.core.records import Item, Outcome
 from memantics.core.task import Task
-from memantics.inspect_tasks.setup import Setup, open_scoring, unpack_item
 from memantics.inspect_tasks.solver import judge_output
 from memantics.report.inspection import mark_sample, name_figures
 from memantics.report.payload import show_value
-from memantics.run.score import count_statuses, keep_scored
 
 
 @metric(scores="unreduced")
@@ -27,10 +26,9 @@ def figures(
 
     def compute(scores: list[SampleScore]) -> Value:
         own = open_scoring(setup)
-        outcomes = [read_outcome(score) for score in scores]
-        found = name_figures(own.score(keep_scored(outcomes, own.invalid)), own.main)
+        rows, counts = score_outcomes(own, [read_outcome(score) for score in scores])
+        found = name_figures(rows, own.main)
         # A call that failed is an error of its sample here, which Inspect counts by itself.
-        counts = count_statuses(outcomes)
         kept = {status: n for status, n in counts.items() if status != "failed"}
         return found | {f"{status} items": float(n) for status, n in kept.items()}
 

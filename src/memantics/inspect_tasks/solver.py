@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import JSONSchema
-from pydantic import JsonValue
 
-from memantics.core.records import Item, Request, Status
-from memantics.core.task import Need, Task, Unparsed
-from memantics.inspect_tasks.setup import CAPTIONER, Setup, find_need, pose_setup, unpack_item
-from memantics.models.wire import split_thought
+from memantics.actions.inspection import (
+    CAPTIONER,
+    Judged,
+    Setup,
+    find_need,
+    judge_text,
+    pose_setup,
+    unpack_item,
+)
+from memantics.core.records import Item, Request
+from memantics.core.task import Need, Task
 from memantics.report.inspection import pack_item, show_messages
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What an output says."""
-
-    status: Status
-    value: JsonValue = None
-    reason: str = ""
 
 
 def judge_output(task: Task, item: Item, output: ModelOutput) -> Judged:
     """Parse an output; a parser that stumbles over a strange answer found none."""
-    if output.stop_reason == "content_filter":
-        return Judged("refused", None, output.error or output.completion or "content filter")
-    _, text = split_thought(output.completion)
-    try:
-        return Judged("answered", task.parse(text, item.form))
-    except Unparsed as error:
-        reason = str(error)
-    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        reason = f"the parser failed: {type(error).__name__}: {error}"
-    return Judged("unparsed", None, reason or "no valid answer")
+    said, stopped = output.completion, output.stop_reason == "content_filter"
+    refusal = output.error or said or "content filter" if stopped else ""
+    return judge_text(task, item, said, refusal)
 
 
 def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from inspect_ai import Task, task
 
+from memantics.actions.inspection import list_task_names
 from memantics.core.errors import InputError
 from memantics.inspect_tasks.build import explain, make_task
-from memantics.registry import find_tasks
 from memantics.report.inspection import name_task
 
 
@@ -153,8 +153,4 @@ def _register(name: str) -> Callable[..., Task]:
     return found
 
 
-OTHERS = {
-    ref.name: _register(ref.name)
-    for ref in find_tasks(["suite"])
-    if name_task(ref.name) not in globals()
-}
+OTHERS = {name: _register(name) for name in list_task_names() if name_task(name) not in globals()}

@@ -41,7 +41,7 @@ _SHORT = 6
 
 def read_style() -> str:
     """The style sheet of drawings, light and dark."""
-    return (files("memantics.knowledge") / "drawing.css").read_text(encoding="utf-8")
+    return (files("memantics.knowledge") / "static" / "drawing.css").read_text(encoding="utf-8")
 
 
 def draw(knowledge: Knowledge) -> Markup:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -14,6 +14,9 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
 from memantics.models.baseline import open_baseline
 from memantics.models.replies import json_or_text
+
+if TYPE_CHECKING:
+    from memantics.models.wire import WireSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,6 @@ def open_model(name: str, settings: ModelSettings) -> Model:
 
 def _open_openai(name: str, settings: ModelSettings) -> Model:
     from memantics.models.openai import OpenAIModel, OpenAISettings
-    from memantics.models.wire import WireSettings
 
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
@@ -57,20 +59,27 @@ def _open_openai(name: str, settings: ModelSettings) -> Model:
             f"model {name!r} needs the address of its server",
             hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
+    params = dict(settings.params)
+    check = params.pop("check_name", "on")
+    if check not in ("on", "off"):
+        raise UnknownName("value of --param check_name:", check, ("on", "off"))
     return OpenAIModel(
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
         OpenAISettings(
-            wire=WireSettings(**_wire(settings.params)),
+            wire=read_wire_settings(params),
             connections=settings.concurrency,
             timeout=settings.timeout,
+            check_name=check != "off",
         ),
     )
 
 
-def _wire(params: Mapping[str, str]) -> dict[str, Any]:
+def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
     """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
+    from memantics.models.wire import WireSettings
+
     closed = {
         "token_field": ("max_tokens", "max_completion_tokens"),
         "structured": ("strict", "object", "off"),
@@ -88,7 +97,7 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
             named[name] = value
         else:
             extra[name] = json_or_text(value)
-    return named | {"extra": extra}
+    return WireSettings(**named, extra=extra)
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
@@ -12,48 +14,80 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from memantics import __version__
+from memantics.actions.phonetics import read_aloud
+from memantics.actions.studio import Studio
 from memantics.core.errors import MemanticsError
-from memantics.serve import browse, health, login, studio
+from memantics.serve import (
+    analysis,
+    browse,
+    document,
+    following,
+    health,
+    login,
+    moderations,
+    studio,
+)
+from memantics.serve.browse.routes import list_tabs
+from memantics.serve.context import Service
+from memantics.serve.engine import Engine
 from memantics.serve.gate import Gate
+from memantics.serve.inputs import ImageDoor
+from memantics.serve.jobs import JobStore
+from memantics.serve.metrics import Metrics
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
+from memantics.serve.runner import Runner
 from memantics.serve.settings import ServeSettings
 from memantics.web.logs import note
 from memantics.web.server import wrap
 from memantics.web.site import Site
 
 HERE = Path(__file__).parent
+# Rooms that bring parts of pages: the style of drawings, the list of what is said about a meme.
+ROOMS = tuple(Path(str(files(f"memantics.{room}"))) for room in ("knowledge", "report"))
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
-    """The service on its settings; its models are loaded when it starts.
+    """The service on its settings, with its models loaded.
 
-    What requests need is in ``app.state``: ``settings``, ``gate`` (who may come in), ``pages``.
+    What requests need is in ``app.state``: ``service`` (:class:`~memantics.serve.context.Service`),
+    ``settings``, ``gate`` (who may come in) and ``pages``.
     """
+    service = _open_service(settings)
 
     @asynccontextmanager
-    async def live(app: FastAPI) -> AsyncIterator[None]:
-        app.state.ready = True
-        note("started", address=settings.reach.address)
+    async def live(_app: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(service.engine.warm_up)
+        service.runner = Runner(service.jobs, service.engine)
+        service.ready = True
+        ear = asyncio.create_task(service.engine.work(read_aloud, "开始"))
+        note("started", address=settings.reach.address, detector=service.engine.moderator.name)
         yield
-        app.state.ready = False
+        # Requests in hand were answered before this; what they began is finished here.
+        service.ready = False
+        await asyncio.gather(ear, return_exceptions=True)
+        await service.runner.close()
+        await service.engine.close()
+        service.jobs.close()
         note("stopped")
 
     app = FastAPI(
         title="Memantics",
         version=__version__,
+        summary="Moderation, analysis and reappraisal of memes.",
         lifespan=live,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
-    app.state.settings, app.state.gate, app.state.ready = settings, Gate(settings), False
-    for part in (health, login):
+    app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
+    for part in (moderations, analysis, following, health, document, login):
         app.include_router(part.router)
+    engine = service.engine
+    app.state.studio = Studio(engine.detector, engine.models, engine.asking, engine.ocr)
     _add_pages(app)
-    app.add_exception_handler(Refusal, _answer)
-    app.add_exception_handler(MemanticsError, _answer)
-    app.add_exception_handler(HTTPException, _answer)
+    for kind in (Refusal, MemanticsError, HTTPException):
+        app.add_exception_handler(kind, _answer)
     if settings.reach.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -61,15 +95,24 @@ def build_app(settings: ServeSettings) -> FastAPI:
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["authorization", "content-type"],
         )
-    wrap(app, settings.limits, settings.reach.trusted_proxies)
+    wrap(app, settings.limits, settings.reach.trusted_proxies, service.metrics.count_request)
     return app
+
+
+def _open_service(settings: ServeSettings) -> Service:
+    bounds = settings.bounds
+    engine, metrics = Engine(settings), Metrics()
+    for batcher in engine.batchers:
+        metrics.watch(batcher)
+    jobs = JobStore(settings.state, keep=bounds.keep, most=bounds.jobs)
+    return Service(settings, Gate(settings), engine, ImageDoor.open(bounds), jobs, metrics)
 
 
 def _add_pages(app: FastAPI) -> None:
     """The pages for people; each part brings templates, static files and words of its own."""
-    site = Site(HERE / "studio", HERE / "browse", HERE)
+    site = Site(HERE / "studio", HERE / "browse", HERE, *ROOMS)
     site.add_static(app)
-    app.state.pages = Pages(site, tabs=())
+    app.state.pages = Pages(site, list_tabs(app.state.settings.models))
     readers = [Depends(login.admit_reader)]
     app.include_router(studio.router, dependencies=readers)
     app.include_router(browse.router, dependencies=readers)

@@ -1,30 +1,52 @@
-"""Whether the service lives and is ready, for those that watch over it."""
+"""Whether the service lives and is ready, and its figures, for those that watch over it."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from pydantic import BaseModel
+import asyncio
+from typing import Literal
 
-from memantics.serve.refusals import Refusal
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+from starlette.responses import PlainTextResponse, Response
+
+from memantics.serve.context import find_service
+from memantics.serve.refusals import ERRORS, Refusal
 
 router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """How the service is."""
+    """How the service is, and whose verdicts it gives."""
 
-    status: str
+    status: Literal["ok", "ready"]
+    detector: str
+    models: list[str]
 
 
 @router.get("/healthz", operation_id="live")
-async def live() -> Health:
+async def live(request: Request) -> Health:
     """Whether the process answers."""
-    return Health(status="ok")
+    return _show(request, "ok")
 
 
-@router.get("/readyz", operation_id="ready")
+@router.get("/readyz", operation_id="ready", responses={503: ERRORS[503]})
 async def ready(request: Request) -> Health:
     """Whether models are loaded and new work is taken."""
-    if not request.app.state.ready:
+    if not find_service(request).ready:
         raise Refusal(503, "not_ready", "the service is starting or stopping")
-    return Health(status="ready")
+    return _show(request, "ready")
+
+
+def _show(request: Request, status: Literal["ok", "ready"]) -> Health:
+    engine = find_service(request).engine
+    return Health(status=status, detector=engine.moderator.name, models=list(engine.models))
+
+
+@router.get("/metrics", operation_id="metrics", response_class=PlainTextResponse, responses=ERRORS)
+async def metrics(request: Request) -> Response:
+    """Figures for Prometheus."""
+    service = find_service(request)
+    service.gate.admit(request, "metrics")
+    jobs = await asyncio.to_thread(service.jobs.count)
+    return Response(service.metrics.show(jobs), media_type=CONTENT_TYPE_LATEST)

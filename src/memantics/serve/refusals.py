@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from memantics.core.errors import ImageError, InputError, MemanticsError, Transient
@@ -38,6 +40,35 @@ def read_refusal(error: MemanticsError) -> Refusal:
     return Refusal(503 if isinstance(error, Transient) else 502, "model_error", str(error))
 
 
+class ErrorFacts(BaseModel):
+    """What went wrong; ``code`` is for programs, ``message`` for people."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorBody(BaseModel):
+    """An error as clients of OpenAI's interfaces read it."""
+
+    error: ErrorFacts
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody, "description": what}
+    for status, what in (
+        (400, "The request is not understood."),
+        (401, "A token is needed."),
+        (403, "This token, or this site, may not do that."),
+        (404, "There is no such thing."),
+        (413, "Too large."),
+        (422, "What was sent cannot be used."),
+        (429, "Too much at once: see Retry-After."),
+        (503, "The service is starting or stopping, or a model does not answer."),
+        (504, "The time of a request is over."),
+    )
+}
 _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 

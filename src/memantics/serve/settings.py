@@ -50,7 +50,7 @@ class Models:
 
     Without a detector the tiny one of the starter pack answers, and says so; without a model what
     needs one is left out (the first is asked where none is named); without a store the starter
-    pack's knowledge is asked.
+    pack's knowledge is asked. ``images`` is the folder of the memes that a store is about.
     """
 
     detector: Path | None = None
@@ -58,6 +58,7 @@ class Models:
     asking: Asking = field(default_factory=Asking)
     store: Path | None = None
     runs: Path | None = None
+    images: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from memantics.vision.panels import Panel
 from memantics.vision.regions import PixelBox, enclose
@@ -200,12 +201,30 @@ def _thickness(line: TextLine) -> int:
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height
 
 
-def choose_captions(lines: Iterable[str]) -> list[str]:
-    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out.
+class Printed(Protocol):
+    """A line that any OCR found."""
 
-    >>> choose_captions(["?", "0", "白", "最近有点键忘"]), choose_captions(["NO"])
-    (['最近有点键忘'], ['NO'])
+    @property
+    def text(self) -> str:
+        """What it says."""
+        ...
+
+
+AnyLine = TypeVar("AnyLine", bound=Printed)
+
+
+def choose_captions(lines: Iterable[Printed]) -> list[str]:
+    """The texts of the lines that are captions.
+
+    >>> box = (0, 0, 9, 9)
+    >>> choose_captions(TextLine(text, box) for text in ("?", "0", "白", "最近有点键忘"))
+    ['最近有点键忘']
     """
-    texts = [line.strip() for line in lines if any(char.isalnum() for char in line)]
-    longest = max(map(len, texts), default=0)
-    return [text for text in texts if len(text) > 1 or longest < _CAPTION]
+    return [line.text.strip() for line in choose_caption_lines(lines)]
+
+
+def choose_caption_lines(lines: Iterable[AnyLine]) -> list[AnyLine]:
+    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
+    said = [line for line in lines if any(char.isalnum() for char in line.text)]
+    longest = max((len(line.text.strip()) for line in said), default=0)
+    return [line for line in said if len(line.text.strip()) > 1 or longest < _CAPTION]

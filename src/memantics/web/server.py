@@ -2,33 +2,84 @@
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
+import os
 import signal
 import socket
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from memantics.core.errors import InputError
 from memantics.web.address import BACKLOG
 from memantics.web.logs import note, start_logs
-from memantics.web.shell import Limits, Shell
+from memantics.web.shell import Limits, Shell, Watch
 
 GRACE = 20
+HEAD_SECONDS = 20.0
+MOST_LOST = 10  # processes that may die before the service gives up
 
 
-def wrap(app: FastAPI, limits: Limits, trusted_proxies: Sequence[str] = ()) -> None:
+def wrap(
+    app: FastAPI, limits: Limits, trusted_proxies: Sequence[str] = (), watch: Watch | None = None
+) -> None:
     """Put the shell around an app, and outermost the proxies that it believes."""
-    app.add_middleware(Shell, limits=limits)
+    app.add_middleware(Shell, limits=limits, watch=watch)
     if trusted_proxies:
         # Anybody else could name another address with every guess at a password.
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(trusted_proxies))
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """HTTP with an end to patience: a request whose head is not there in time is cut off."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; between requests, wait for the next one."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is waited for any more."""
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def _waits(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch(self) -> None:
+        if not self._waits and self._late is not None:
+            self._late.cancel()
+            self._late = None
+        elif self._waits and self._late is None:
+            self._late = self.loop.call_later(HEAD_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        self._late = None
+        if self._waits and not self.transport.is_closing():
+            self.transport.close()
 
 
 def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
     """How an app is served."""
     return uvicorn.Config(
         app,
+        http=PatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -48,6 +99,53 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _note_signal)
     uvicorn.Server(configure(app, grace)).run(sockets=[taken])
+
+
+def serve_many(
+    make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
+) -> None:
+    """Serve with several processes, each with an app of its own; one that dies is replaced."""
+    start_logs()
+    told: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: told.append(number))
+    context = multiprocessing.get_context("spawn")
+
+    def start() -> BaseProcess:
+        process = context.Process(target=_serve_one, args=(make, taken, grace))
+        process.start()
+        return process
+
+    running = [start() for _ in range(workers)]
+    lost = 0
+    while not told and lost < MOST_LOST:
+        time.sleep(0.2)
+        for place, process in enumerate(running):
+            if not process.is_alive() and not told:
+                lost += 1
+                note("worker lost", code=process.exitcode)
+                running[place] = start()
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.join(grace + 5)
+        process.kill()
+    if not told:
+        raise InputError(f"{lost} processes of the service died", hint="see the log")
+
+
+def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) -> None:
+    start_logs()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    serve(make(), taken, grace)
+
+
+def _end_with_parent() -> None:
+    """A supervisor that was killed leaves nobody behind who holds the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _note_signal(number: int, _frame: object) -> None:

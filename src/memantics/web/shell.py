@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+
+from starlette.requests import ClientDisconnect
 
 from memantics.web.logs import note, note_failure
 
@@ -39,7 +42,8 @@ class Limits:
 
     ``hosts`` are the names by which it may be called (None: any), ``open_paths`` those served
     under any name. Paths that end with one of ``uploads`` take ``upload_bytes``, others
-    ``form_bytes``. The rest of a path that begins with one of ``secret_paths`` is not logged.
+    ``form_bytes``; a body has ``body_seconds`` to arrive. The rest of a path that begins with one
+    of ``secret_paths`` is not logged.
     """
 
     hosts: frozenset[str] | None
@@ -49,17 +53,26 @@ class Limits:
     form_bytes: int = FORM_BYTES
     upload_bytes: int = UPLOAD_BYTES
     secret_paths: tuple[str, ...] = ()
+    body_seconds: float = 60.0
+
+
+Watch = Callable[[Scope, int, float], None]
 
 
 class TooLarge(Exception):
     """A body that is longer than its route takes."""
 
 
+class TooSlow(Exception):
+    """A body that did not arrive in time."""
+
+
 class Shell:
     """The outermost layer, as plain ASGI: it costs little, and nothing gets past it."""
 
-    def __init__(self, app: App, limits: Limits) -> None:
+    def __init__(self, app: App, limits: Limits, watch: Watch | None = None) -> None:
         self._app = app
+        self._watch = watch
         self._limits = limits
         https = ((b"strict-transport-security", b"max-age=31536000"),) if limits.secure else ()
         self._headers = [*HEADERS, *https]
@@ -91,12 +104,19 @@ class Shell:
         except TooLarge:
             if not started:
                 await _refuse(answer, 413, b"This is larger than the page takes.")
+        except ClientDisconnect:
+            status = 499  # nobody is there to hear an answer
+        except TooSlow:
+            if not started:
+                await _refuse(answer, 408, b"The request took too long to arrive.")
         except Exception as error:  # noqa: BLE001 - the last line: log it, never show it
             note_failure("failed", error, request=request_id, path=self._path(scope))
             if not started:
                 await _refuse(answer, 500, b"Something went wrong here; it was written down.")
         finally:
             seconds = time.perf_counter() - began
+            if self._watch is not None:
+                self._watch(scope, status, seconds)
             note(
                 "request",
                 request=request_id,
@@ -136,12 +156,19 @@ class Shell:
         declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
         if declared.isdigit() and int(declared) > limit:
             raise TooLarge
-        seen = 0
+        seen, more, end = 0, True, time.monotonic() + self._limits.body_seconds
 
         async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, more
+            if not more:
+                return await receive()  # until the client goes
+            try:
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow from None
             if message["type"] == "http.request":
+                more = message.get("more_body", False)
                 seen += len(message.get("body", b""))
                 if seen > limit:
                     raise TooLarge

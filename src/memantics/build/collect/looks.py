@@ -114,7 +114,7 @@ def look_at(path: Path, reader: TextReader) -> Look:
         width=image.width,
         height=image.height,
         hash=f"{hash_image(image):016x}",
-        text="\n".join(choose_captions(line.text for line in lines)),
+        text="\n".join(choose_captions(lines)),
         certainty=round(_weigh(lines), 4),
         line_height=max((line.box[3] - line.box[1] for line in lines), default=0),
         covered=round(covered, 4),

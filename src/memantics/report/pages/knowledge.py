@@ -82,7 +82,7 @@ def render_page(known: Knowledge, image: Path | None) -> str:
         lost=tuple(known.dangling())[:_LISTED],
         picture=picture,
         blurred=bool(known.warning or known.of("Toxicity")),
-        intents=[_tell_intent(own) for own in known.of("OverallIntent")][:3],
+        intents=[tell_intent(own) for own in known.of("OverallIntent")][:3],
     )
 
 
@@ -110,7 +110,8 @@ def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> En
     return Entry(number, own, label, tuple(links), _tell_origin(own.provenance))
 
 
-def _tell_intent(own: Individual) -> str:
+def tell_intent(own: Individual) -> str:
+    """An intent in a line."""
     told = read_fields(own.description).get("overall-intent-description")
     return tame(told or own.description or own.label)
 

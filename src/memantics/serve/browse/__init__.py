@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from memantics.serve.browse.routes import router
 
 __all__ = ["router"]
-
-router = APIRouter(include_in_schema=False)

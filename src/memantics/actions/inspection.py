@@ -1,20 +1,23 @@
-"""A task as Inspect's registry holds it: names and plain values, from which all is made again."""
+"""Tasks for another harness (Inspect): made from names and plain values, judged text by text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, cast
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.records import Item
+from memantics.core.records import Item, Outcome, Reply, Score, Status
 from memantics.core.task import Need, Task
+from memantics.models.wire import split_thought
 from memantics.registry import TaskRef, Wish, find_tasks, pose_task
+from memantics.run.engine import read_reply
 from memantics.run.evaluate import PosedTask
+from memantics.run.score import count_statuses, keep_scored
 
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
@@ -82,6 +85,11 @@ def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def list_task_names() -> tuple[str, ...]:
+    """Every task, ``BENCHMARK/TASK``, also of benchmarks elsewhere."""
+    return tuple(ref.name for ref in find_tasks(["suite"]))
+
+
 def _find(task: str) -> TaskRef:
     return find_tasks([task])[0]
 
@@ -112,6 +120,28 @@ def find_need(setup: Setup, need: Need) -> Setup:
     card = _find(need.task).card
     split = setup.split if setup.split in card.splits else None
     return Setup(need.task, setup.data, split, None, tuple(sorted(need.options.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an output says."""
+
+    status: Status
+    value: JsonValue = None
+    reason: str = ""
+
+
+def judge_text(task: Task, item: Item, text: str, refusal: str = "") -> Judged:
+    """Parse a model's text, its thoughts set aside."""
+    reply = Reply(split_thought(text)[1], refusal=refusal)
+    return Judged(*read_reply(reply, lambda said: task.parse(said, item.form)))
+
+
+def score_outcomes(
+    task: Task, outcomes: Sequence[Outcome]
+) -> tuple[Sequence[Score], Mapping[str, int]]:
+    """The task's figures and the counts of statuses."""
+    return task.score(keep_scored(outcomes, task.invalid)), count_statuses(outcomes)
 
 
 def unpack_item(packed: object) -> Item:

@@ -1,0 +1,332 @@
+"""Look into a folder of runs: how far each is, its items, and what every model answered."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+import orjson
+from pydantic import TypeAdapter
+
+from memantics.actions.report import report
+from memantics.core.data import DataKind
+from memantics.core.errors import DataError, MemanticsError, StoreError, UnknownName
+from memantics.core.journal import read_whole_lines
+from memantics.core.records import STATUSES, Answer, Item, Score
+from memantics.core.result import Result
+from memantics.core.rundir import (
+    ANSWERS,
+    ITEMS,
+    RUN,
+    SCORES,
+    ItemLine,
+    RunFacts,
+    Scores,
+    last_answers,
+    read_bare_items,
+    read_facts,
+    read_scores,
+    read_standings,
+)
+from memantics.registry import Wish, find_tasks, pose_task
+from memantics.report.payload import INVALID, OPEN, RIGHT, WRONG, asks_ratings, judge_answer
+
+RunState = Literal["finished", "running", "stopped", "damaged"]
+Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
+VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invalid", OPEN: "open"}
+ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
+_DEPTH = 3
+_ITEM, _ANSWER = TypeAdapter(ItemLine), TypeAdapter(Answer)
+_Line = TypeVar("_Line", ItemLine, Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow(Result):
+    """One run of a folder: what it is, how far it is, and its main figure once it is scored.
+
+    ``total`` is None where it is not known; ``reason`` says why a run is damaged.
+    """
+
+    name: str
+    state: RunState
+    task: str = ""
+    model: str = ""
+    note: str = ""
+    kind: str = ""
+    split: str = ""
+    started: str = ""
+    warning: str = ""
+    done: int = 0
+    total: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    main: str = ""
+    score: Score | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredItem(Result):
+    """One item of a run in a list."""
+
+    id: str
+    group: str
+    question: str
+    verdict: Verdict
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer(Result):
+    """What one run answered to an item; ``answer`` is None where it was not asked yet."""
+
+    run: str
+    model: str
+    options: dict[str, str]
+    verdict: Verdict
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSheet(Result):
+    """One item with the answers of all runs that asked it, and its neighbours."""
+
+    run: RunRow
+    item: Item
+    answers: tuple[ModelAnswer, ...]
+    previous: str | None
+    next: str | None
+    same_meme: tuple[tuple[str, str, str], ...]
+
+
+class RunFolder:
+    """A folder of runs, looked at anew whenever it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise DataError(folder, "is no folder", hint="name the folder of runs")
+        self.folder = folder
+
+    def list(self) -> tuple[RunRow, ...]:
+        """All runs, the latest first."""
+        rows = [self._describe(name, path) for name, path in self._find().items()]
+        return tuple(sorted(rows, key=lambda row: (row.started, row.name), reverse=True))
+
+    def get(self, name: str) -> RunRow:
+        """One run by its name."""
+        return self._describe(name, self.path(name))
+
+    def path(self, name: str) -> Path:
+        """The folder of a run; only names that were found lead anywhere."""
+        found = self._find()
+        if name not in found:
+            raise UnknownName("run", name, found)
+        return found[name]
+
+    def _find(self) -> dict[str, Path]:
+        return {path.relative_to(self.folder).as_posix(): path for path in _walk(self.folder)}
+
+    def _describe(self, name: str, path: Path) -> RunRow:
+        try:
+            facts = read_facts(path)
+            return _describe(name, path, facts)
+        except StoreError as error:
+            return RunRow(name, "damaged", reason=str(error))
+
+    def items(
+        self, name: str, verdict: str = "", start: int = 0, count: int = 50
+    ) -> tuple[int, tuple[AnsweredItem, ...]]:
+        """How many items of a run have a verdict (any by default), and one page of them."""
+        path = self.path(name)
+        answers = last_answers(path)
+        found = [
+            AnsweredItem(item.id, item.group, item.form.question, given, _value(answer))
+            for item in read_bare_items(path)
+            for answer in (answers.get(item.id),)
+            if (given := _judge(item, answer)) == verdict or not verdict
+        ]
+        return len(found), tuple(found[start : start + count])
+
+    def sheet(self, name: str, item: str) -> ItemSheet:
+        """One item and what every run on the same data answered to it."""
+        row, path = self.get(name), self.path(name)
+        facts = read_facts(path)
+        line = _find_line(path / ITEMS, _ITEM, item)
+        if line is None:
+            raise UnknownName("item", item, _some_ids(path))
+        order = [own.id for own in read_bare_items(path)]
+        place = order.index(item)
+        answers: list[ModelAnswer] = []
+        same: dict[str, tuple[str, str]] = {}
+        for other, folder in self._find().items():
+            try:
+                told = read_facts(folder)
+            except StoreError:
+                continue
+            if told.benchmark == facts.benchmark:
+                same |= _list_same(other, folder, told, line.item)
+            if _ground(told) == _ground(facts):
+                given = _answer_of(other, folder, told, item)
+                answers += [given] if given else []
+        return ItemSheet(
+            row,
+            line.item,
+            tuple(sorted(answers, key=lambda own: (own.model, own.run))),
+            order[place - 1] if place else None,
+            order[place + 1] if place + 1 < len(order) else None,
+            tuple((task, *where) for task, where in sorted(same.items()) if where[1] != item),
+        )
+
+    def report(self, names: Sequence[str]) -> str:
+        """The report on some runs as one self-contained page."""
+        folders = [self.path(name) for name in names]
+        with tempfile.TemporaryDirectory(prefix="memantics-") as place:
+            page = report(folders, Path(place) / "report.html")
+            return page.read_text(encoding="utf-8")
+
+
+def _walk(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    if (folder / RUN).is_file():
+        yield folder
+    elif depth:
+        try:
+            inside = sorted(path for path in folder.iterdir() if path.is_dir())
+        except OSError:
+            return
+        for path in inside:
+            if not path.is_symlink() and not path.name.startswith("."):
+                yield from _walk(path, depth - 1)
+
+
+def _describe(name: str, path: Path, facts: RunFacts) -> RunRow:
+    scores = read_scores(path) if facts.finished and (path / SCORES).exists() else None
+    counts = dict(scores.counts) if scores else _count(path)
+    done = sum(counts.values())
+    total = done if facts.finished else _guess_total(facts)
+    return RunRow(
+        name,
+        _tell_state(path, facts),
+        facts.task,
+        facts.model,
+        facts.model_note,
+        str(facts.data.get("kind", "")),
+        facts.split,
+        facts.started,
+        facts.warning,
+        done,
+        None if total is None else max(total, done),
+        counts,
+        facts.main,
+        _find_main(scores),
+    )
+
+
+def _tell_state(path: Path, facts: RunFacts) -> RunState:
+    if facts.finished:
+        return "finished"
+    try:
+        latest = max(
+            (path / file).stat().st_mtime for file in (RUN, ANSWERS) if _exists(path, file)
+        )
+    except (OSError, ValueError):
+        return "stopped"
+    return "running" if time.time() - latest < ALIVE else "stopped"
+
+
+def _exists(path: Path, file: str) -> bool:
+    return (path / file).exists()
+
+
+def _count(path: Path) -> dict[str, int]:
+    """How the items of an unfinished run ended so far."""
+    counts = dict.fromkeys(STATUSES, 0)
+    for standing in read_standings(path).values():
+        if standing is not None:
+            counts[standing.status] += 1
+    return {str(status): count for status, count in counts.items()}
+
+
+def _find_main(scores: Scores | None) -> Score | None:
+    if scores is None:
+        return None
+    return next((own for own in scores.scores if own.key == scores.main and not own.by), None)
+
+
+def _guess_total(facts: RunFacts) -> int | None:
+    """How many items a run will have, where its task and data are at hand."""
+    kind = str(facts.data.get("kind", ""))
+    known = next((own for own in get_args(DataKind) if own == kind), None)
+    wish = Wish(known, facts.split or None, facts.limit, facts.sample, facts.seed or 0)
+    return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), wish)
+
+
+@lru_cache(maxsize=256)
+def _count_items(task: str, options: tuple[tuple[str, str], ...], wish: Wish) -> int | None:
+    try:
+        (ref,) = find_tasks([task])
+        return pose_task(ref, dict(options), wish).total
+    except (MemanticsError, ValueError):
+        return None
+
+
+def _name_task(facts: RunFacts) -> str:
+    return f"{facts.benchmark}/{facts.task.removeprefix(f'{facts.benchmark}/')}"
+
+
+def _judge(item: Item, answer: Answer | None) -> Verdict:
+    if answer is None:
+        return "waiting"
+    gold = None if asks_ratings(item) else item.gold
+    return VERDICTS[judge_answer(answer.status, answer.value, gold)]
+
+
+def _value(answer: Answer | None) -> object:
+    return None if answer is None else answer.value
+
+
+def _ground(facts: RunFacts) -> tuple[str, str, str]:
+    """What runs must share for their items to be the same questions."""
+    return (
+        _name_task(facts),
+        str(facts.data.get("checksum", "")),
+        facts.split,
+    )
+
+
+def _find_line(path: Path, adapter: TypeAdapter[_Line], item: str) -> _Line | None:
+    """The last line of a journal about an item; lines about others are not read as JSON."""
+    mark, found = orjson.dumps(item), None
+    for _, line in read_whole_lines(path):
+        if mark in line:
+            read = adapter.validate_json(line)
+            own = read.item.id if isinstance(read, ItemLine) else read.item
+            found = read if own == item else found
+    return found
+
+
+def _answer_of(name: str, folder: Path, facts: RunFacts, item: str) -> ModelAnswer | None:
+    line = _find_line(folder / ITEMS, _ITEM, item)
+    if line is None:
+        return None
+    answer = _find_line(folder / ANSWERS, _ANSWER, item)
+    verdict = _judge(line.item, answer)
+    return ModelAnswer(name, facts.model, dict(facts.options), verdict, answer)
+
+
+def _list_same(name: str, folder: Path, facts: RunFacts, item: Item) -> dict[str, tuple[str, str]]:
+    """Another task's first item about the same meme, by task."""
+    mark = orjson.dumps(item.group)
+    for _, line in read_whole_lines(folder / ITEMS):
+        if mark in line:
+            read = _ITEM.validate_json(line).item
+            if read.group == item.group and read.id != item.id:
+                return {f"{facts.task} {read.form.question}"[:200]: (name, read.id)}
+    return {}
+
+
+def _some_ids(path: Path) -> list[str]:
+    return [item.id for _, item in zip(range(200), read_bare_items(path), strict=False)]

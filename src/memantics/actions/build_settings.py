@@ -1,0 +1,73 @@
+"""Settings of the verbs of :mod:`memantics.actions.build`, from the words a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from memantics.build.chats.build import BuildSettings
+from memantics.build.chats.distractors import DistractorSettings
+from memantics.build.chats.generate import ChatSettings
+from memantics.build.chats.rules import Limits
+from memantics.build.chats.tools import ChatTools
+from memantics.build.extract.chain import ExtractSettings
+from memantics.build.extract.folder import read_background
+from memantics.build.extract.plan import Refine, find_plan
+from memantics.build.intents.draft import IntentSettings
+from memantics.build.intents.form import MOST_INTENTS
+from memantics.build.questions.records import Critic, QuestionSettings
+from memantics.core.errors import UnknownName
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
+from memantics.tasks.chats import TOPICS, Topic
+
+__all__ = [
+    "MOST_INTENTS",
+    "TOPICS",
+    "BuildSettings",
+    "ChatSettings",
+    "ChatTools",
+    "Critic",
+    "DistractorSettings",
+    "ExtractSettings",
+    "IntentSettings",
+    "Limits",
+    "QuestionSettings",
+    "Refine",
+    "find_dimensions",
+    "find_topics",
+    "make_extract_settings",
+]
+
+
+def make_extract_settings(
+    order: str = "default",
+    refine: Refine | None = None,
+    language: str = "en",
+    background: Path | None = None,
+    attempts: int = 3,
+) -> ExtractSettings:
+    """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
+    told = read_background(background) if background else ""
+    return ExtractSettings(find_plan(order), refine, language, told, attempts)
+
+
+def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
+    """Dimensions by our names or the official ones, each once.
+
+    >>> find_dimensions(["EmotionExpression", "Emotion"])
+    ('Emotion',)
+    """
+    found = {name: find_dimension(name) for name in names}
+    for name, dimension in found.items():
+        if dimension is None:
+            raise UnknownName("dimension", name, DIMENSIONS)
+    return tuple(dict.fromkeys(own for own in found.values() if own is not None))
+
+
+def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
+    """Topics of chats by name, each once; all where none is named."""
+    for name in names:
+        if name not in TOPICS:
+            raise UnknownName("topic", name, TOPICS)
+    return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))

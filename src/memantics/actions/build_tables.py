@@ -1,0 +1,80 @@
+"""What the verbs of :mod:`memantics.actions.build` left, as tables."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from memantics.actions.build import Built, count_origins
+from memantics.build.captions.mine import CaptionReport, Origin
+from memantics.build.chats.build import ChatReport
+from memantics.build.extract.chain import ExtractSettings
+from memantics.build.extract.report import KnowledgeReport
+from memantics.build.questions.report import QuestionReport
+from memantics.core.result import Table, show_cell
+
+_BAD = ("refused", "unparsed", "failed")
+
+
+def tabulate_knowledge(report: KnowledgeReport) -> Table:
+    """What was found, dimension by dimension, and how the steps ended that found nothing."""
+    rows = []
+    for name, found in report.dimensions.items():
+        counts = (found.individuals, found.memes, found.empty)
+        rows.append((name, *map(str, (*counts, *(found.statuses[status] for status in _BAD)))))
+    columns = ("dimension", ">found", ">memes", ">empty", *(f">{status}" for status in _BAD))
+    title = f"{report.memes} memes, {report.individuals} individuals"
+    return Table(columns, tuple(rows), title)
+
+
+def tabulate_questions(report: QuestionReport) -> Table:
+    """Questions of each dimension."""
+    title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
+    rows = ((name, str(count)) for name, count in report.dimensions.items())
+    return Table(("dimension", ">questions"), tuple(rows), title)
+
+
+def tabulate_leaks(report: QuestionReport) -> Table:
+    """How often the key is found without the meme."""
+    rows = []
+    for leak in report.leaks:
+        word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
+        rate = "–" if leak.value is None else f"{leak.value:.1%}"
+        rows.append((leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word))
+    columns = ("finds the key", ">rate", ">chance", ">n", "")
+    return Table(columns, tuple(rows), "Shortcuts to the key")
+
+
+def tabulate_chats(report: ChatReport) -> Table:
+    """How varied the chats are and how they flow."""
+    corpus = report.corpus
+    figures: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
+        ("Distinct-1", corpus.distinct_1, "distinct"),
+        ("Distinct-2", corpus.distinct_2, "distinct"),
+        ("flow between messages", corpus.flow, "flow"),
+        ("perplexity", corpus.perplexity, "perplexity"),
+    )
+    rows = ((own, show_cell(v), corpus.measured_by.get(gauge, "")) for own, v, gauge in figures)
+    title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
+    return Table(("figure", ">value", "measured by"), tuple(rows), title)
+
+
+def tabulate_plan(settings: ExtractSettings) -> Table:
+    """The steps of an extraction in their order: wave, what each is told, relations it states."""
+    plan, rows = settings.plan, []
+    waves = plan.waves()
+    for step in plan.steps:
+        wave = next(n for n, names in enumerate(waves, 1) if step.dimension in names)
+        told = [*step.inputs, *(["background files"] if step.background else [])]
+        links = step.relations() if settings.when == "same" else ()
+        linked = ", ".join(term.name for term in links)
+        rows.append((str(wave), step.dimension, ", ".join(told) or "the meme alone", linked))
+    title = f"{plan.name}: {plan.note}"
+    return Table((">wave", "step", "is told", "relations"), tuple(rows), title)
+
+
+def tabulate_captions(built: Built[CaptionReport]) -> Table:
+    """Where captions come from."""
+    kinds = get_args(Origin)
+    counts = count_origins(built.report)
+    rows = ((name, *(str(own[kind]) for kind in kinds)) for name, own in counts.items())
+    return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))

@@ -1,0 +1,61 @@
+"""Predictions as a table and as a file, and detectors as single files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from memantics.core.journal import replace_file
+from memantics.core.result import Result, Table
+from memantics.detector.card import place_card
+from memantics.detector.examples import Example
+from memantics.detector.fast import Prediction
+from memantics.detector.judges import open_fast
+from memantics.detector.neural.export import export_onnx
+from memantics.detector.neural.saved import is_neural
+from memantics.detector.storage import load, save
+
+__all__ = ["Exported", "export", "place_card", "tabulate", "write_predictions"]
+_WIDTH = 34
+
+
+def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:
+    """The first predictions beside the texts they are about."""
+    rows = []
+    for example, found in list(zip(examples, said, strict=True))[:most]:
+        kind = f", {found.type}" if found.label and found.type not in (None, "none") else ""
+        text = " ".join(example.text.split())
+        short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        rows.append((example.id, f"{found.name}{kind}", f"{found.probability:.2f}", short))
+    return Table(("id", "verdict", ">harm", "text"), tuple(rows))
+
+
+def write_predictions(out: Path, said: Sequence[Prediction]) -> None:
+    """Write predictions as JSON lines."""
+    lines = b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said)
+    replace_file(out, lines, "predictions")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Result):
+    """A detector's file, how large it is and its checksum."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+def export(model: Path, out: Path) -> Exported:
+    """Write the single file that is loaded without PyTorch, and read it back once."""
+    if is_neural(model) and model.is_dir():
+        export_onnx(model, out)
+    else:
+        judge = open_fast(model)
+        save(judge.detector, out, judge.card)
+        load(out)
+    body = out.read_bytes()
+    return Exported(str(out), len(body), hashlib.sha256(body).hexdigest())

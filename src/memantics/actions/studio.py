@@ -1,0 +1,350 @@
+"""One meme, part by part, for a page that shows each part when it is known. Nothing is kept.
+
+Images are bytes: what must lie in a file lies in a temporary folder while a part is made. Readings
+of images stay in memory only, and models are asked without a cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from memantics.actions.asking import Asking
+from memantics.actions.desk import Watch, open_desk
+from memantics.actions.detect import Detector
+from memantics.actions.knowledge import read_starter_knowledge
+from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, open_planner
+from memantics.build.analysis.gather import VERDICTS, ask_all
+from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
+from memantics.build.extract.chain import ExtractSettings
+from memantics.core.errors import InputError, ModelError, UnknownName
+from memantics.core.images import MIME, decode, probe, read_bytes
+from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.memes import Meme
+from memantics.core.result import Result
+from memantics.detector.examples import Example
+from memantics.detector.explanation import Explanation
+from memantics.detector.fast import Prediction
+from memantics.detector.judges import FastJudge
+from memantics.knowledge.cards import Legend, make_legend
+from memantics.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.knowledge.records import Knowledge
+from memantics.models.embedded.ocr import Line, RapidReader, RememberingOcr
+from memantics.phonetics.reading import Settings, SoundChange
+from memantics.phonetics.speech import read_aloud
+from memantics.reappraise.chain import Workshop
+from memantics.reappraise.chain import reappraise as take_through
+from memantics.reappraise.folder import MEME
+from memantics.reappraise.grading import EmbeddedEditor
+from memantics.run.progress import Progress
+from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.vision.captions import choose_caption_lines
+from memantics.vision.panels import count_panels
+
+__all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]
+PHONETICS = "phonetic engine"
+AUTHORS = "starter pack"
+
+
+@dataclass(frozen=True, slots=True)
+class Studio:
+    """What looks at memes, loaded once: OCR, a detector, and the models that may be asked."""
+
+    detector: Detector
+    models: tuple[str, ...] = ()
+    asking: Asking = field(default_factory=Asking)
+    ocr: RememberingOcr = field(default_factory=lambda: RememberingOcr(RapidReader(), None))
+
+    def find_model(self, name: str) -> str:
+        """A model by its name, if it was named when the service was started."""
+        if name not in self.models:
+            if not self.models:
+                raise InputError("no model is connected", hint="start the service with --model")
+            raise UnknownName("model", name, self.models)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that somebody brought, and what they call it."""
+
+    data: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextFound(Result):
+    """The captions of a meme with their boxes in pixels; ``score`` of a line is how sure OCR is."""
+
+    lines: tuple[Line, ...]
+    text: str
+    language: str
+    panels: int
+    width: int
+    height: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoundFound(Result):
+    """What a caption may be heard as. ``reading`` is the nearest other reading, ``meant`` or not.
+
+    ``status`` is ``unsupported`` where no sound model speaks the language, ``silent`` without text.
+    """
+
+    status: str
+    caption: str
+    sound: str = ""
+    reading: str = ""
+    reading_sound: str = ""
+    confidence: float = 0.0
+    meant: bool = False
+    changes: tuple[SoundChange, ...] = ()
+    others: tuple[str, ...] = ()
+    by: str = PHONETICS
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterShare:
+    """A character and how far it moved the verdict: towards harm up to 1, against it down to -1."""
+
+    char: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HarmFound(Result):
+    """A detector's verdict and the characters behind it; ``threshold``: harmful from there on."""
+
+    status: str
+    by: str
+    sample: bool
+    harmful: bool = False
+    probability: float = 0.0
+    threshold: float = 0.5
+    type: str = ""
+    characters: tuple[CharacterShare, ...] = ()
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningFound(Result):
+    """What a meme may mean, by one model or by the people who drew it."""
+
+    by: str
+    intents: tuple[str, ...]
+    background: tuple[str, ...]
+    harm: Harm | None
+    feeling: Feeling | None
+    missing: tuple[Missing, ...]
+    knowledge: Knowledge
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawings:
+    """The graph of a meaning for wide screens and for phones, and its legend."""
+
+    wide: Markup
+    narrow: Markup
+    legend: tuple[Legend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KinderFound(Result):
+    """A kinder version as a PNG in a data URL, or why there is none."""
+
+    status: str
+    reason: str
+    before: str
+    after: str
+    emotion: str
+    target: str
+    picture: str
+    by: str
+    baseline: bool
+
+
+def read_text(studio: Studio, picture: Picture) -> TextFound:
+    """Find the captions of a meme."""
+    image = decode(picture.data, picture.name)
+    found = studio.ocr.read(picture.data, picture.name).lines
+    lines = tuple(choose_caption_lines(found))
+    text = " ".join(line.text for line in lines)
+    language = guess_language(text).language if text else UNKNOWN
+    size = image.size
+    return TextFound(lines, text, language, count_panels(image), *size, by="RapidOCR")
+
+
+def hear(text: str, language: str) -> SoundFound:
+    """What a caption may be heard as."""
+    if not text.strip():
+        return SoundFound("silent", "")
+    if language not in ("en", "zh"):
+        return SoundFound("unsupported", text)
+    found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    if not found.readings:
+        return SoundFound("heard", found.caption, found.sound)
+    first, *others = found.readings
+    return SoundFound(
+        "heard",
+        found.caption,
+        found.sound,
+        first.text,
+        first.sound,
+        found.confidence,
+        found.meant is not None,
+        first.changes,
+        tuple(other.text for other in others[:2]),
+    )
+
+
+def judge(studio: Studio, text: str, language: str) -> HarmFound:
+    """A detector's verdict on a caption, with the characters that moved it."""
+    detector = studio.detector
+    example = Example("meme", text)
+    if example.empty:
+        return HarmFound("unjudged", detector.name, detector.sample)
+    shares: tuple[CharacterShare, ...] = ()
+    if isinstance(detector.judge, FastJudge):
+        explained = detector.explain(example)
+        said: Prediction = explained.prediction
+        shares = tuple(_share_characters(explained))
+    else:
+        (said,) = detector.predict([example])
+    harmful = said.label == 1
+    return HarmFound(
+        "judged",
+        detector.name,
+        detector.sample,
+        harmful,
+        said.probability,
+        detector.threshold,
+        "" if not harmful or said.type in (None, "none") else str(said.type),
+        shares,
+        language != UNKNOWN and language not in detector.languages and not detector.sample,
+    )
+
+
+def _share_characters(explained: Explanation) -> Iterator[CharacterShare]:
+    for shared in explained.fields:
+        if shared.field == "text":
+            most = max(map(abs, shared.characters), default=0.0) or 1.0
+            for char, value in zip(shared.text, shared.characters, strict=True):
+                yield CharacterShare(char, round(value / most, 3))
+
+
+async def ask_meaning(
+    studio: Studio, picture: Picture, model: str, language: str, watch: Watch | None = None
+) -> MeaningFound:
+    """What one model says about a meme, in the language of the person who asks."""
+    name = studio.find_model(model)
+    read = await asyncio.to_thread(read_text, studio, picture)
+    with _laid_out(picture) as (meme, folder):
+        known = replace(meme, text=read.text, language=read.language)
+        seen = Findings(known, tuple(line.text for line in read.lines), read.language, read.panels)
+        settings = ExtractSettings(language=language)
+        asking = replace(studio.asking, use_cache=False)
+        async with open_desk(name, asking, folder / "journal", watch) as desk:
+            desk.expect(settings.steps + VERDICTS)
+            found = await ask_all(desk, seen, settings)
+            tokens = desk.progress.tokens_in + desk.progress.tokens_out
+    if found.statuses.get("failed", 0) == sum(found.statuses.values()):
+        raise ModelError(found.missing[0].reason if found.missing else "no answer")
+    return MeaningFound(
+        name,
+        found.intents,
+        found.background,
+        found.harms[0] if found.harms else None,
+        found.feelings[0] if found.feelings else None,
+        found.missing,
+        found.knowledge or Knowledge("meme", ()),
+        tokens,
+    )
+
+
+async def follow_meaning(
+    studio: Studio, picture: Picture, model: str, language: str
+) -> AsyncIterator[Progress | MeaningFound]:
+    """How far a model is, again and again, and last what it said.
+
+    Whoever stops listening stops the asking: no further call is paid.
+    """
+    steps: asyncio.Queue[Progress | None] = asyncio.Queue()
+    work = asyncio.create_task(ask_meaning(studio, picture, model, language, steps.put_nowait))
+    work.add_done_callback(lambda _: steps.put_nowait(None))
+    try:
+        while (step := await steps.get()) is not None:
+            yield step
+        yield work.result()
+    finally:
+        work.cancel()
+
+
+def tell_starter_meaning(meme: str) -> MeaningFound:
+    """What the people who drew a meme of the starter pack wrote down about it."""
+    image_path(meme)  # an unknown name is refused
+    (own,) = (one for one in read_starter() if one.id == meme)
+    (known,) = (one for one in read_starter_knowledge() if one.meme == own.id)
+    return MeaningFound(AUTHORS, own.intents, own.background, None, None, (), known)
+
+
+def list_starter(language: str, first: Sequence[str] = ()) -> list[StarterMeme]:
+    """The starter pack: chosen memes first, then those of a language, then the others."""
+    chosen = {name: place for place, name in enumerate(first)}
+
+    def rank(meme: StarterMeme) -> tuple[int, bool, str]:
+        return chosen.get(meme.id, len(chosen)), meme.language != language, meme.id
+
+    return sorted(read_starter(), key=rank)
+
+
+def draw_meaning(found: MeaningFound) -> Drawings:
+    """The graph of what a meme may mean; empty where nothing is said."""
+    known = found.knowledge
+    if not known.individuals:
+        return Drawings(Markup(), Markup(), ())
+    return Drawings(draw(known), draw_narrow(known), tuple(make_legend(known)))
+
+
+async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> KinderFound:
+    """A kinder version, planned from a lexicon (a baseline) or by a model."""
+    name = model if model == EMBEDDED else studio.find_model(model)
+    asking = replace(studio.asking, use_cache=False)
+    options: EditingOptions = {"model": name, "asking": asking, "mood": False}
+    with _laid_out(picture) as (meme, folder):
+        async with open_planner(options, folder / "plan", 1) as planner:
+            editor = EmbeddedEditor(sticker=False)
+            shop = Workshop(planner, line_reader(studio.ocr), folder / "made", editor)
+            made = await take_through(meme, shop)
+        before = (await asyncio.to_thread(read_text, studio, picture)).text
+        done = made.status == "done"
+        drawn = read_bytes(made.folder / MEME) if done else b""
+    return KinderFound(
+        made.status,
+        made.reason,
+        before,
+        made.caption,
+        made.feeling.emotion if made.feeling else "",
+        made.plan.target if made.plan else "",
+        f"data:image/png;base64,{base64.b64encode(drawn).decode()}" if done else "",
+        name,
+        baseline=name == EMBEDDED,
+    )
+
+
+@contextmanager
+def _laid_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
+    """The image as a file of a folder that is gone afterwards; its name is ours, not the user's."""
+    kind = probe(picture.data, picture.name).format
+    with tempfile.TemporaryDirectory(prefix="memantics-") as place:
+        path = Path(place) / f"meme.{MIME[kind].partition('/')[2]}"
+        path.write_bytes(picture.data)
+        yield Meme("meme", path), Path(place)

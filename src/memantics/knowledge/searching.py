@@ -1,0 +1,68 @@
+"""Find memes in a store by what is said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memantics.knowledge.naming import MEME, meme_of
+from memantics.knowledge.ontology.vocabulary import Dimension
+from memantics.knowledge.querying import select
+from memantics.knowledge.store import GraphStore
+
+_MOST_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHits:
+    """Memes that fit, by id, of which one page is listed; ``total`` counts all of them."""
+
+    total: int
+    memes: tuple[str, ...]
+
+
+def search(
+    store: GraphStore,
+    text: str = "",
+    dimension: Dimension | None = None,
+    *,
+    start: int = 0,
+    count: int = 24,
+) -> StoreHits:
+    """Memes of which one individual (of a dimension) holds all words, or whose id holds the text.
+
+    >>> from memantics.knowledge.records import Individual, Knowledge
+    >>> store = GraphStore.in_memory()
+    >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
+    1
+    >>> search(store, "KNIGHTS").memes, search(store, "knights", "Emotion").memes
+    (('7',), ())
+    """
+    words = text.casefold().split()[:_MOST_WORDS]
+    if not words and dimension is None:
+        found = set(store.ids())
+    else:
+        found = {
+            meme
+            for row in select(store.graphs, _ask_for(words, dimension))
+            if (meme := meme_of(row["graph"].value)) is not None
+        }
+        if words and dimension is None:
+            found |= {meme for meme in store.ids() if text.strip().casefold() in meme.casefold()}
+    listed = sorted(found)
+    return StoreHits(len(listed), tuple(listed[start : start + count]))
+
+
+def _ask_for(words: list[str], dimension: Dimension | None) -> str:
+    from pyoxigraph import Literal
+
+    kind = f"a mm:{dimension} ;" if dimension else ""
+    # A literal prints itself quoted and escaped, so that a word cannot become part of the query.
+    tests = "".join(f"FILTER(CONTAINS(?said, {Literal(word)}))" for word in words)
+    return f"""
+SELECT DISTINCT ?graph {{
+  GRAPH ?graph {{ ?one {kind} mm:inMeme ?meme ; rdfs:label ?label
+    OPTIONAL {{ ?one dcterms:description ?told }} }}
+  FILTER(STRSTARTS(STR(?graph), "{MEME}"))
+  BIND(LCASE(CONCAT(STR(?label), " ", COALESCE(STR(?told), ""))) AS ?said)
+  {tests}
+}}"""

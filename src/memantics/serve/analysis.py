@@ -1,0 +1,155 @@
+"""Analysis, puns, reappraisal and questions to knowledge over HTTP."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request
+from pydantic import JsonValue
+from starlette.responses import Response
+
+from memantics.actions.analyze import analyze
+from memantics.actions.phonetics import read_aloud
+from memantics.core.errors import UnknownName
+from memantics.core.images import MIME, probe
+from memantics.serve.context import Service, find_service
+from memantics.serve.inputs import describe_fields, describe_upload, read_fields, read_upload
+from memantics.serve.jobs import StoredJob
+from memantics.serve.records import (
+    AnalysisRecord,
+    AnalyzeBody,
+    JobRecord,
+    PunsBody,
+    PunsRecord,
+    QueryBody,
+    ReappraiseBody,
+    RowsRecord,
+    show_job,
+)
+from memantics.serve.refusals import ERRORS, Refusal
+from memantics.serve.runner import show_analysis
+
+router = APIRouter(prefix="/v1", responses=ERRORS)
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": JobRecord, "description": "Accepted as a job; see Location."}
+}
+
+
+@router.post(
+    "/analyze",
+    operation_id="analyze",
+    tags=["analysis"],
+    response_model=AnalysisRecord,
+    responses=ACCEPTED,
+    openapi_extra=describe_upload(AnalyzeBody),
+)
+async def post_analyze(request: Request) -> Response:
+    """Say what a meme says, sounds like, means and whom it may hurt; with a model as a job."""
+    service = find_service(request)
+    owner = service.gate.admit(request, "analyze")
+    body, image = await read_upload(request, AnalyzeBody, service.door)
+    if body.with_model or body.model:
+        options = {"model": find_model(service, body.model), "language": body.language}
+        return await accept(service, "analyze", owner, options, image)
+    async with service.deadline():
+        return answer(await service.engine.work(look_at, service, image))
+
+
+def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
+    """What this machine says; the image lies in a file only while it is looked at."""
+    with tempfile.TemporaryDirectory(prefix="memantics-") as folder:
+        path = Path(folder) / f"meme.{MIME[probe(image, 'upload').format].partition('/')[2]}"
+        path.write_bytes(image)
+        return show_analysis(analyze(path, parts=service.engine.parts))
+
+
+@router.post(
+    "/puns",
+    operation_id="read_aloud",
+    tags=["analysis"],
+    response_model=PunsRecord,
+    openapi_extra=describe_fields(PunsBody),
+)
+async def post_puns(request: Request) -> Response:
+    """Say what a caption may mean when it is read aloud."""
+    service = find_service(request)
+    service.gate.admit(request, "puns")
+    body = await read_fields(request, PunsBody)
+    async with service.deadline():
+        found = await service.engine.work(
+            read_aloud, body.caption, body.description, language=body.language, limit=body.limit
+        )
+    return answer(found.to_dict())
+
+
+@router.post(
+    "/reappraise",
+    operation_id="reappraise",
+    tags=["analysis"],
+    status_code=202,
+    response_model=JobRecord,
+    openapi_extra=describe_upload(ReappraiseBody),
+)
+async def post_reappraise(request: Request) -> Response:
+    """Turn a negative meme around: a job whose result holds the new image."""
+    service = find_service(request)
+    owner = service.gate.admit(request, "reappraise")
+    body, image = await read_upload(request, ReappraiseBody, service.door)
+    asked = body.with_model or body.model
+    model = find_model(service, body.model) if asked else None
+    options = {"model": model, "target": body.target}
+    return await accept(service, "reappraise", owner, options, image)
+
+
+@router.post(
+    "/knowledge/query",
+    operation_id="query_knowledge",
+    tags=["knowledge"],
+    response_model=RowsRecord,
+    openapi_extra=describe_fields(QueryBody),
+)
+async def post_query(request: Request) -> Response:
+    """Ask the knowledge store in SPARQL. Nothing is changed."""
+    service = find_service(request)
+    service.gate.admit(request, "knowledge")
+    body = await read_fields(request, QueryBody)
+    seconds = service.settings.bounds.deadline
+    async with service.deadline():
+        found = await service.engine.work(ask, service, body, seconds)
+    return answer(found)
+
+
+def ask(service: Service, body: QueryBody, seconds: float) -> dict[str, JsonValue]:
+    """The rows of a query, within a time."""
+    store = service.engine.store
+    return store.query(body.query, limit=body.limit, timeout=seconds).to_dict()
+
+
+def find_model(service: Service, name: str | None) -> str:
+    """The model that is asked: one of the service's, the first where none is named."""
+    models = service.engine.models
+    if not models:
+        raise Refusal(422, "no_model", "no model is connected; start the service with --model")
+    if name is not None and name not in models:
+        raise Refusal(404, "model_not_found", str(UnknownName("model", name[:100], models)))
+    return name or models[0]
+
+
+async def accept(
+    service: Service, kind: str, owner: str, options: dict[str, Any], image: bytes
+) -> Response:
+    """Write a job down and say where it is."""
+    if not service.ready or service.runner is None:
+        raise Refusal(503, "not_ready", "the service is starting or stopping")
+    add = service.jobs.add
+    job: StoredJob = await service.engine.work(add, kind, owner, options, image)
+    service.runner.wake()
+    return answer(show_job(job), 202, {"location": f"/v1/jobs/{job.id}"})
+
+
+def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(orjson.dumps(value), status, headers, media_type="application/json")

@@ -1,0 +1,224 @@
+"""Pages that read a knowledge store and a folder of runs. Every page is a link that can be sent."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from markupsafe import Markup
+from pydantic import JsonValue
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from memantics.actions.browse_knowledge import (
+    StoreReader,
+    list_dimensions,
+    read_cell,
+    show_picture,
+)
+from memantics.actions.browse_runs import RunFolder
+from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
+from memantics.report.payload import embed_json, show_value
+from memantics.serve.pages import Pages
+from memantics.serve.settings import Models
+
+router = APIRouter(prefix="/browse", include_in_schema=False)
+MEMES, ITEMS = 24, 50
+_QUERY_SECONDS = 15.0
+_LOCK = threading.Lock()
+_IN_PAGE = "base-uri 'none'; frame-ancestors 'none'"  # a report brings its own policy
+EXAMPLES = {
+    "emotions": """SELECT ?emotion (COUNT(*) AS ?memes) {
+  GRAPH ?meme { ?one a mm:Emotion ; rdfs:label ?emotion }
+} GROUP BY ?emotion ORDER BY DESC(?memes)""",
+    "toxicity": """SELECT ?meme ?toxicity ?through {
+  GRAPH ?meme {
+    ?one a mm:Toxicity ; rdfs:label ?toxicity ; mm:hasToxicElement ?other .
+    ?other rdfs:label ?through
+  }
+}""",
+    "analogies": """SELECT ?meme ?shown ?meant {
+  GRAPH ?meme {
+    ?one a mm:AnalogicalMapping ; mm:hasMappingEntity ?a ; mm:hasMappedEntity ?b .
+    ?a rdfs:label ?shown . ?b rdfs:label ?meant
+  }
+}""",
+    "background": """SELECT ?meme ?known {
+  GRAPH ?meme { ?one a mm:BackgroundKnowledge ; rdfs:label ?known }
+} ORDER BY ?meme""",
+}
+
+
+def list_tabs(models: Models) -> tuple[tuple[str, str], ...]:
+    """The pages in the head of every page."""
+    runs = (("runs", "/browse/runs"),) if models.runs else ()
+    return (("studio", "/"), ("store", "/browse/store"), *runs)
+
+
+def find_pages(request: Request) -> Pages:
+    """The pages of the application."""
+    pages: Pages = request.app.state.pages
+    return pages
+
+
+def find_store(request: Request) -> StoreReader:
+    """The store, opened when it is first read."""
+    state = request.app.state
+    with _LOCK:
+        if getattr(state, "store_reader", None) is None:
+            own: Models = state.settings.models
+            state.store_reader = StoreReader(own.store, own.images)
+    reader: StoreReader = state.store_reader
+    return reader
+
+
+def find_runs(request: Request) -> RunFolder:
+    """The folder of runs."""
+    own: Models = request.app.state.settings.models
+    if own.runs is None:
+        raise InputError("no folder of runs was named", hint="start the service with --runs FOLDER")
+    return RunFolder(own.runs)
+
+
+SharedPages = Annotated[Pages, Depends(find_pages)]
+SharedStore = Annotated[StoreReader, Depends(find_store)]
+SharedRuns = Annotated[RunFolder, Depends(find_runs)]
+Start = Annotated[int, Query(ge=0, le=10_000_000)]
+Text = Annotated[str, Query(max_length=500)]
+
+
+@router.get("")
+def show_first() -> Response:
+    """The first page."""
+    return RedirectResponse("/browse/store", 303)
+
+
+@router.get("/store")
+def show_store(
+    request: Request,
+    pages: SharedPages,
+    store: SharedStore,
+    q: Text = "",
+    dimension: Text = "",
+    start: Start = 0,
+) -> Response:
+    """Memes that fit words and dimension."""
+    try:
+        total, cards = store.search(q, dimension, start, MEMES)
+    except UnknownName as error:
+        return pages.refuse(request, error)
+    context = {
+        "cards": cards,
+        "total": total,
+        "q": q,
+        "dimension": dimension,
+        "dimensions": list_dimensions(),
+        "start": start,
+        "step": MEMES,
+        "own": store.folder is not None,
+    }
+    return pages.show(request, "store.html", context)
+
+
+@router.get("/store/query")
+def show_query(
+    request: Request,
+    pages: SharedPages,
+    store: SharedStore,
+    q: Annotated[str, Query(max_length=20_000)] = "",
+) -> Response:
+    """A question in SPARQL and its rows."""
+    rows, error = None, None
+    if q.strip():
+        try:
+            rows = store.query(q, _QUERY_SECONDS)
+        except MemanticsError as refused:
+            error = refused
+    context = {"q": q, "rows": rows, "error": error, "examples": EXAMPLES, "cell": read_cell}
+    return pages.show(request, "query.html", context, 422 if error else 200)
+
+
+@router.get("/store/meme")
+def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: Text) -> Response:  # noqa: A002 - it stands in the address
+    """One meme: its card, its graph, and everything that is said about it."""
+    try:
+        sheet = store.sheet(id)
+    except (UnknownName, DataError) as error:
+        return pages.refuse(request, error)
+    words = pages.words(request).messages
+    graph: dict[str, JsonValue] = {
+        key: text for key, text in words.items() if key.startswith("graph.")
+    }
+    context = {
+        "sheet": sheet,
+        "words_json": Markup(embed_json(graph)),  # noqa: S704 - escaped for a script element
+    }
+    return pages.show(request, "meme.html", context)
+
+
+@router.get("/runs")
+def show_runs(request: Request, pages: SharedPages, runs: SharedRuns) -> Response:
+    """All runs of the folder."""
+    return pages.show(request, "runs.html", {"rows": runs.list()})
+
+
+@router.get("/runs/progress")
+def tell_progress(runs: SharedRuns) -> Response:
+    """How far every run is, for the page that shows it."""
+    return JSONResponse([row.to_dict() for row in runs.list()])
+
+
+@router.get("/runs/report")
+def show_report(
+    request: Request,
+    pages: SharedPages,
+    runs: SharedRuns,
+    run: Annotated[list[str], Query(max_length=40)] = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    """The report on some runs."""
+    try:
+        page = runs.report(run)
+    except MemanticsError as error:
+        return pages.refuse(request, error, 422)
+    return HTMLResponse(page, headers={"content-security-policy": _IN_PAGE})
+
+
+@router.get("/runs/run")
+def show_run(
+    request: Request,
+    pages: SharedPages,
+    runs: SharedRuns,
+    name: Text,
+    verdict: Text = "",
+    start: Start = 0,
+) -> Response:
+    """One run and its items."""
+    try:
+        row = runs.get(name)
+        total, items = runs.items(name, verdict, start, ITEMS)
+    except MemanticsError as error:
+        return pages.refuse(request, error)
+    context = {
+        "row": row,
+        "items": items,
+        "total": total,
+        "verdict": verdict,
+        "start": start,
+        "step": ITEMS,
+        "value": show_value,
+    }
+    return pages.show(request, "run.html", context)
+
+
+@router.get("/runs/item")
+def show_item(
+    request: Request, pages: SharedPages, runs: SharedRuns, run: Text, item: Text
+) -> Response:
+    """One item with the answers of all models."""
+    try:
+        sheet = runs.sheet(run, item)
+    except MemanticsError as error:
+        return pages.refuse(request, error)
+    pictures = [show_picture(image.path) for image in sheet.item.images]
+    context = {"sheet": sheet, "pictures": pictures, "value": show_value}
+    return pages.show(request, "item.html", context)

@@ -1,0 +1,101 @@
+"""Everything that is loaded once and shared by all requests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, TypeVar, cast
+
+from memantics.actions.analyze import LocalParts
+from memantics.actions.asking import Asking
+from memantics.actions.detect import Detector
+from memantics.actions.knowledge import STARTER, KnowledgeStore
+from memantics.actions.verdicts import ImageText, Moderator, RememberingOcr, Verdict
+from memantics.core.errors import MemanticsError
+from memantics.serve.batching import Batcher
+from memantics.serve.settings import ServeSettings
+
+T = TypeVar("T")
+_TEXTS, _IMAGES = 64, 4
+_THREADS = 4
+
+
+class Engine:
+    """Detector, OCR and knowledge, each behind a bounded queue.
+
+    ``texts`` and ``images`` are judged and read in batches; ``work`` runs any other function in a
+    thread, likewise bounded.
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        models, room = settings.models, settings.bounds.waiting
+        file = models.detector
+        self.detector = Detector.load(file) if file is not None else Detector.starter()
+        self.moderator = Moderator(self.detector)
+        self.models = models.models
+        # What clients send is in no cache of ours.
+        self.asking: Asking = replace(models.asking, use_cache=False)
+        self._store = models.store
+        self.texts: Batcher[str | ImageText, Verdict] = Batcher(
+            self.moderator.judge, name="verdicts", most=_TEXTS, waiting=room
+        )
+        self.images: Batcher[bytes, ImageText | MemanticsError] = Batcher(
+            self.moderator.read, name="OCR", most=_IMAGES, waiting=room
+        )
+        self._others: Batcher[Callable[[], object], object] = Batcher(
+            _call_first, name="other work", most=1, waiting=room, threads=_THREADS
+        )
+
+    @property
+    def batchers(self) -> tuple[Batcher[Any, Any], ...]:
+        """All queues."""
+        return self.texts, self.images, self._others
+
+    @property
+    def ocr(self) -> RememberingOcr:
+        """The OCR; threads may share it."""
+        return self.moderator.ocr
+
+    @cached_property
+    def parts(self) -> LocalParts:
+        """What this machine says about memes."""
+        return LocalParts(self.detector, self.ocr)
+
+    @cached_property
+    def store(self) -> KnowledgeStore:
+        """The knowledge that is asked; the starter pack's where no store was named."""
+        if self._store is not None:
+            return KnowledgeStore.open(self._store)
+        made = KnowledgeStore.in_memory()
+        made.import_path(STARTER)
+        return made
+
+    async def work(self, function: Callable[..., T], *args: object, **options: Any) -> T:
+        """Run a function in a thread when its turn comes; a refusal where too many wait."""
+        (found,) = await self._others.ask([partial(function, *args, **options)])
+        return cast("T", found)
+
+    def warm_up(self) -> None:
+        """Load what the first request would wait for; the ear takes seconds and comes later."""
+        _ = self.parts
+        self.moderator.judge(["开始"])
+        self.moderator.read([_blank()])
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        for batcher in self.batchers:
+            await batcher.close()
+        self.ocr.close()
+
+
+def _call_first(calls: Sequence[Callable[[], object]]) -> list[object]:
+    return [call() for call in calls]
+
+
+def _blank() -> bytes:
+    from PIL import Image
+
+    from memantics.core.images import encode_png
+
+    return encode_png(Image.new("RGB", (64, 64), "white"))

@@ -1,0 +1,147 @@
+"""What clients send: JSON or a form, images as data URLs, as base64 or as files."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pybase64
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+
+from memantics.core.errors import first_fault
+from memantics.core.images import Bounds, probe
+from memantics.serve.fetching import ImageFetcher
+from memantics.serve.refusals import Refusal
+from memantics.serve.settings import Bounds as ServeBounds
+
+Body = TypeVar("Body", bound=BaseModel)
+FILE = "image"
+FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+_FIELDS = 20
+_SHOWN = "upload"
+
+
+class ClosedBody(BaseModel):
+    """A body without fields that we do not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def parse_body(shape: type[Body], data: bytes) -> Body:
+    """A JSON body, or a refusal that names the first field that is wrong, without its content."""
+    try:
+        return shape.model_validate_json(data)
+    except ValidationError as error:
+        raise Refusal(400, "invalid_request", first_fault(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDoor:
+    """Takes images in, within bounds; an address is fetched only from allowed hosts."""
+
+    bounds: Bounds
+    fetcher: ImageFetcher
+
+    @classmethod
+    def open(cls, given: ServeBounds) -> ImageDoor:
+        """The door of a service."""
+        own = Bounds()
+        bounds = Bounds(min(own.max_bytes, given.body_bytes), min(own.max_pixels, given.pixels))
+        return cls(bounds, ImageFetcher(given.hosts, bounds.max_bytes))
+
+    async def take(self, given: str) -> bytes:
+        """The bytes of an image that a client named: data URL, base64, or an address."""
+        if given[:8].lower().startswith(("http:", "https:")):
+            return self.check(await self.fetcher.fetch(given))
+        head, comma, coded = given.partition(",")
+        if head[:5].lower() == "data:":
+            if not comma or not head.lower().endswith(";base64"):
+                raise Refusal(422, "invalid_image_url", "a data URL must be base64 of an image")
+        else:
+            coded = given
+        try:
+            return self.check(pybase64.b64decode(coded, validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise Refusal(422, "invalid_image_url", "the image is not valid base64") from error
+
+    def check(self, data: bytes) -> bytes:
+        """Refuse by its header what is no image, or one that is too large."""
+        if len(data) > self.bounds.max_bytes:
+            most = f"{self.bounds.max_bytes:,}"
+            raise Refusal(413, "invalid_image", f"the image has more than {most} bytes")
+        probe(data, _SHOWN, self.bounds)
+        return data
+
+
+async def read_upload(request: Request, shape: type[Body], door: ImageDoor) -> tuple[Body, bytes]:
+    """The fields and the image of a request: JSON with ``image``, or a form with that file."""
+    if not _is_form(request):
+        body = parse_body(shape, await request.body())
+        return body, await door.take(str(getattr(body, FILE)))
+    async with _open_form(request, files=1) as form:
+        file = form.get(FILE)
+        if not isinstance(file, UploadFile):
+            raise Refusal(400, "invalid_request", f"the form has no file {FILE!r}")
+        data = door.check(await file.read(door.bounds.max_bytes + 1))
+        return _read_texts(form, shape, {FILE: ""}), data
+
+
+async def read_fields(request: Request, shape: type[Body]) -> Body:
+    """The fields of a request without an image, as JSON or as a form."""
+    if not _is_form(request):
+        return parse_body(shape, await request.body())
+    async with _open_form(request, files=0) as form:
+        return _read_texts(form, shape, {})
+
+
+def _is_form(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in FORMS
+
+
+@asynccontextmanager
+async def _open_form(request: Request, files: int) -> AsyncIterator[FormData]:
+    try:
+        form = await request.form(max_files=files, max_fields=_FIELDS)
+    except HTTPException as error:
+        raise Refusal(400, "invalid_request", str(error.detail)) from error
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _read_texts(form: FormData, shape: type[Body], more: Mapping[str, str]) -> Body:
+    texts = {name: value for name, value in form.items() if isinstance(value, str) and value}
+    try:
+        return shape.model_validate({**texts, **more})
+    except ValidationError as error:
+        raise Refusal(400, "invalid_request", first_fault(error)) from error
+
+
+def describe_upload(shape: type[BaseModel]) -> dict[str, Any]:
+    """The body of a request with an image in OpenAPI's words, as JSON and as a form."""
+    schema = _describe(shape)
+    file = {"type": "string", "format": "binary", "description": "The image file."}
+    return _both(schema, {**schema, "properties": {**schema["properties"], FILE: file}})
+
+
+def describe_fields(shape: type[BaseModel]) -> dict[str, Any]:
+    """The body of a request without an image, likewise."""
+    return _both(_describe(shape), _describe(shape))
+
+
+def _describe(shape: type[BaseModel]) -> dict[str, Any]:
+    return shape.model_json_schema(ref_template="#/components/schemas/{model}")
+
+
+def _both(schema: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    named = {**form, "title": f"{form['title']}Form"}
+    content = {"application/json": {"schema": schema}, FORMS[0]: {"schema": named}}
+    return {"requestBody": {"required": True, "content": content}}

@@ -1,0 +1,100 @@
+"""Figures for Prometheus: requests, verdicts, queues, batches, jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from memantics.actions.verdicts import Verdict
+from memantics.serve.batching import Batcher
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Metrics:
+    """The figures of a process; several processes write theirs into one folder."""
+
+    def __init__(self) -> None:
+        self._own = CollectorRegistry()
+        own = self._own
+        self._requests = Counter(
+            "memantics_requests", "Requests answered.", ("route", "method", "status"), registry=own
+        )
+        self._seconds = Histogram(
+            "memantics_request_seconds",
+            "Seconds of a request.",
+            ("route",),
+            buckets=_SECONDS,
+            registry=own,
+        )
+        self._verdicts = Counter(
+            "memantics_verdicts", "Verdicts given.", ("status", "label"), registry=own
+        )
+        self._waiting = Gauge(
+            "memantics_waiting",
+            "Items that wait, by queue.",
+            ("queue",),
+            registry=own,
+            multiprocess_mode="livesum",
+        )
+        self._batches = Histogram(
+            "memantics_batch_size",
+            "Items in a batch, by queue.",
+            ("queue",),
+            buckets=_SIZES,
+            registry=own,
+        )
+        self._jobs = Gauge(
+            "memantics_jobs",
+            "Jobs, by status.",
+            ("status",),
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
+        self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}
+
+    def count_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
+        """Count one answered request, by its route and never by its path."""
+        route = getattr(scope.get("route"), "path", "unknown")
+        method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
+        key = (route, method, status)
+        if key not in self._seen:
+            counter = self._requests.labels(route, method, str(status))
+            timed = self._seconds.labels(route)
+
+            def count(spent: float) -> None:
+                counter.inc()
+                timed.observe(spent)
+
+            self._seen[key] = count
+        self._seen[key](seconds)
+
+    def count_verdict(self, verdict: Verdict) -> None:
+        """Count one verdict."""
+        self._verdicts.labels(verdict.status, verdict.label or "").inc()
+
+    def watch(self, batcher: Batcher[Any, Any]) -> None:
+        """Follow a queue."""
+        sizes, waiting = self._batches.labels(batcher.name), self._waiting.labels(batcher.name)
+
+        def see(size: int) -> None:
+            sizes.observe(size)
+            waiting.set(batcher.waiting)
+
+        batcher.batches = see
+
+    def show(self, jobs: dict[str, int]) -> bytes:
+        """All figures as Prometheus reads them."""
+        for status in ("queued", "running", "done", "failed", "cancelled"):
+            self._jobs.labels(status).set(jobs.get(status, 0))
+        registry = self._own
+        if os.environ.get(FOLDER):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)

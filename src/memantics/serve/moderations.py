@@ -1,0 +1,254 @@
+"""``POST /v1/moderations`` as OpenAI's clients call it, and the list of models they may ask for.
+
+Categories of OpenAI that our detectors do not tell apart are false with a score of 0 and an empty
+list of input types, which is how OpenAI marks categories that it did not apply to an input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import orjson
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from memantics.actions.verdicts import MOST_TEXT, ImageText, Verdict
+from memantics.core.errors import MemanticsError
+from memantics.serve.context import Service, find_service
+from memantics.serve.inputs import parse_body
+from memantics.serve.refusals import ERRORS, Refusal
+
+router = APIRouter(tags=["moderation"])
+Kind = Literal["text", "image"]
+HARMFUL = "harmful"
+# Which categories of OpenAI each of our types stands for; all have one of our own name too.
+TYPES: dict[str, tuple[str, ...]] = {
+    "targeted": ("targeted", "hate"),
+    "offence": ("offence", "harassment"),
+    "sexual": ("sexual",),
+    "dispirited": ("dispirited",),
+}
+OTHERS = (
+    "harassment/threatening",
+    "hate/threatening",
+    "illicit",
+    "illicit/violent",
+    "self-harm",
+    "self-harm/intent",
+    "self-harm/instructions",
+    "sexual/minors",
+    "violence",
+    "violence/graphic",
+)
+CATEGORIES = (HARMFUL, *(name for names in TYPES.values() for name in names), *OTHERS)
+# Names that clients of OpenAI send without thinking of them.
+USUAL = ("omni-moderation-latest", "text-moderation-latest", "text-moderation-stable", "memantics")
+
+
+class TextPart(BaseModel):
+    """A text."""
+
+    type: Literal["text"]
+    text: str = Field(max_length=MOST_TEXT)
+
+
+class ImageAddress(BaseModel):
+    """An image as a data URL."""
+
+    url: str
+
+
+class ImagePart(BaseModel):
+    """An image."""
+
+    type: Literal["image_url"]
+    image_url: ImageAddress
+
+
+Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+Text = Annotated[str, Field(max_length=MOST_TEXT)]
+
+
+class ModerationBody(BaseModel):
+    """One text, several texts (a result each), or the parts of one input (one result)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input: Text | list[Text] | list[Part]
+    model: str | None = None
+
+
+class ModerationResult(BaseModel):
+    """What OpenAI's clients read, and beside it who judged and how.
+
+    ``status`` is ``unjudged`` where nothing could be judged, ``partly judged`` where only some
+    parts could, ``failed`` where an image could not be read; ``flagged`` is false then because
+    nothing was found, and ``reason`` says why. ``verdicts`` has one entry for each part.
+    """
+
+    flagged: bool
+    categories: dict[str, bool]
+    category_scores: dict[str, float]
+    category_applied_input_types: dict[str, list[Kind]]
+    status: Literal["judged", "partly judged", "unjudged", "failed"]
+    reason: str
+    verdicts: list[Verdict]
+
+
+class Moderation(BaseModel):
+    """The results in the order of the inputs; ``model`` is the detector whose verdicts they are."""
+
+    id: str
+    model: str
+    results: list[ModerationResult]
+    note: str
+
+
+class Model(BaseModel):
+    """One model in OpenAI's list."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "memantics"
+
+
+class ModelList(BaseModel):
+    """All models that moderation may be asked of."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+@router.post(
+    "/v1/moderations",
+    operation_id="create_moderation",
+    response_model=Moderation,
+    responses=ERRORS,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/ModerationBody"}}
+            },
+        }
+    },
+)
+async def moderate(request: Request) -> Response:
+    """Say whether texts and images are harmful, of which kind, and whose verdict that is."""
+    service = find_service(request)
+    service.gate.admit(request, "moderate")
+    body = parse_body(ModerationBody, await request.body())
+    inputs = _list_inputs(body)
+    _check(service, body, inputs)
+    async with service.deadline():
+        judged = await _judge(service, [part for parts in inputs for part in parts])
+    rest = iter(judged)
+    results = [_sum_up([next(rest) for _ in parts]) for parts in inputs]
+    moderator = service.engine.moderator
+    shown = {
+        "id": f"modr-{secrets.token_hex(12)}",
+        "model": moderator.name,
+        "results": results,
+        "note": moderator.detector.note,
+    }
+    return Response(orjson.dumps(shown), media_type="application/json")
+
+
+def _list_inputs(body: ModerationBody) -> list[list[TextPart | ImagePart]]:
+    """The parts of each input that gets a result of its own."""
+    given = body.input
+    if isinstance(given, str):
+        return [[TextPart.model_construct(type="text", text=given)]]
+    texts = [one for one in given if isinstance(one, str)]
+    if texts:
+        return [[TextPart.model_construct(type="text", text=text)] for text in texts]
+    parts = [one for one in given if not isinstance(one, str)]
+    return [parts] if parts else []
+
+
+def _check(
+    service: Service, body: ModerationBody, inputs: Sequence[Sequence[TextPart | ImagePart]]
+) -> None:
+    moderator, most = service.engine.moderator, service.settings.bounds.inputs
+    known = (*USUAL, moderator.name, moderator.detector.name)
+    if body.model is not None and body.model not in known:
+        message = f"the model {body.model[:100]!r} is not served here; {moderator.name} is"
+        raise Refusal(404, "model_not_found", message)
+    count = sum(map(len, inputs))
+    if not count:
+        raise Refusal(400, "invalid_request", "input: at least one text or image is needed")
+    if count > most:
+        raise Refusal(400, "invalid_request", f"input: {count} parts; {most} are taken at once")
+
+
+async def _judge(
+    service: Service, parts: Sequence[TextPart | ImagePart]
+) -> list[tuple[Kind, Verdict]]:
+    """Read all images, then judge all texts."""
+    engine = service.engine
+    addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
+    images: list[bytes] = list(await asyncio.gather(*map(service.door.take, addresses)))
+    read = iter(await engine.images.ask(images) if images else ())
+    items: list[str | ImageText | MemanticsError] = [
+        part.text if isinstance(part, TextPart) else next(read) for part in parts
+    ]
+    ready = [item for item in items if not isinstance(item, MemanticsError)]
+    said = iter(await engine.texts.ask(ready) if ready else ())
+    found: list[tuple[Kind, Verdict]] = []
+    for part, item in zip(parts, items, strict=True):
+        verdict = engine.moderator.refuse(item) if isinstance(item, MemanticsError) else next(said)
+        service.metrics.count_verdict(verdict)
+        found.append(("text" if isinstance(part, TextPart) else "image", verdict))
+    return found
+
+
+def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
+    """One result for the parts of an input: the highest score of each category counts."""
+    scores = dict.fromkeys(CATEGORIES, 0.0)
+    flags = dict.fromkeys(CATEGORIES, False)
+    kinds: dict[str, list[Kind]] = {name: [] for name in CATEGORIES}
+    for kind, verdict in parts:
+        for name, score, flag in _list_categories(verdict):
+            scores[name] = max(scores.get(name, 0.0), score)
+            flags[name] = flags.get(name, False) or flag
+            if kind not in kinds.setdefault(name, []):
+                kinds[name].append(kind)
+    states = {verdict.status for _, verdict in parts}
+    status = next(iter(states)) if len(states) == 1 else "partly judged"
+    if status == "partly judged" and "judged" not in states:
+        status = "failed"
+    reasons = dict.fromkeys(verdict.reason for _, verdict in parts if verdict.reason)
+    return {
+        "flagged": flags[HARMFUL],
+        "categories": flags,
+        "category_scores": scores,
+        "category_applied_input_types": kinds,
+        "status": status,
+        "reason": "; ".join(reasons),
+        "verdicts": [verdict for _, verdict in parts],
+    }
+
+
+def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
+    """The categories that a verdict speaks of, each with its score and whether it is meant."""
+    if verdict.status != "judged" or verdict.probability is None:
+        return
+    harmful = verdict.label == HARMFUL
+    yield HARMFUL, verdict.probability, harmful
+    for own in verdict.types:
+        for name in TYPES.get(own.type, () if own.type == "none" else (own.type,)):
+            yield name, own.probability, harmful and verdict.type == own.type
+
+
+@router.get("/v1/models", operation_id="list_models", responses=ERRORS)
+async def list_models(request: Request) -> ModelList:
+    """The detector, and the names under which clients may ask for it."""
+    service = find_service(request)
+    service.gate.admit(request, "moderate")
+    names = (service.engine.moderator.name, *USUAL)
+    return ModelList(data=[Model(id=name) for name in names])

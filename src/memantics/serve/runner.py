@@ -1,0 +1,193 @@
+"""Runs jobs, each in a thread with an event loop of its own, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import threading
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from memantics.actions.analyze import analyze_async
+from memantics.actions.desk import Watch
+from memantics.actions.reappraise import EMBEDDED, reappraise_async
+from memantics.core.errors import MemanticsError
+from memantics.core.images import MIME, probe, read_bytes
+from memantics.serve.engine import Engine
+from memantics.serve.jobs import IMAGE, JobStore, StoredJob
+from memantics.web.logs import note, note_failure
+
+SLOTS = 2
+_BEAT = 0.5
+_PURGE = 60.0
+
+
+class Runner:
+    """Takes jobs from the store and runs them until it is closed."""
+
+    def __init__(self, store: JobStore, engine: Engine, grace: float = 15.0) -> None:
+        self._store, self._engine, self._grace = store, engine, grace
+        self._news = asyncio.Event()
+        self._closing = False
+        self._tasks = [asyncio.create_task(self._serve()) for _ in range(SLOTS)]
+        self._purging = asyncio.create_task(self._purge())
+
+    def wake(self) -> None:
+        """A job was added."""
+        self._news.set()
+
+    async def close(self) -> None:
+        """Let running jobs end within the grace; the others wait on disk for the next start."""
+        self._closing = True
+        self._news.set()
+        self._purging.cancel()
+        _, late = await asyncio.wait(self._tasks, timeout=self._grace)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*self._tasks, self._purging, return_exceptions=True)
+
+    async def _purge(self) -> None:
+        while True:
+            await asyncio.to_thread(self._store.purge)
+            await asyncio.sleep(_PURGE)
+
+    async def _serve(self) -> None:
+        while not self._closing:
+            job = await asyncio.to_thread(self._store.claim)
+            if job is not None:
+                await self._run(job)
+                continue
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):  # another process may have added one
+                    await self._news.wait()
+
+    async def _run(self, job: StoredJob) -> None:
+        began, steps = time.perf_counter(), _Steps()
+        work = Thread(run_job(job, self._store.place(job.id), self._engine, steps.see))
+        try:
+            while not work.wait_done(0):
+                kept = await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
+                if not kept:
+                    work.cancel()
+                    break
+                await asyncio.to_thread(work.wait_done, _BEAT)
+        except asyncio.CancelledError:
+            work.cancel()
+            self._store.give_back(job.id)
+            raise
+        result = await asyncio.to_thread(work.result)
+        status = "done" if not isinstance(result, BaseException) else "failed"
+        if isinstance(result, asyncio.CancelledError):
+            pass  # it was cancelled in the store before
+        elif isinstance(result, MemanticsError):
+            await asyncio.to_thread(self._store.finish, job.id, "failed", None, str(result))
+        elif isinstance(result, BaseException):
+            note_failure("job failed", result, job=job.id)
+            why = "something went wrong here; it was written down"
+            await asyncio.to_thread(self._store.finish, job.id, "failed", None, why)
+        else:
+            await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
+            await asyncio.to_thread(self._store.finish, job.id, "done", result)
+        seconds = round(time.perf_counter() - began, 2)
+        note("job", job=job.id, kind=job.kind, status=status, seconds=seconds)
+
+
+class _Steps:
+    """How far a job is."""
+
+    def __init__(self) -> None:
+        self.done, self.total = 0, None
+
+    done: int
+    total: int | None
+
+    def see(self, progress: Any) -> None:
+        """Note the counts of an action."""
+        self.done, self.total = progress.done, progress.total
+
+
+class Thread:
+    """A coroutine in a thread and a loop of its own, which can be cancelled from another thread."""
+
+    def __init__(self, work: Coroutine[Any, Any, JsonValue]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._task = self._loop.create_task(work)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="serve-job", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(asyncio.gather(self._task, return_exceptions=True))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        finally:
+            self._loop.close()
+            self._ended.set()
+
+    def wait_done(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting that long at most."""
+        return self._ended.wait(seconds)
+
+    def cancel(self) -> None:
+        """Ask it to end; calls in flight are given up."""
+        with contextlib.suppress(RuntimeError):  # it has just ended
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def result(self) -> JsonValue | BaseException:
+        """What came of it, or the error it ended with."""
+        self._ended.wait()
+        if self._task.cancelled():
+            return asyncio.CancelledError()
+        return self._task.exception() or self._task.result()
+
+
+async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> JsonValue:
+    """Do what a job asks. Its folder keeps a model's answers: a second try asks for the rest."""
+    data = read_bytes(place / IMAGE)
+    image = place / f"meme.{MIME[probe(data, IMAGE).format].partition('/')[2]}"
+    image.write_bytes(data)
+    model = job.options.get("model")
+    if job.kind == "analyze":
+        return show_analysis(
+            await analyze_async(
+                image,
+                model=model,
+                parts=engine.parts,
+                language=job.options.get("language"),
+                asking=engine.asking,
+                journal=place / "journal",
+                progress=watch,
+            )
+        )
+    made = await reappraise_async(
+        image,
+        model=model or EMBEDDED,
+        target=job.options.get("target"),
+        ocr=engine.ocr,
+        asking=engine.asking,
+        out=place / "out",
+        progress=watch,
+    )
+    shown = made.to_dict()
+    del shown["folder"]  # it is gone when the job has ended
+    shown["by"] = model or EMBEDDED
+    shown["image"] = None
+    if made.status == "done":
+        drawn = base64.b64encode(read_bytes(made.save(place / "made.png"))).decode()
+        shown["image"] = f"data:image/png;base64,{drawn}"
+    return shown
+
+
+def show_analysis(found: Any) -> dict[str, JsonValue]:
+    """An analysis as it is sent: without the path of a file that is ours."""
+    shown: dict[str, JsonValue] = found.to_dict()
+    del shown["image"]
+    return shown

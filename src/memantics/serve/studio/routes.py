@@ -1,0 +1,223 @@
+"""The studio's page and what it asks for, part by part. Nothing that comes in is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable
+from typing import Annotated
+from xml.etree import ElementTree
+
+import orjson
+from fastapi import APIRouter, Depends, HTTPException, Request
+from markupsafe import Markup
+from pydantic import BaseModel, Field, JsonValue
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+
+from memantics.actions.detect import Detector
+from memantics.actions.studio import (
+    EMBEDDED,
+    MeaningFound,
+    Picture,
+    Progress,
+    Studio,
+    draw_meaning,
+    follow_meaning,
+    hear,
+    image_path,
+    judge,
+    list_starter,
+    read_text,
+    soften,
+    tell_starter_meaning,
+)
+from memantics.core.errors import MemanticsError
+from memantics.core.result import Result
+from memantics.report.payload import embed_json
+from memantics.serve.pages import Pages, describe
+from memantics.serve.settings import Models
+from memantics.serve.studio.saving import StudioRecord, render_record
+from memantics.web.site import Language
+
+NAME = "this picture"
+# The first row: puns, a harmful one, several panels, both languages.
+FIRST: dict[Language, tuple[str, ...]] = {
+    "en": ("en-030", "en-004", "en-002", "CN90001", "en-016", "en-010", "CN90007", "zh-004"),
+    "zh": ("CN90001", "zh-004", "CN90007", "zh-002", "CN90003", "en-030", "CN90008", "en-002"),
+}
+_MOST_TEXT = 4000
+_LOCK = threading.Lock()
+
+
+class Said(BaseModel):
+    """A caption and its language."""
+
+    text: str = Field(max_length=_MOST_TEXT)
+    language: str = Field(default="", max_length=16)
+
+
+def need_own_page(request: Request) -> None:
+    """Refuse requests of other sites: they cannot set this header without our leave."""
+    if request.headers.get("x-memantics") != "studio":
+        raise HTTPException(403, "this address serves the studio's own page")
+
+
+router = APIRouter(include_in_schema=False)
+_own_page = [Depends(need_own_page)]
+
+
+def find_pages(request: Request) -> Pages:
+    """The pages of the application."""
+    pages: Pages = request.app.state.pages
+    return pages
+
+
+def find_studio(request: Request) -> Studio:
+    """What looks at memes, made when it is first needed."""
+    state = request.app.state
+    with _LOCK:
+        if getattr(state, "studio", None) is None:
+            own: Models = state.settings.models
+            detector = Detector.load(own.detector) if own.detector else Detector.starter()
+            state.studio = Studio(detector, own.models, own.asking)
+    studio: Studio = state.studio
+    return studio
+
+
+async def read_picture(request: Request) -> Picture:
+    """The picture that is the body of a request."""
+    return Picture(await request.body(), NAME)
+
+
+SharedStudio = Annotated[Studio, Depends(find_studio)]
+SharedPages = Annotated[Pages, Depends(find_pages)]
+SentPicture = Annotated[Picture, Depends(read_picture)]
+
+
+@router.get("/")
+def show_page(request: Request, pages: SharedPages) -> Response:
+    """The page; everything else is asked for by its script."""
+    words = pages.words(request)
+    context = {
+        "picks": list_starter(words.language, FIRST[words.language]),
+        "models": request.app.state.settings.models.models,
+        "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
+    }
+    return pages.show(request, "studio.html", context)
+
+
+@router.get("/studio/starter/{meme}.png")
+def show_starter(meme: str) -> Response:
+    """A meme of the starter pack."""
+    return FileResponse(image_path(meme), media_type="image/png")
+
+
+@router.post("/studio/starter/{meme}", dependencies=_own_page)
+async def explain_starter(meme: str) -> Response:
+    """What the people who drew a meme of the starter pack say about it."""
+
+    def tell() -> JsonValue:
+        return show_meaning(tell_starter_meaning(meme))
+
+    return await answer(asyncio.to_thread(tell))
+
+
+@router.post("/studio/text", dependencies=_own_page)
+async def find_text(picture: SentPicture, studio: SharedStudio) -> Response:
+    """The captions with their boxes."""
+    return await answer(asyncio.to_thread(read_text, studio, picture))
+
+
+@router.post("/studio/sound", dependencies=_own_page)
+async def find_sound(said: Said) -> Response:
+    """What a caption sounds like."""
+    return await answer(asyncio.to_thread(hear, said.text, said.language))
+
+
+@router.post("/studio/harm", dependencies=_own_page)
+async def find_harm(said: Said, studio: SharedStudio) -> Response:
+    """A detector's verdict."""
+    return await answer(asyncio.to_thread(judge, studio, said.text, said.language))
+
+
+@router.post("/studio/kinder", dependencies=_own_page)
+async def find_kinder(
+    picture: SentPicture, studio: SharedStudio, model: str = EMBEDDED
+) -> Response:
+    """A kinder version."""
+    return await answer(soften(studio, picture, model))
+
+
+@router.post("/studio/meaning", dependencies=_own_page)
+async def find_meaning(
+    request: Request, picture: SentPicture, studio: SharedStudio, model: str
+) -> Response:
+    """What a model says; lines of JSON as it goes on."""
+    language = find_pages(request).words(request).language
+    steps = follow_meaning(studio, picture, model, language)
+    return StreamingResponse(write_lines(steps), media_type="application/x-ndjson")
+
+
+@router.post("/studio/page", dependencies=_own_page)
+async def save_page(record: StudioRecord, pages: SharedPages) -> Response:
+    """All parts as one page."""
+
+    async def render() -> Response:
+        words = pages.site.words(record.language)
+        body = await asyncio.to_thread(render_record, record, words)
+        return Response(body, media_type="text/html; charset=utf-8")
+
+    return await answer(render())
+
+
+async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
+    """A part as JSON, or why there is none."""
+    try:
+        found = await work
+    except MemanticsError as error:
+        return JSONResponse(describe(error), 422)
+    if isinstance(found, Response):
+        return found
+    plain = found.to_dict() if isinstance(found, Result) else found
+    return Response(orjson.dumps(plain), media_type="application/json")
+
+
+async def write_lines(steps: AsyncIterator[Progress | MeaningFound]) -> AsyncIterator[bytes]:
+    """Lines of JSON: how far a model is, then what it said or what went wrong."""
+    try:
+        async for step in steps:
+            if isinstance(step, MeaningFound):
+                yield _line(show_meaning(step))
+            else:
+                yield _line({"done": step.done, "total": step.total})
+    except MemanticsError as error:
+        yield _line(describe(error))
+
+
+def _line(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def show_meaning(found: MeaningFound) -> JsonValue:
+    """A meaning with its drawings as trees, which the page grows without reading markup."""
+    drawn = draw_meaning(found)
+    trees = {"wide": drawn.wide, "narrow": drawn.narrow}
+    return {"found": found.to_dict(), **{name: to_tree(svg) for name, svg in trees.items()}}
+
+
+def to_tree(svg: str) -> JsonValue:
+    """A drawing of ours as ``[tag, attributes, …children]``; None where there is none.
+
+    >>> to_tree('<svg class="a"><text>b</text></svg>')
+    ['svg', {'class': 'a'}, ['text', {}, 'b']]
+    """
+    return _branch(ElementTree.fromstring(svg)) if svg else None  # noqa: S314 - our own drawing
+
+
+def _branch(element: ElementTree.Element) -> list[JsonValue]:
+    children: list[JsonValue] = [element.text] if element.text else []
+    for child in element:
+        children.append(_branch(child))
+        if child.tail:
+            children.append(child.tail)
+    return [element.tag.rpartition("}")[2], dict(element.attrib), *children]

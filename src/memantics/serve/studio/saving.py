@@ -1,0 +1,90 @@
+"""What a person saves from the studio: one self-contained page, made of the parts they saw."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memantics.actions.studio import (
+    HarmFound,
+    KinderFound,
+    MeaningFound,
+    SoundFound,
+    TextFound,
+    draw_meaning,
+    read_style,
+)
+from memantics.core.errors import InputError
+from memantics.core.images import MIME, probe
+from memantics.report.page import fill_page
+from memantics.web.site import Catalogue, Language
+
+_HERE = Path(__file__).parent
+_MOST = 40 * 1024 * 1024  # characters of a picture as a data URL
+
+
+class StudioRecord(BaseModel):
+    """All parts of one meme as the page holds them, its picture as a data URL.
+
+    This is also what "Save as data" writes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(max_length=500)
+    language: Language = "en"
+    picture: str = Field(max_length=_MOST)
+    text: TextFound | None = None
+    sound: SoundFound | None = None
+    harm: HarmFound | None = None
+    kinder: KinderFound | None = None
+    meanings: tuple[MeaningFound, ...] = ()
+
+
+def render_record(record: StudioRecord, words: Catalogue) -> str:
+    """The page as text; pictures are checked, for it is opened later and elsewhere."""
+    templates = files("memantics.report.pages") / "templates"
+    style = read_style() + "".join(
+        (templates / name).read_text(encoding="utf-8") for name in ("knowledge.css", "analysis.css")
+    )
+    style += (_HERE / "saved.css").read_text(encoding="utf-8")
+    script = (templates / "analysis.js").read_text(encoding="utf-8")
+    judged = [record.harm, *(found.harm for found in record.meanings)]
+    return fill_page(
+        (_HERE / "saved.html").read_text(encoding="utf-8"),
+        (style, script),
+        t=words,
+        record=record,
+        picture=check_picture(record.picture),
+        kinder=check_picture(record.kinder.picture)
+        if record.kinder and record.kinder.picture
+        else "",
+        letters=[(own.char, _level(own.share)) for own in record.harm.characters]
+        if record.harm
+        else [],
+        blurred=any(own is not None and own.harmful for own in judged),
+        meanings=[(found, draw_meaning(found)) for found in record.meanings],
+        date=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def check_picture(url: str) -> str:
+    """A data URL of a picture as it may stand in a page, under the type that its bytes show."""
+    head, _, body = url.partition(";base64,")
+    try:
+        data = base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InputError("a picture is no data URL", hint="send data:image/…;base64,…") from error
+    if not head.startswith("data:"):
+        raise InputError("a picture is no data URL", hint="send data:image/…;base64,…")
+    return f"data:{MIME[probe(data, 'picture').format]};base64,{body}"
+
+
+def _level(share: float) -> str:
+    size = min(4, int(abs(share) * 5))
+    return f"{'h' if share > 0 else 'g'}{size}" if size else ""

@@ -1,0 +1,498 @@
+/* The studio: a meme goes in, each part is asked for on its own and shown when it is there.
+   Text from memes, files and models is only ever set as text, never as markup. */
+"use strict";
+(() => {
+  const MOST_BYTES = 20 * 1024 * 1024;
+  const KINDS = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
+  const byId = (id) => document.getElementById(id);
+  const words = JSON.parse(byId("words").textContent);
+  const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  const tell = (key, fallback) => words[key] ?? fallback;
+  const percent = (share) => Math.round(share * 100);
+
+  const el = (tag, properties = {}, ...children) => {
+    const { dataset, ...plain } = properties;
+    const made = Object.assign(document.createElement(tag), plain);
+    Object.assign(made.dataset, dataset);
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  };
+  const own = (text, tag = "bdi") => el(tag, { textContent: text });
+
+  let meme = null; // { file, name, starter, url, parts }, of which nothing outlives the page
+  let stop = new AbortController();
+  const announce = (text) => { byId("status").textContent = text; };
+  const notice = (text) => { byId("notice").textContent = text; byId("notice").hidden = !text; };
+
+  /* ---- asking the service ---- */
+  const send = async (path, body, signal) => {
+    const picture = body instanceof Blob;
+    let response;
+    try {
+      response = await fetch(path, {
+        method: "POST",
+        body: picture ? body : JSON.stringify(body),
+        headers: { "content-type": picture ? "application/octet-stream" : "application/json", "x-memantics": "studio" },
+        signal,
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Error(t("result.lost"));
+    }
+    if (response.ok) return response;
+    const said = await response.json().catch(() => null);
+    throw refusal(said?.error ?? { message: `${response.status} ${response.statusText}` });
+  };
+  const refusal = ({ message, hint, code }) => new Error(tell(`refused.${code}`, [message, hint].filter(Boolean).join("; ")));
+  const ask = async (path, body, signal) => (await send(path, body, signal)).json();
+
+  /* Lines of JSON, each handed on as it comes. */
+  const follow = async (path, body, signal, take) => {
+    const reader = (await send(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) take(JSON.parse(line));
+    }
+  };
+
+  /* ---- parts ---- */
+  const section = (name) => {
+    const part = byId(`part-${name}`);
+    return { part, body: part.querySelector(".body"), by: part.querySelector(":scope > .by") };
+  };
+  const wait = (name) => {
+    const { part, body, by } = section(name);
+    part.setAttribute("aria-busy", "true");
+    body.replaceChildren(el("p", { className: "waiting", textContent: t("result.working") }));
+    if (by) by.hidden = true;
+  };
+  const settle = (name, children, who) => {
+    const { part, body, by } = section(name);
+    part.removeAttribute("aria-busy");
+    body.replaceChildren(...children.filter(Boolean));
+    if (by && who) by.replaceChildren(el("span", { textContent: `${t("result.who")} ` }), ...who);
+    if (by) by.hidden = !who;
+  };
+  const complain = (error, again) => el("div", { className: "note bad" },
+    el("p", {}, el("b", { textContent: t("result.failed") }), ": ", own(error.message)),
+    el("button", { type: "button", className: "small", textContent: t("result.again"), onclick: again }));
+
+  /* Run one part; what goes wrong in it stays in it. */
+  const make = async (name, work) => {
+    const signal = stop.signal;
+    wait(name);
+    try {
+      await work(signal);
+    } catch (error) {
+      if (signal.aborted) return false;
+      settle(name, [complain(error, () => make(name, work))]);
+      announce(`${t("result.failed")}: ${error.message}`);
+    }
+    return !signal.aborted;
+  };
+
+  const meter = (share, mark) => {
+    const made = el("div", { className: "meter" });
+    made.setAttribute("aria-hidden", "true");
+    made.style.setProperty("--share", `${percent(share)}%`);
+    if (mark !== undefined) made.style.setProperty("--mark", `${percent(mark)}%`);
+    made.classList.toggle("marked", mark !== undefined);
+    return made;
+  };
+  const pill = (harmful, sample) => el("span", {
+    className: `verdict ${harmful ? "bad" : "good"}${sample ? " sample" : ""}`,
+    textContent: t(harmful ? "harm.harmful" : "harm.harmless"),
+  });
+
+  /* ---- what it says ---- */
+  const showText = (found) => {
+    meme.parts.text = found;
+    drawBoxes(found);
+    if (!found.lines.length) {
+      settle("text", [el("p", { textContent: t("text.none") })], [t("text.by", { by: found.by })]);
+      announce(t("text.none"));
+      return;
+    }
+    const said = el("p", { className: "said", lang: found.language });
+    found.lines.forEach((line, place) => {
+      const piece = el("span", { className: "line", tabIndex: 0 }, own(line.text));
+      for (const [kind, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+        piece.addEventListener(kind, () => byId("boxes").children[place]?.classList.toggle("lit", on));
+      }
+      said.append(piece, " ");
+    });
+    const language = tell(`language.${found.language}`, t("language.other"));
+    const form = t(found.panels === 1 ? "text.form_one" : "text.form", { language, panels: found.panels });
+    const mean = found.lines.reduce((sum, line) => sum + line.score, 0) / found.lines.length;
+    settle("text", [said, el("p", { className: "quiet", textContent: form })],
+      [`${t("text.by", { by: found.by })}, ${t("result.sure", { percent: percent(mean) })}`]);
+    announce(t("text.done", { text: found.text }));
+  };
+  const drawBoxes = (found) => {
+    const boxes = byId("boxes");
+    boxes.setAttribute("viewBox", `0 0 ${found.width} ${found.height}`);
+    boxes.replaceChildren(...found.lines.map(({ box: [left, top, right, bottom] }) => {
+      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      const around = { x: left - 3, y: top - 3, width: right - left + 6, height: bottom - top + 6, rx: 4 };
+      for (const [name, value] of Object.entries(around)) rect.setAttribute(name, value);
+      return rect;
+    }));
+  };
+
+  /* ---- what it sounds like ---- */
+  const showSound = (found) => {
+    meme.parts.sound = found;
+    const children = [];
+    if (found.status !== "heard") children.push(el("p", { textContent: t(`sound.${found.status}`) }));
+    else if (found.meant) {
+      children.push(
+        el("div", { className: "heard" },
+          el("p", { className: "said", lang: found.language }, ...marked(found.caption, found.changes)),
+          el("p", { className: "quiet small", textContent: t("sound.meant") }),
+          el("p", { className: "said answer" }, own(found.reading))),
+        el("p", { className: "changes" }, ...found.changes.map((change) => el("span", { className: "tag" },
+          own(`${change.written} ${change.written_sound} → ${change.heard} ${change.heard_sound}`)))),
+        found.others.length ? el("p", { className: "quiet small" }, own(t("sound.others", { readings: found.others.join(" · ") }))) : null,
+        meter(found.confidence));
+    } else {
+      children.push(el("p", { textContent: t("sound.plain") }));
+      if (found.reading) children.push(el("p", { className: "quiet small" }, own(t("sound.near", { reading: found.reading })), ` · ${t("result.sure", { percent: percent(found.confidence) })}`));
+    }
+    const sure = found.meant ? `, ${t("result.sure", { percent: percent(found.confidence) })}` : "";
+    settle("sound", children, found.status === "heard" ? [t("sound.by") + sure] : null);
+    announce(found.meant ? t("sound.done", { reading: found.reading }) : t("sound.done_plain"));
+  };
+  /* Offsets of changes count code points, as Python does. */
+  const marked = (caption, changes) => {
+    const chars = [...caption];
+    const pieces = [];
+    let at = 0;
+    for (const { start, end } of [...changes].sort((a, b) => a.start - b.start)) {
+      if (start < at) continue;
+      pieces.push(own(chars.slice(at, start).join("")), own(chars.slice(start, end).join(""), "mark"));
+      at = end;
+    }
+    return [...pieces, own(chars.slice(at).join(""))];
+  };
+
+  /* ---- whom it may hurt ---- */
+  const showHarm = (found) => {
+    meme.parts.harm = found;
+    const who = [found.sample ? t("harm.by_sample") : t("harm.by", { by: found.by })];
+    if (found.status !== "judged") {
+      settle("harm", [el("p", { textContent: t("harm.none") })]);
+      announce(t("harm.none"));
+      unveil("result.unjudged");
+      return;
+    }
+    const chance = percent(found.probability);
+    const kind = found.type ? ` · ${t("harm.type", { type: tell(`type.${found.type}`, found.type) })}` : "";
+    const letters = el("p", { className: "letters" });
+    for (const { char, share } of found.characters) {
+      const level = Math.min(4, Math.floor(Math.abs(share) * 5));
+      const letter = own(char, "i");
+      if (level) letter.className = `${share > 0 ? "h" : "g"}${level}`;
+      letter.title = `${share > 0 ? "+" : ""}${share.toFixed(2)}`;
+      letters.append(letter);
+    }
+    settle("harm", [
+      el("p", {}, pill(found.harmful, found.sample), kind),
+      meter(found.probability, found.threshold),
+      el("p", { className: "quiet small", textContent: t("harm.chance", { percent: chance, threshold: percent(found.threshold) }) }),
+      found.characters.length ? el("p", { className: "quiet small key" }, t("harm.letters"), " ", el("i", { className: "h3", textContent: t("harm.towards") }), " ", el("i", { className: "g3", textContent: t("harm.against") })) : null,
+      found.characters.length ? letters : null,
+      found.sample ? el("p", { className: "quiet small", textContent: t("harm.sample") }) : null,
+      found.foreign ? el("p", { className: "quiet small", textContent: t("harm.foreign") }) : null,
+    ], who);
+    announce(t("harm.done", { verdict: t(found.harmful ? "harm.harmful" : "harm.harmless"), percent: chance }));
+    if (found.harmful || meme.starter?.harmful) veil("result.may_harm");
+    else unveil();
+  };
+
+  /* ---- the veil ---- */
+  const veil = (why) => {
+    if (meme.shown) return;
+    document.body.classList.add("veil");
+    byId("why").textContent = t(why);
+    byId("blur").hidden = true;
+  };
+  const unveil = (why) => {
+    if (meme.starter?.harmful && !meme.shown) return veil(why ?? "result.may_harm");
+    document.body.classList.remove("veil");
+    return undefined;
+  };
+  byId("show").addEventListener("click", () => {
+    meme.shown = true;
+    unveil();
+    byId("blur").hidden = false;
+    byId("blur").focus();
+  });
+  byId("blur").addEventListener("click", () => {
+    meme.shown = false;
+    veil(meme.parts.harm?.harmful || meme.starter?.harmful ? "result.may_harm" : "result.unjudged");
+    byId("show").focus();
+  });
+
+  /* ---- a kinder version ---- */
+  const emotion = (name) => tell(`emotion.${name}`, name);
+  const showKinder = (found) => {
+    meme.parts.kinder = found;
+    const models = [...(byId("model")?.options ?? [])].map((option) => option.value).filter((name) => name !== found.by);
+    const more = models.map((name) => el("button", { type: "button", className: "small", textContent: t("kinder.ask", { model: name }), onclick: () => soften(name) }));
+    if (found.status !== "done") {
+      settle("kinder", [el("p", {}, own(t("kinder.failed", { reason: found.reason }))), el("div", { className: "row" }, ...more)]);
+      announce(t("kinder.failed", { reason: found.reason }));
+      return;
+    }
+    const range = el("input", { type: "range", min: 0, max: 100, value: 50 });
+    range.setAttribute("aria-label", t("kinder.slide"));
+    const slide = el("div", { className: "slide" },
+      el("img", { src: found.picture, alt: t("kinder.alt", { text: found.after }) }),
+      el("img", { src: meme.url, alt: "", className: "before" }),
+      el("span", { className: "corner left", textContent: t("kinder.before") }),
+      el("span", { className: "corner right", textContent: t("kinder.after") }), range);
+    const move = () => slide.style.setProperty("--at", `${range.value}%`);
+    range.addEventListener("input", move);
+    move();
+    settle("kinder", [
+      slide,
+      found.after === found.before ? el("p", { className: "quiet", textContent: t("kinder.same") })
+        : el("p", { className: "said" }, own(found.after)),
+      el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }),
+      el("div", { className: "row" }, el("a", { className: "button small", href: found.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
+    ], [found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: found.by })]);
+    announce(t("kinder.done", { text: found.after }));
+  };
+  const soften = (model) => make("kinder", async (signal) => {
+    const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}`, meme.file, signal);
+    if (!signal.aborted) showKinder(found);
+  });
+
+  /* ---- what it may mean ---- */
+  const list = (items) => el("ul", {}, ...items.map((item) => el("li", {}, own(item))));
+  const row = (name, ...children) => el("div", {}, el("span", { className: "name", textContent: name }), el("div", {}, ...children));
+  const showMeaning = ({ found, wide, narrow }, alone) => {
+    const authors = found.by === "starter pack";
+    const { harm, feeling } = found;
+    const who = authors ? t("meaning.by_authors") : t("meaning.by", { by: found.by });
+    const spent = found.tokens ? ` · ${t("meaning.tokens", { count: found.tokens.toLocaleString() })}` : "";
+    const findings = el("div", { className: "findings" },
+      found.intents.length ? row(t("meaning.intents"), list(found.intents)) : null,
+      found.background.length ? row(t("meaning.background"), list(found.background)) : null,
+      harm ? row(t("meaning.harm"), el("p", {}, pill(harm.harmful, false), harm.type && harm.type !== "none" ? ` ${tell(`type.${harm.type}`, harm.type)}` : "", harm.target ? own(` ${t("meaning.against", { target: harm.target })}`) : ""), harm.reason ? el("p", { className: "quiet small" }, own(harm.reason)) : null) : null,
+      feeling ? row(t("meaning.feeling"), el("p", {}, own(emotion(feeling.emotion))), feeling.reason ? el("p", { className: "quiet small" }, own(feeling.reason)) : null) : null,
+      found.intents.length || found.background.length || harm ? null : el("p", { textContent: t("meaning.nothing") }));
+    const missing = found.missing.length ? el("details", { className: "small" }, el("summary", { textContent: t("meaning.missing", { count: found.missing.length }) }),
+      list(found.missing.map((gap) => `${gap.part}: ${gap.reason}`))) : null;
+    return el("article", { className: "meaning", dataset: { by: found.by } },
+      alone ? null : el("h3", {}, own(found.by)), findings, missing,
+      wide ? graph(found, wide, narrow, alone) : null,
+      el("p", { className: "by", textContent: `${t("result.who")} ${who}${spent}` }));
+  };
+  const graph = (found, wide, narrow, alone) => {
+    const panel = el("div", { className: "panel", hidden: true });
+    panel.setAttribute("aria-live", "polite");
+    const open = (numbers) => {
+      panel.replaceChildren(...numbers.map((number) => {
+        const one = found.knowledge.individuals[number];
+        return el("div", { className: `entry d-${one.dimension}` }, el("h4", {}, own(one.label || one.name)), el("p", {}, own(one.description)));
+      }));
+      panel.hidden = !numbers.length;
+    };
+    const drawings = [[narrow, "narrow"], ...(alone ? [[wide, "wide"]] : [])].map(([tree, name]) => {
+      const drawing = Graph.grow(tree);
+      Graph.translate(drawing, words);
+      Graph.bring(drawing, open);
+      return el("div", { className: name }, drawing);
+    });
+    return el("div", { className: `stage${alone ? "" : " pair-stage"}` },
+      el("h3", { textContent: t("meaning.graph") }), el("p", { className: "quiet small", textContent: t("meaning.graph_hint") }), ...drawings, panel);
+  };
+  const showMeanings = () => {
+    const made = meme.parts.meanings;
+    const alone = made.length === 1;
+    const children = [];
+    if (made.length === 2 && made.every((one) => one.found)) {
+      const [one, two] = made.map(({ found }) => found);
+      const parts = [
+        one.harm?.harmful === two.harm?.harmful ? null : t("meaning.harm"),
+        one.feeling?.emotion === two.feeling?.emotion ? null : t("meaning.feeling"),
+      ].filter(Boolean);
+      children.push(el("p", { className: `note ${parts.length ? "mind" : "good"}`, textContent: parts.length ? t("meaning.differ", { parts: parts.join(" · ") }) : t("meaning.agree") }));
+    }
+    children.push(el("div", { className: alone ? "" : "columns" }, ...made.map((one) => {
+      if (one.found) return showMeaning(one, alone);
+      if (one.error) return el("article", { className: "meaning" }, el("h3", {}, own(one.by)), complain(one.error, () => askModels(made.map(({ by }) => by))));
+      const bar = el("progress", { max: one.total || 1, value: one.done || 0 });
+      bar.setAttribute("aria-label", t("meaning.asking", { model: one.by }));
+      return el("article", { className: "meaning" }, el("h3", {}, own(t("meaning.asking", { model: one.by }))), bar,
+        el("p", { className: "quiet small", textContent: one.total ? t("meaning.progress", one) : t("result.working") }));
+    })));
+    settle("meaning", children);
+  };
+  const askModels = async (models) => {
+    const signal = stop.signal;
+    meme.parts.meanings = models.map((by) => ({ by }));
+    showMeanings();
+    await Promise.all(meme.parts.meanings.map(async (one) => {
+      try {
+        await follow(`/studio/meaning?model=${encodeURIComponent(one.by)}`, meme.file, signal, (line) => {
+          if (line.error) throw refusal(line.error);
+          Object.assign(one, line);
+          if (!signal.aborted) showMeanings();
+        });
+        if (!signal.aborted) announce(t("meaning.done", { model: one.by }));
+      } catch (error) {
+        one.error = error;
+        if (!signal.aborted) { showMeanings(); announce(`${one.by}: ${error.message}`); }
+      }
+    }));
+  };
+  byId("ask")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    askModels([...new Set([byId("model").value, byId("second")?.value].filter(Boolean))]);
+  });
+
+  /* ---- one meme from beginning to end ---- */
+  const stem = () => meme.name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "meme";
+  const look = async (file, name, starter = null) => {
+    notice("");
+    if (file.size > MOST_BYTES) return notice(t("result.large"));
+    if (!KINDS.includes(file.type)) return notice(t("result.not_image"));
+    stop.abort();
+    stop = new AbortController();
+    const signal = stop.signal;
+    if (meme) URL.revokeObjectURL(meme.url);
+    meme = { file, name, starter, url: URL.createObjectURL(file), parts: {}, shown: false };
+    byId("start").hidden = true;
+    byId("result").hidden = false;
+    byId("name").firstElementChild.textContent = name;
+    byId("picture").src = meme.url;
+    byId("picture").alt = t("result.picture", { name });
+    byId("boxes").replaceChildren();
+    section("meaning").body.replaceChildren();
+    veil("result.checking");
+    byId("name").focus({ preventScroll: true });
+    scrollTo({ top: 0 });
+    for (const part of ["sound", "harm", "kinder"]) wait(part);
+    if (starter) make("meaning", async () => {
+      const line = await ask(`/studio/starter/${encodeURIComponent(starter.id)}`, {}, signal);
+      meme.parts.meanings = [{ by: line.found.by, ...line }];
+      if (!signal.aborted) showMeanings();
+    });
+    await make("text", async () => {
+      const found = await ask("/studio/text", file, signal);
+      if (signal.aborted) return;
+      showText(found);
+      const said = { text: found.text, language: found.language };
+      make("sound", async () => { const heard = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(heard); });
+      make("harm", async () => { const judged = await ask("/studio/harm", said, signal); if (!signal.aborted) showHarm(judged); });
+      make("kinder", async () => { const made = await ask("/studio/kinder", file, signal); if (!signal.aborted) showKinder(made); });
+    });
+    if (!signal.aborted && !meme.parts.text) {
+      for (const part of ["sound", "harm", "kinder"]) settle(part, []);
+      byId("why").textContent = t("result.unjudged");
+    }
+    return undefined;
+  };
+  const takeFiles = (files) => {
+    if (!files.length) return;
+    look(files[0], files[0].name || "meme.png");
+    if (files.length > 1) notice(t("result.first_only", { count: files.length }));
+    history.replaceState(null, "", location.pathname + location.search);
+  };
+
+  /* ---- ways in ---- */
+  byId("file").addEventListener("change", () => { takeFiles(byId("file").files); byId("file").value = ""; });
+  document.addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length) { event.preventDefault(); takeFiles(files); }
+  });
+  let depth = 0;
+  const hover = (on) => { byId("over").hidden = !on; };
+  document.addEventListener("dragenter", (event) => { event.preventDefault(); depth += 1; hover(true); });
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("dragleave", () => { depth = Math.max(0, depth - 1); hover(depth > 0); });
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    depth = 0;
+    hover(false);
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (files.length) takeFiles(files);
+    else notice(t("result.no_file"));
+  });
+  const pick = async (button) => {
+    const { meme: id, file } = button.dataset;
+    const body = await (await fetch(`/studio/starter/${encodeURIComponent(id)}.png`)).blob();
+    history.replaceState(null, "", `#${id}`);
+    look(new Blob([body], { type: "image/png" }), file, { id, harmful: button.classList.contains("veiled") });
+  };
+  for (const button of document.querySelectorAll(".pick")) button.addEventListener("click", () => pick(button));
+  byId("all").addEventListener("click", () => {
+    const hidden = [...byId("picks").querySelectorAll("li[hidden]")];
+    for (const item of hidden) item.hidden = false;
+    byId("all").parentElement.hidden = true;
+    hidden[0]?.querySelector("button").focus();
+  });
+  byId("another").addEventListener("click", () => {
+    stop.abort();
+    if (meme) URL.revokeObjectURL(meme.url);
+    meme = null;
+    notice("");
+    document.body.classList.remove("veil");
+    byId("picture").removeAttribute("src");
+    byId("result").hidden = true;
+    byId("start").hidden = false;
+    history.replaceState(null, "", location.pathname + location.search);
+    byId("file").focus();
+  });
+  byId("mark").addEventListener("change", () => byId("frame").classList.toggle("unmarked", !byId("mark").checked));
+
+  /* ---- saving, on request only ---- */
+  const asUrl = (blob) => new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+  const record = async () => ({
+    name: meme.name,
+    language: document.documentElement.lang.slice(0, 2),
+    picture: await asUrl(meme.file),
+    text: meme.parts.text ?? null,
+    sound: meme.parts.sound ?? null,
+    harm: meme.parts.harm ?? null,
+    kinder: meme.parts.kinder ?? null,
+    meanings: (meme.parts.meanings ?? []).filter((one) => one.found).map((one) => one.found),
+  });
+  const save = (blob, name) => {
+    const url = URL.createObjectURL(blob);
+    const link = el("a", { href: url, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    announce(t("result.saved", { name }));
+  };
+  byId("save-data").addEventListener("click", async () => {
+    const text = JSON.stringify(await record(), null, 2);
+    save(new Blob([text], { type: "application/json" }), `${stem()}.json`);
+  });
+  byId("save-page").addEventListener("click", async () => {
+    notice("");
+    try {
+      const page = await (await send("/studio/page", await record(), stop.signal)).blob();
+      save(page, `${stem()}.html`);
+    } catch (error) {
+      notice(`${t("result.failed")}: ${error.message}`);
+    }
+  });
+
+  const named = decodeURIComponent(location.hash.slice(1));
+  const linked = named && [...document.querySelectorAll(".pick")].find((button) => button.dataset.meme === named);
+  if (linked) pick(linked);
+})();
