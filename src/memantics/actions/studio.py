@@ -256,8 +256,8 @@ async def ask_meaning(
             desk.expect(settings.steps + VERDICTS)
             found = await ask_all(desk, seen, settings)
             tokens = desk.progress.tokens_in + desk.progress.tokens_out
-    if found.statuses.get("failed", 0) == sum(found.statuses.values()):
-        raise ModelError(found.missing[0].reason if found.missing else "no answer")
+    if not found.statuses.get("answered"):
+        raise ModelError(f"{name} answered nothing: {found.missing[0].reason}")
     return MeaningFound(
         name,
         found.intents,
