@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.build.analysis.asking import Emotion
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
@@ -204,7 +205,7 @@ def _look_all(
     parts = options.get("parts")
     if parts is not None:
         return _look_each(memes, parts.tools)
-    file = options.get("detector")
+    file = find_detector(options.get("detector"))
     with open_reader() as ocr:
         detector = Detector.load(file) if file is not None else Detector.starter()
         return _look_each(memes, LocalParts(detector, ocr).tools)
