@@ -231,7 +231,8 @@ async def evaluate_async(
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
     each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
     several and compares). Calling it again with the same arguments goes on where it stopped and
-    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
+    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
+    can, it raises.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     wanted = Evaluation(
