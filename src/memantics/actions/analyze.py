@@ -29,9 +29,10 @@ from memantics.core.memes import Meme, name_apart
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
-from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
+from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -49,7 +50,6 @@ __all__ = [
     "analyze_async",
 ]
 JOURNAL = Path("builds/analyze")
-_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 ImagePath: TypeAlias = Path | str
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 
@@ -157,7 +157,7 @@ async def analyze_async(
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
-    made = await _analyze_all(_name_memes(paths), options)
+    made = await analyze_memes(_name_memes(paths), options)
     if alone and made.refused:
         raise made.refused[0]
     return made[0] if alone else made
@@ -187,7 +187,8 @@ def _name_memes(images: Sequence[Path]) -> list[Meme]:
     return name_apart(Meme(path.stem, path) for path in images)
 
 
-async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+async def analyze_memes(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+    """Analyse memes that are known already, text and language included."""
     seen, refused = await asyncio.to_thread(_look_all, memes, options)
     model, tokens = options.get("model"), (0, 0)
     if model is not None and seen:
@@ -241,18 +242,6 @@ async def _ask_all(
 
 def _publish(found: Findings) -> Analysis:
     return Analysis(**{own.name: getattr(found, own.name) for own in fields(found)})
-
-
-def choose_captions(lines: Sequence[Line]) -> list[str]:
-    """The texts of the lines that are captions."""
-    return [line.text for line in choose_caption_lines(lines)]
-
-
-def choose_caption_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    said = [line for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(line.text) for line in said), default=0)
-    return [line for line in said if len(line.text) > 1 or longest < _CAPTION]
 
 
 def listen(text: str, language: str) -> list[Sound]:
