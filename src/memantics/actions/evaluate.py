@@ -82,6 +82,8 @@ class Evaluation:
     out: Path = Path("runs")
     captioner: str | None = None
     asking: Asking = field(default_factory=Asking)
+    probe: str = ""
+    rewordings: Path | None = None
     variation: Variation = field(default_factory=Variation)
 
 
@@ -120,7 +122,8 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
     own = wanted.variation
-    wish = Wish(wanted.data, *scope, wanted.invalid, own.prompts, own.shots)
+    changed = (wanted.probe, wanted.rewordings, own.prompts, own.shots)
+    wish = Wish(wanted.data, *scope, wanted.invalid, *changed)
     settings = own.change(wanted.asking.settings, wanted.models)
     choices = list_choices(list(wanted.tasks), wish)
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
@@ -234,6 +237,8 @@ async def evaluate_async(
     timeout: float = 300.0,
     use_cache: bool = True,
     captioner: str | None = None,
+    probe: str = "",
+    rewordings: str | Path | None = None,
     prompts: str | Path | None = None,
     shots: str | Path | None = None,
     repeat: int = 1,
@@ -246,9 +251,10 @@ async def evaluate_async(
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each. Calling it again with the same arguments goes on where it stopped and asks nothing twice.
-    Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
-    ``prompts`` to ``thinking_tokens`` are explained in ``docs/any-model.md``.
+    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
+    several and compares). Calling it again with the same arguments goes on where it stopped and
+    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
+    can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.
     """
     if repeat < 1:
         raise InputError(f"repeat={repeat} is not possible", hint="give 1 or more")
@@ -265,6 +271,8 @@ async def evaluate_async(
         invalid=invalid,
         out=Path(out),
         captioner=captioner,
+        probe=probe,
+        rewordings=None if rewordings is None else Path(rewordings),
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
         variation=Variation(
             Path(prompts) if prompts is not None else None,

@@ -47,6 +47,8 @@ def run(
     seed: flags.Seed = None,
     option: flags.Grid = None,
     invalid: flags.Invalid = None,
+    probe: flags.Probe = "",
+    rewordings: flags.Rewordings = None,
     prompts: flags.Prompts = None,
     shots: flags.Shots = None,
     repeat: flags.Repeat = 1,
@@ -66,7 +68,8 @@ def run(
     scope = (data, split, limit, sample, seed)
     own = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
     settings = read_settings("--set", option)
-    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, own)
+    changed = (probe, rewordings, own)
+    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
         tell(f"skipped {skipped.task}: {skipped.error}")

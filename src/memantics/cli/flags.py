@@ -83,6 +83,18 @@ MaxTokens = Annotated[
 ThinkingTokens = Annotated[
     int | None, typer.Option(min=1, help="Tokens for thinking, on top of the answer's.")
 ]
+Probe = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT=HOW",
+        help="Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
+        "memory=caption|id|template.",
+    ),
+]
+Rewordings = Annotated[
+    Path | None,
+    typer.Option(help="Captions in other words: a table with the columns image and text."),
+]
 Out = Annotated[Path, typer.Option(help="Where the run directories go.")]
 BaseUrl = Annotated[
     str | None,
