@@ -27,6 +27,7 @@ from memantics.models.embedded.ocr import (
     order_lines,
 )
 from memantics.models.embedded.sound import Hearing
+from memantics.models.embedded.wording import spell
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -244,3 +245,8 @@ def test_real_captions_are_read(eye: RapidReader) -> None:
         found += sum((gold & Counter(eye.read(path.read_bytes(), path.name).text)).values())
         wanted += gold.total()
     assert found / wanted > 0.9
+
+
+def test_pinyin_is_spelled_where_it_is_asked_for() -> None:
+    assert spell("今晚又狮眠了!") == "jīn wǎn yòu shī mián le"
+    assert spell("") == ""

@@ -34,8 +34,8 @@ def describe(found: Analysis) -> Iterator[Line]:
     if found.knowledge is not None:
         for title, members in outline(found.knowledge):
             yield from _list(title, (_tell(own) for own, _ in members))
-    for gap in found.missing:
-        yield "left out", f"{gap.part}: {gap.reason}", "yellow"
+    for line in found.gaps:
+        yield "left out", line, "yellow"
     if found.statuses:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
         yield "asked", f"{found.model}: {counts}", "dim"
