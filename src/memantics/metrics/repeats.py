@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import comb
-from statistics import fmean, variance
+from statistics import fmean, stdev, variance
 
 Marks = Sequence[Sequence[float]]
 
@@ -56,7 +56,7 @@ def repeat_deviation(marks: Marks) -> float | None:
     """
     if not marks or len(marks[0]) < 2:
         return None
-    return float(variance([fmean(column) for column in zip(*marks, strict=True)])) ** 0.5
+    return stdev([fmean(column) for column in zip(*marks, strict=True)])
 
 
 def pass_at_k(marks: Marks, k: int) -> float | None:

@@ -73,8 +73,8 @@ def score_repeats(
     marks = [[float(hit) for hit in hits(row)] for row in shared]
     n = len(marks)
     split = split_variance(marks)
-    yield figure("variance between items", split and split.items, n, "right")
-    yield figure("variance between repeats", split and split.repeats, n, "right")
+    yield figure("variance between items", split.items if split else None, n, "right")
+    yield figure("variance between repeats", split.repeats if split else None, n, "right")
     for k in range(1, count + 1):
         yield figure(f"pass@{k}", pass_at_k(marks, k), n, "right")
     votes = [majority([_vote(o) for o in row]) == row[0].item.gold for row in shared]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import DataError, first_fault
 from memantics.core.images import read_bytes
@@ -92,9 +92,9 @@ def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
     """The facts of a repeat; the first is a plain run, which is therefore not asked twice."""
     if not number:
         return facts
-    shape = {"run": facts.fingerprint, "repeat": number}
+    shape: dict[str, JsonValue] = {"run": facts.fingerprint, "repeat": number}
     return replace(
-        facts, fingerprint=fingerprint({**shape}), repeat=number, repeat_of=facts.fingerprint
+        facts, fingerprint=fingerprint(shape), repeat=number, repeat_of=facts.fingerprint
     )
 
 
