@@ -74,7 +74,7 @@
     const { part, body, by } = section(name);
     part.removeAttribute("aria-busy");
     body.replaceChildren(...children.filter(Boolean));
-    if (by && who) by.replaceChildren(el("span", { textContent: `${t("result.who")} ` }), ...who);
+    if (by && who) by.replaceChildren(el("span", { textContent: `${t(name === "kinder" ? "kinder.who" : "result.who")} ` }), ...who);
     if (by) by.hidden = !who;
   };
   const complain = (error, again) => el("div", { className: "note bad" },
