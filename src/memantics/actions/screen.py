@@ -6,13 +6,14 @@ import hashlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from pydantic import JsonValue
 
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.screening import (
     FAMILY_BITS,
     Readings,
@@ -100,6 +101,7 @@ def screen(
     is not finished; ``retry_failed`` also tries failed rows again.
     """
     settings = settings or ScreenSettings()
+    settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
     threshold = choose_threshold(judge, settings)

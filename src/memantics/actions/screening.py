@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
 from memantics.actions.verdicts import MOST_TEXT, explain_unjudged
 from memantics.core.data import read_jsonl
@@ -24,6 +23,7 @@ from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import Profile
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
+from memantics.vision.captions import choose_captions
 from memantics.vision.copies import SeenPictures
 from memantics.vision.hashes import Bits, find_nearest, hash_image, pack_hashes
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics.actions.analyze import choose_caption_lines
 from memantics.actions.asking import Asking
 from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
@@ -46,6 +45,7 @@ from memantics.reappraise.folder import MEME
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.vision.captions import choose_caption_lines
 from memantics.vision.panels import count_panels
 
 __all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]

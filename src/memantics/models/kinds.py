@@ -44,7 +44,8 @@ def open_kind(name: str, settings: ModelSettings, known: Sequence[ModelKind]) ->
     kinds = {kind.kind: kind for kind in known}
     head, slash, rest = name.partition("/")
     if head not in kinds:
-        raise UnknownName("kind of model", head, kinds)
+        hint = f"for a model on a server write openai/{name}; known: {', '.join(sorted(kinds))}"
+        raise InputError(f"unknown kind of model {head!r}", hint=hint)
     if not slash or not rest:
         raise InputError(f"model {name!r} lacks its name", hint=f"such as {kinds[head].example}")
     return kinds[head].open(name, settings)
