@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -264,7 +266,9 @@ def test_no_text_of_a_meme_or_its_name_becomes_markup(
 
 def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -> None:
     kept = {path.name for path in home.rglob("*") if path.is_file()}
-    assert all(name.startswith("starter-") for name in kept), kept
+    assert {name for name in kept if not name.startswith(("starter-", "jobs.sqlite"))} == set()
+    with closing(sqlite3.connect(home / "serve" / "jobs.sqlite")) as jobs:
+        assert jobs.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
     with urlopen(address) as page:
         policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
