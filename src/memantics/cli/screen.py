@@ -94,7 +94,7 @@ def screen(
         shard_size=shard_size,
         retry_failed=retry_failed,
         csv=csv,
-        progress=_show_progress,
+        progress=show_progress,
     )
     if as_json:
         print_json(done)
@@ -105,7 +105,8 @@ def screen(
         raise typer.Exit(1)
 
 
-def _show_progress(now: action.ScaleProgress) -> None:
+def show_progress(now: action.ScaleProgress) -> None:
+    """Say how far it is."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
     tell(f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second")
 
