@@ -33,6 +33,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.annotate
 	$(BIN)/python -m perf.newcomer
 	$(BIN)/python -m perf.reappraisal
+	$(BIN)/python -m perf.serve
 	$(BIN)/python -m perf.start
 
 # Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.

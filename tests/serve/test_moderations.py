@@ -62,12 +62,11 @@ def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
 
 def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     url = data_url(MEME.read_bytes())
-    (result,) = client.moderations.create(
-        input=[
-            {"type": "text", "text": "a caption in another language"},
-            {"type": "image_url", "image_url": {"url": url}},
-        ]
-    ).results
+    parts: list[Any] = [
+        {"type": "text", "text": "a caption in another language"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    (result,) = client.moderations.create(input=parts).results
     own = Detector.starter().predict(["最近有点键忘"])[0]
     extra = result.model_extra or {}
     assert (result.category_scores.model_extra or {})["harmful"] == pytest.approx(own.probability)

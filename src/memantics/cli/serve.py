@@ -39,6 +39,9 @@ def serve(
     state: Annotated[
         Path | None, typer.Option(help="Folder of jobs. Default: serve in the home folder.")
     ] = None,
+    queue: Annotated[int, typer.Option(min=1, help="Items that may wait; then 429.")] = 256,
+    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
+    keep: Annotated[float, typer.Option(min=0.0, help="Hours a job's result is kept.")] = 24.0,
     public_url: Annotated[str, typer.Option(help="The address people use, behind a proxy.")] = "",
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="Proxy whose X-Forwarded-For is believed.")
@@ -68,7 +71,7 @@ def serve(
     settings = ServeSettings(
         reach,
         Models(detector, tuple(model or ()), asking, store, runs, images),
-        Bounds(hosts=tuple(image_host or ())),
+        Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,
         **({"state": state} if state else {}),
