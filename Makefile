@@ -5,17 +5,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
+EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check perf mutate hostile docs system lock clean
+.PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean
 
 demo: $(VENV)/.core
-	@rm -rf demo/runs
-	@$(BIN)/memantics run suite --data starter --out demo/runs \
-		--model embedded/reader --model baseline/longest --model baseline/positive
-	@$(BIN)/memantics report demo/runs/* --out demo/report.html
-	@echo "Open demo/report.html in a browser."
+	@$(BIN)/memantics demo --out demo
+	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
 
 test: system check
 
@@ -35,6 +32,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.reappraisal
 	$(BIN)/python -m perf.serve
 	$(BIN)/python -m perf.start
+	$(BIN)/python -m perf.screen
 
 # Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
 mutate: $(VENV)/.dev
@@ -46,6 +44,15 @@ hostile: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
+
+# The documentation as a site with search, for a browser, offline: build/site/index.html.
+docs-site: $(VENV)/.dev
+	$(BIN)/python -m docs.website
+
+# A wheel to install elsewhere.
+dist: $(VENV)/bin/python
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 # Browser tests need Chromium, those of a team's database PostgreSQL, and the best Chinese readings
 # a language model that Debian ships. On Debian as root all three are installed; elsewhere those

@@ -18,7 +18,11 @@ NAMES = [
     "DataError",
     "Dataset",
     "Detector",
+    "ExportSettings",
+    "Exported",
     "ImageError",
+    "ImportSettings",
+    "Imported",
     "InputError",
     "KnowledgeStore",
     "MemanticsError",
@@ -29,6 +33,7 @@ NAMES = [
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Tour",
     "UnknownName",
     "__version__",
     "analyze",
@@ -37,8 +42,11 @@ NAMES = [
     "build",
     "collect",
     "compare",
+    "demo",
     "evaluate",
     "evaluate_async",
+    "export_task",
+    "import_answers",
     "list_benchmarks",
     "list_models",
     "load_dataset",
@@ -50,6 +58,7 @@ NAMES = [
     "report",
     "score",
     "screen",
+    "starter",
 ]
 HEAVY = {"aiohttp", "numpy", "pydantic", "PIL", "rich", "typer", "torch", "pyarrow", "jieba"}
 
@@ -80,7 +89,7 @@ def test_type_checkers_and_the_table_agree() -> None:
         for alias in node.names
     }
     table = {(name, place) for place, names in mm._PLACES.items() for name in names}
-    assert typed == table | {("build", "actions")}
+    assert typed == table | {("build", "actions"), ("starter", "memantics")}
     assert {name for name, _ in typed} | {"__version__"} == set(NAMES)
 
 

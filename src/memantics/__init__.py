@@ -16,12 +16,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memantics import starter
     from memantics.actions import build
     from memantics.actions.analyze import Analysis, analyze, analyze_async
+    from memantics.actions.answers import (
+        Exported,
+        ExportSettings,
+        Imported,
+        ImportSettings,
+        export_task,
+        import_answers,
+    )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
+    from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.knowledge import KnowledgeStore
@@ -46,10 +56,19 @@ __version__ = "0.1.0"
 # Where each public name is defined. The list is closed: tests/test_exported_names.py holds it.
 _PLACES = {
     "actions.analyze": ("Analysis", "analyze", "analyze_async"),
+    "actions.answers": (
+        "ExportSettings",
+        "Exported",
+        "ImportSettings",
+        "Imported",
+        "export_task",
+        "import_answers",
+    ),
     "actions.audit": ("Audit", "audit"),
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
+    "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.knowledge": ("KnowledgeStore",),
@@ -69,6 +88,7 @@ _PLACES = {
         "UnknownName",
     ),
 }
+_MODULES = {"build": "memantics.actions.build", "starter": "memantics.starter"}
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = [
@@ -77,7 +97,11 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "ExportSettings",
+    "Exported",
     "ImageError",
+    "ImportSettings",
+    "Imported",
     "InputError",
     "KnowledgeStore",
     "MemanticsError",
@@ -88,6 +112,7 @@ __all__ = [
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Tour",
     "UnknownName",
     "__version__",
     "analyze",
@@ -96,8 +121,11 @@ __all__ = [
     "build",
     "collect",
     "compare",
+    "demo",
     "evaluate",
     "evaluate_async",
+    "export_task",
+    "import_answers",
     "list_benchmarks",
     "list_models",
     "load_dataset",
@@ -109,14 +137,15 @@ __all__ = [
     "report",
     "score",
     "screen",
+    "starter",
 ]
 
 
 if not TYPE_CHECKING:  # else a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name == "build":
-            value = importlib.import_module("memantics.actions.build")
+        if name in _MODULES:
+            value = importlib.import_module(_MODULES[name])
         elif name in _HOME:
             value = getattr(importlib.import_module(f"memantics.{_HOME[name]}"), name)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,15 @@ import pytest
 
 from memantics.core import data
 from memantics.core.data import Source, inside, open_once, read_jsonl
-from memantics.core.errors import DataError
-from memantics.core.records import Answer, Item
-from memantics.core.rundir import RunWriter, read_bare_items, read_items
-from memantics.core.task import InvalidPolicy
+from memantics.core.errors import DataError, StoreError
+from memantics.core.records import Answer, Field, Form, Image, Item, Option
+from memantics.core.rundir import RunWriter, read_items, read_stored_items
+from memantics.core.task import InvalidPolicy, ItemWalk
 from memantics.metrics import constant
 from memantics.metrics.constant import find_best_constant, find_constant_text
 from memantics.metrics.text import rouge_l
 from memantics.models.fake import FakeModel
+from memantics.run import score
 from memantics.run.ask import ask
 from memantics.run.engine import AskSettings
 from memantics.run.score import read_outcomes
@@ -76,11 +77,110 @@ def test_going_on_keeps_little_of_each_item(tmp_path: Path) -> None:
 
 def test_items_read_for_scoring_share_what_is_equal(tmp_path: Path) -> None:
     finish(tmp_path, 4)
-    forms = [item.form for item in read_bare_items(tmp_path)]
+    forms = [line.item.form for line in read_items(tmp_path)]
     assert len({id(form.fields) for form in forms}) == len({id(f.question) for f in forms}) == 1
-    assert [line.item for line in read_items(tmp_path)] == list(read_bare_items(tmp_path))
+    assert [form for _, form in read_stored_items(tmp_path)] == forms
     task = replace(toy_task(4), parse=lambda _text, _form: "B")
     assert [outcome.value for outcome in read_outcomes(tmp_path, task)] == ["B"] * 4
+
+
+def test_scoring_holds_no_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = Form("Which?", (Field("answer", "choice", tuple(Option(k, k * 400) for k in "AB")),))
+    with RunWriter(tmp_path, FACTS) as writer:
+        for number in range(MANY):
+            # No two forms are equal: nothing could be shared.
+            form = replace(long, context={"text": f"{number}" * 300})
+            writer.add_item(Item(f"item-{number}", f"item-{number}", "B", form), ())
+            writer.add_answer(Answer(f"item-{number}", 0, "answered", text="B", value="B"))
+    monkeypatch.setattr(score, "_FORMS", 50)
+    task = replace(toy_task(0), parse=lambda _text, form: form.context["text"])
+    tracemalloc.start()
+    outcomes = read_outcomes(tmp_path, replace(task, parse=lambda _text, _form: "B"))
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept / MANY < 600
+    assert peak / MANY < 1_000
+    assert {outcome.value for outcome in outcomes} == {"B"}
+    # Whoever looks at a form still finds it, and the parser sees that of its own item.
+    assert outcomes[7].item.form == replace(long, context={"text": "7" * 300})
+    assert [o.value for o in read_outcomes(tmp_path, task)] == [f"{n}" * 300 for n in range(MANY)]
+
+
+def test_a_stored_item_is_that_item(tmp_path: Path) -> None:
+    whole = Item("a", "meme", ["B"], toy_form(3), (Image(Path("a.png")),), {"kind": "pun"})
+    with RunWriter(tmp_path, FACTS) as writer:
+        writer.add_item(Item("a0", "a0", None, toy_form(0)), ())
+        writer.add_item(whole, ())
+    (_, (stored, form)) = read_stored_items(tmp_path)
+    fields = ("id", "group", "gold", "form", "images", "tags")
+    assert [getattr(stored, name) for name in fields] == [getattr(whole, name) for name in fields]
+    assert form == whole.form
+    again = replace(stored, id="b")
+    assert (again.id, again.form, again.images) == ("b", whole.form, whole.images)
+    with pytest.raises(AttributeError, match="prompt"):
+        _ = stored.prompt  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 100])
+def test_answers_come_in_any_order_and_some_items_or_answers_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    monkeypatch.setattr(score, "_FORMS", window)
+    with RunWriter(tmp_path, FACTS) as writer:
+        for number in range(6):
+            writer.add_item(Item(f"item-{number}", "m", "B", toy_form(number)), ())
+        for name in ("item-4", "item-0", "removed by hand", "item-5", "item-1", "item-0"):
+            writer.add_answer(Answer(name, 0, "answered", text="B"))
+    task = replace(toy_task(0), parse=lambda _text, form: form.question)
+    found = {outcome.item.id: outcome.value for outcome in read_outcomes(tmp_path, task)}
+    assert found == {f"item-{n}": f"Question about item-{n}?" for n in (0, 1, 4, 5)}
+    assert list(found) == sorted(found)
+
+
+def test_a_damaged_form_is_named_by_its_line(tmp_path: Path) -> None:
+    finish(tmp_path, 3)
+    ((first, _), *_, (last, _)) = read_stored_items(tmp_path)
+    path = tmp_path / "items.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    damaged = lines[2].replace(b'"kind":"choice"', b'"kind":"chance"')
+    path.write_bytes(b"".join([*lines[:2], damaged]))
+    assert first.form == toy_form(0)
+    with pytest.raises(StoreError, match=r"line 3 is damaged.*kind"):
+        _ = last.form
+    with pytest.raises(StoreError, match=r"line 3 is damaged.*kind"):
+        read_outcomes(tmp_path, toy_task(0))
+
+
+@pytest.mark.parametrize(("attempts", "again"), [(1, 1), (2, 2)])
+def test_going_on_makes_only_the_items_that_have_not_ended(
+    tmp_path: Path, attempts: int, again: int
+) -> None:
+    """One answered, one unparsed (ended unless it may be asked again), one failed, one new."""
+    finish(tmp_path, 1)
+    with RunWriter(tmp_path, FACTS) as writer:
+        for number, status in ((1, "unparsed"), (2, "failed")):
+            writer.add_item(Item(f"item-{number}", f"meme-{number}", "B", toy_form(number)), ())
+            writer.add_answer(Answer(f"item-{number}", 0, status))  # type: ignore[arg-type]
+    plain, made = toy_task(4), list[str]()
+
+    def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
+        for item in plain.items():
+            if has_ended(item.id):
+                yield item.id
+            else:
+                made.append(item.id)
+                yield item
+
+    task = replace(plain, items=ItemWalk(walk, lambda: 4), invalid=InvalidPolicy(attempts))
+    with RunWriter(tmp_path, FACTS) as writer:
+        done = asyncio.run(ask(task, FakeModel(lambda _: "B"), writer))
+    assert made == ["item-1", "item-2", "item-3"][-1 - again :]
+    assert (done.resumed, done.done) == (3 - again, 4)
+    twice = replace(plain, items=ItemWalk(lambda _: iter(["item-0", "item-0"]), lambda: 2))
+    with RunWriter(tmp_path, FACTS) as writer:
+        asking = ask(twice, FakeModel(lambda _: "B"), writer)
+        with pytest.raises(DataError, match="item-0: two items have this id"):
+            asyncio.run(asking)
 
 
 def test_the_next_start_repeats_the_complaint_after_a_failure(tmp_path: Path) -> None:

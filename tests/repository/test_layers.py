@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "annotate": GROUND | {"web"},
     "benchmarks": GROUND | {"tasks"},
     "run": GROUND | {"tasks"},
+    "exchange": GROUND | {"tasks", "models"},
     "knowledge": TOOLS,
     "detector": TOOLS,
     "build": TOOLS | {"knowledge"},
@@ -86,7 +87,8 @@ def room_of(name: str) -> str:
 
 def may_import(name: str, target: str) -> bool:
     if name == "memantics":
-        return room_of(target) == "actions" or target == "memantics.core.errors"
+        offered = ("memantics.core.errors", "memantics.starter")  # errors, and our own memes
+        return room_of(target) == "actions" or target in offered
     own, other = room_of(name), room_of(target)
     same_folder = name.split(".")[2:3] == target.split(".")[2:3]
     return (own == other and (own != "benchmarks" or same_folder)) or other in ALLOWED[own]

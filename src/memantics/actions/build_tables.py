@@ -41,7 +41,7 @@ def tabulate_leaks(report: QuestionReport) -> Table:
         rate = "–" if leak.value is None else f"{leak.value:.1%}"
         rows.append((leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word))
     columns = ("finds the key", ">rate", ">chance", ">n", "")
-    return Table(columns, tuple(rows), "What gives keys away")
+    return Table(columns, tuple(rows), "Shortcuts to the key")
 
 
 def tabulate_chats(report: ChatReport) -> Table:

@@ -20,6 +20,7 @@ from memantics.detector.examples import Example, Loaded, Modality, Type
 from memantics.detector.fast import Prediction
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
+from memantics.detector.novelty import fit_novelty
 from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.models.embedded.ocr import open_reader
@@ -228,7 +229,7 @@ def load_external_cases(folder: Path) -> tuple[Case, ...]:
 
 
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
-    """What screening must know: languages, and precision and recall at each threshold."""
+    """What screening must know: languages, novelty, precision and recall at each threshold."""
     texts = [example.text for example in loaded.examples if example.text.strip()]
     counts = Counter(guess_language(text).language for text in texts[:: max(1, len(texts) // 500)])
     known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
@@ -236,4 +237,8 @@ def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, An
         (own.probability, example.label == 1)
         for own, example in zip(held_out, loaded.examples, strict=False)
     ]
-    return {"languages": sorted(known), "operating_points": list_operating_points(said)}
+    return {
+        "languages": sorted(known),
+        "novelty": fit_novelty(texts),
+        "operating_points": list_operating_points(said),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from memantics.core.data import DataKind
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.home import home
 from memantics.core.result import Result, Table, to_plain
+from memantics.core.rundir import last_answers
 from memantics.core.waiting import make_sync
 from memantics.registry import (
     ModelSettings,
@@ -43,6 +45,7 @@ __all__ = [
     "Runs",
     "SuitePlan",
     "conduct",
+    "count_failures",
     "estimate_plan",
     "evaluate",
     "evaluate_async",
@@ -57,6 +60,7 @@ OptionValue = str | int | float | bool
 Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
+_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,3 +314,13 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
         elif end.ended is None or end.ended.scores is None:
             hint = "run it again to ask them once more"
             yield name, InputError("every item waits for an answer that failed", hint=hint)
+
+
+def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
+    """Why items failed, the most frequent reasons first."""
+    reasons: Counter[str] = Counter()
+    for own in ends:
+        if own.ended is not None and own.ended.scores and own.ended.scores.counts["failed"]:
+            last = last_answers(own.job.folder).values()
+            reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
+    return reasons.most_common(_REASONS)

@@ -52,7 +52,13 @@ def add_progress(parts: Iterable[Progress]) -> Progress:
     5
     """
     listed = list(parts)
-    names = {own.name for own in fields(Progress)} - {"total", "seconds", "limit", "paused"}
+    names = {own.name for own in fields(Progress)} - {
+        "total",
+        "seconds",
+        "limit",
+        "paused",
+        "adapted",
+    }
     sums = {name: sum(getattr(own, name) for own in listed) for name in names}
     return replace(Progress(**sums), paused=max((own.paused for own in listed), default=0.0))
 

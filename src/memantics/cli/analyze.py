@@ -112,8 +112,8 @@ def _lines(found: Analysis) -> Iterator[tuple[str, Text]]:
     if found.knowledge is not None:
         for title, members in outline(found.knowledge):
             yield from _list(title, (_tell(own) for own, _ in members))
-    for gap in found.missing:
-        yield "left out", plain(f"{gap.part}: {gap.reason}", "yellow")
+    for line in found.gaps:
+        yield "left out", plain(line, "yellow")
     if found.statuses:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
         yield "asked", plain(f"{found.model}: {counts}", "dim")

@@ -81,6 +81,18 @@ def train(
         console().print(plain(detect.SAMPLE_LIMIT, "dim"))
 
 
+@app.command("use")
+def use(
+    model: Annotated[Path, typer.Argument(help="A detector file or folder; 'sample' goes back.")],
+) -> None:
+    """Use a detector in analyze, screen and serve wherever none is named."""
+    if str(model) == "sample" and not model.exists():
+        files.forget_detector()
+        console().print(plain("the sample detector of the starter pack is in use"))
+        return
+    console().print(plain(f"in use: {files.use_detector(model)}"))
+
+
 @app.command("eval")
 def evaluate_detector(
     model: Annotated[

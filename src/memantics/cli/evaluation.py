@@ -14,6 +14,7 @@ from memantics.actions.evaluate import (
     RunEnd,
     SuitePlan,
     conduct,
+    count_failures,
     dump_end,
     estimate_plan,
     note_estimates,
@@ -126,7 +127,11 @@ def _tell_failed(ends: Sequence[RunEnd]) -> int:
     ended = [own.ended for own in ends if own.ended is not None]
     failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
     waiting = sum(own.waiting for own in ended)
+    for line in dict.fromkeys(line for own in ended for line in own.progress.adapted):
+        tell(f"note: {line}")
     if failed:
+        for reason, count in count_failures(ends):
+            tell(f"{count} failed: {reason}")
         tell(f"{failed} items failed; run the same command to ask them again")
     if waiting:
         tell(f"{waiting} items wait for answers of runs that failed on them")

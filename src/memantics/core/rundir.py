@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, TypeVar
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import StoreError, first_fault
 from memantics.core.journal import Journal, opening, read_whole_lines, replace_file
-from memantics.core.records import Answer, Item, Message, Score, Status
+from memantics.core.records import Answer, Form, Item, Message, Score, Status
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
 
@@ -27,7 +28,9 @@ class RunFacts:
     """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them.
 
     ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
-    whose answers are part of the requests.
+    whose answers are part of the requests. ``adapted`` says how requests were changed so that the
+    server would take them, ``imported`` says from which file of which tool the
+    answers come, where no model was asked here.
     """
 
     benchmark: str
@@ -53,6 +56,8 @@ class RunFacts:
     sample: int | None = None
     seed: int | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
+    adapted: tuple[str, ...] = ()
+    imported: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,55 @@ class ItemLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _BareItem:
+class _WholeItem:
     item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class _BareItem:
+    id: str
+    group: str
+    gold: JsonValue
+    form: Form
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _BareLine:
+    item: _BareItem
+
+
+class StoredItem(Item):
+    """An item of a run, held without its form and images: scoring seldom looks at them.
+
+    They are read from the item's line, which begins at ``place``, whenever they are asked for.
+    """
+
+    __slots__ = ("path", "place")
+    path: Path
+    place: int
+
+    @classmethod
+    def note(cls, read: _BareItem, path: Path, place: int) -> StoredItem:
+        """Remember an item by where its line begins."""
+        item = cls.__new__(cls)
+        put = object.__setattr__
+        put(item, "id", read.id)
+        put(item, "group", read.id if read.group == read.id else read.group)
+        put(item, "gold", read.gold)
+        put(item, "tags", read.tags or _NO_TAGS)
+        put(item, "path", path)
+        put(item, "place", place)
+        return item
+
+    if not TYPE_CHECKING:  # else every attribute would be taken for one that exists
+
+        def __getattr__(self, name: str) -> object:
+            # Python comes here for an attribute that is not set.
+            if name not in ("form", "images"):
+                raise AttributeError(name)
+            with self.path.open("rb") as file:
+                return getattr(load_item(file, self), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +166,9 @@ _HEAD = re.compile(rb'\{"item":\{"id":("(?:[^"\\]|\\.)*")')
 _ENDED = TypeAdapter(_AnswerEnd)
 _FACTS = TypeAdapter(RunFacts)
 _ITEM = TypeAdapter(ItemLine)
-_BARE_ITEM = TypeAdapter(_BareItem)
+_WHOLE_ITEM = TypeAdapter(_WholeItem)
+_BARE_LINE = TypeAdapter(_BareLine)
+_NO_TAGS: Mapping[str, str] = MappingProxyType({})
 _ANSWER = TypeAdapter(Answer)
 _SCORES = TypeAdapter(Scores)
 _FILE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
@@ -154,7 +208,28 @@ def read_items(folder: Path) -> Iterator[ItemLine]:
 
 def read_bare_items(folder: Path) -> Iterator[Item]:
     """The items asked so far without their prompts, which take most of the time to read."""
-    return (line.item for line in _read_lines(_BARE_ITEM, folder / ITEMS))
+    return (line.item for line in _read_lines(_WHOLE_ITEM, folder / ITEMS))
+
+
+def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
+    """The items asked so far, each with its form, which it does not hold itself."""
+    path, place = folder / ITEMS, 0
+    for number, line in read_whole_lines(path):
+        read = _checked(_BARE_LINE, line, path, number).item
+        yield StoredItem.note(read, path, place), read.form
+        place += len(line)
+
+
+def load_item(file: IO[bytes], item: StoredItem) -> Item:
+    """The whole item, from its open file."""
+    file.seek(item.place)
+    line = file.readline()
+    try:
+        return _WHOLE_ITEM.validate_json(line).item
+    except ValidationError:
+        file.seek(0)
+        number = file.read(item.place).count(b"\n") + 1
+        return _checked(_WHOLE_ITEM, line, item.path, number).item
 
 
 def read_answers(folder: Path) -> Iterator[Answer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
@@ -69,18 +69,34 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemWalk:
+    """Items that need not be made to be counted, nor to be passed once they have ended.
+
+    ``walk`` yields the items in their order, but only the id of one for which its argument holds.
+    ``count`` says how many there are; it raises what making them would raise.
+    """
+
+    walk: Callable[[Callable[[str], bool]], Iterator[Item | str]]
+    count: Callable[[], int]
+
+    def __call__(self) -> Iterator[Item]:
+        """Every item."""
+        return cast("Iterator[Item]", self.walk(lambda _: False))
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One evaluation.
 
-    ``items`` yields the items afresh each time it is called. ``ask`` makes the request; its
+    ``items`` yields the items afresh each time it is called (an :class:`ItemWalk` where there may
+    be very many). ``ask`` makes the request; its
     second argument is the complaint about the former attempt (``None`` at the first). ``parse``
     turns a reply into a value or raises :class:`Unparsed`; it sees the form, not the gold.
     ``score`` is pure; it gets what the policy for invalid answers left. A task with ``needs`` is
     asked only after ``feed`` has given it those answers, by need and by meme. ``marks``, where a
     task has it, gives each outcome's own value of every figure that is a plain mean of such
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
-    what takes long to find, to items that are really asked and on a thread. ``count`` says how many
-    items there are where that takes less than making each; it raises what ``items`` would raise.
+    what takes long to find, to items that are really asked and on a thread.
     """
 
     name: str
@@ -96,4 +112,3 @@ class Task:
     feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
     complete: Callable[[Item], Item] | None = None
-    count: Callable[[], int] | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -14,6 +14,9 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
 from memantics.models.baseline import open_baseline
 from memantics.models.replies import json_or_text
+
+if TYPE_CHECKING:
+    from memantics.models.wire import WireSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,13 @@ class ModelKind:
     open: Callable[[str, ModelSettings], Model]
 
 
-def open_model(name: str, settings: ModelSettings) -> Model:
-    """The model called ``KIND/NAME``."""
-    kinds = {kind.kind: kind for kind in MODEL_KINDS}
+def open_kind(name: str, settings: ModelSettings, known: Sequence[ModelKind]) -> Model:
+    """The model called ``KIND/NAME``, of one of the kinds."""
+    kinds = {kind.kind: kind for kind in known}
     head, slash, rest = name.partition("/")
     if head not in kinds:
-        raise UnknownName("kind of model", head, kinds)
+        hint = f"for a model on a server write openai/{name}; known: {', '.join(sorted(kinds))}"
+        raise InputError(f"unknown kind of model {head!r}", hint=hint)
     if not slash or not rest:
         raise InputError(f"model {name!r} lacks its name", hint=f"such as {kinds[head].example}")
     return kinds[head].open(name, settings)
@@ -49,7 +53,6 @@ def open_model(name: str, settings: ModelSettings) -> Model:
 
 def _open_openai(name: str, settings: ModelSettings) -> Model:
     from memantics.models.openai import OpenAIModel, OpenAISettings
-    from memantics.models.wire import WireSettings
 
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
@@ -57,20 +60,27 @@ def _open_openai(name: str, settings: ModelSettings) -> Model:
             f"model {name!r} needs the address of its server",
             hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
+    params = dict(settings.params)
+    check = params.pop("check_name", "on")
+    if check not in ("on", "off"):
+        raise UnknownName("value of --param check_name:", check, ("on", "off"))
     return OpenAIModel(
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
         OpenAISettings(
-            wire=WireSettings(**_wire(settings.params)),
+            wire=read_wire_settings(params),
             connections=settings.concurrency,
             timeout=settings.timeout,
+            check_name=check != "off",
         ),
     )
 
 
-def _wire(params: Mapping[str, str]) -> dict[str, Any]:
+def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
     """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
+    from memantics.models.wire import WireSettings
+
     closed = {
         "token_field": ("max_tokens", "max_completion_tokens"),
         "structured": ("strict", "object", "off"),
@@ -88,7 +98,7 @@ def _wire(params: Mapping[str, str]) -> dict[str, Any]:
             named[name] = value
         else:
             extra[name] = json_or_text(value)
-    return named | {"extra": extra}
+    return WireSettings(**named, extra=extra)
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
@@ -107,6 +117,12 @@ def _open_recorded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
     from memantics.models.recorded import RecordedModel
 
     return RecordedModel(Path(name.removeprefix("recorded/")))
+
+
+def _open_humans(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    from memantics.models.humans import HumansModel
+
+    return HumansModel(name)
 
 
 def _open_fake(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
@@ -162,6 +178,7 @@ MODEL_KINDS = (
         _open_baseline,
     ),
     ModelKind("recorded", "recorded/FILE", "answers of an earlier run, replayed", _open_recorded),
+    ModelKind("humans", "humans/FILE", "what annotators said: a table of answers", _open_humans),
     ModelKind(
         "inspect",
         "inspect/PROVIDER/NAME",

@@ -36,7 +36,7 @@ def _find_encoder() -> Callable[[bytes], bytes]:
     return pybase64.b64encode
 
 
-_encode_base64 = _find_encoder()
+encode_base64 = _find_encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Bou
         mime = probe(data, image.path.name, bounds).mime
         pieces += (
             b"data:%b;base64," % mime.encode(),
-            _encode_base64(data),
+            encode_base64(data),
             after,
         )
     return b"".join(pieces)
@@ -196,8 +196,9 @@ _COMPLETION = TypeAdapter(_Completion)
 def decode_reply(data: bytes) -> Reply:
     """Read a completion; whatever is none raises :class:`Transient` and says what was wrong.
 
-    >>> decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
-    Reply(text='B', reasoning='hm', refusal='', finish='', tokens_in=0, tokens_out=0, served_by='')
+    >>> reply = decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
+    >>> reply.text, reply.reasoning
+    ('B', 'hm')
     >>> decode_reply(b'{"choices": []}')
     Traceback (most recent call last):
     memantics.core.errors.Transient: the answer holds no choices

@@ -12,10 +12,11 @@ from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.core.model import Model
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
-from memantics.models.kinds import ModelSettings, open_model
+from memantics.models.kinds import ModelSettings
 from memantics.registry.benchmarks import find_tasks
 from memantics.registry.contract import TaskRef
 from memantics.registry.data import describe_data, find_source
+from memantics.registry.models import open_model
 from memantics.run.evaluate import PosedTask, pose
 from memantics.run.facts import Scope
 from memantics.run.plan import TaskChoice

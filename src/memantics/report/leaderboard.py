@@ -194,7 +194,7 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
     row = LeaderboardRow(
         label=label,
         model=run.facts.model,
-        note=run.facts.model_note,
+        note="; ".join(filter(None, (run.facts.model_note, *run.facts.adapted))),
         scores=run.figures.scores,
         main=None,
         run=place,

@@ -123,9 +123,9 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         for board in boards
     ]
     paths = images.values if images else ()
-    style, script = (_read_asset(name) for name in ("page.css", "page.js"))
+    style, script = (read_asset(name) for name in ("page.css", "page.js"))
     return fill_page(
-        _read_asset("page.html"),
+        read_asset("page.html"),
         (style, script),
         title=settings.title,
         sections=[make_section(board) for board in boards],
@@ -161,7 +161,8 @@ def _embed(thumbnail: Thumbnail) -> Markup:
     return Markup(embed_json(values))  # noqa: S704 - escaped for a script element
 
 
-def _read_asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """A template, style sheet or script of the reports."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 

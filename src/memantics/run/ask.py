@@ -10,8 +10,8 @@ from memantics.core.cache import Cache
 from memantics.core.errors import DataError, ImageError
 from memantics.core.model import Model
 from memantics.core.records import Answer, Item, Reply, Request, Status
-from memantics.core.rundir import RunWriter
-from memantics.core.task import Task
+from memantics.core.rundir import RunWriter, Standing
+from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
 from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
@@ -57,7 +57,8 @@ class _Asking:
         self._breath = 0.0
 
     async def run(self, watch: Callable[[Progress], None]) -> Progress:
-        engine, items = self._engine, self._task.items()
+        engine, whole = self._engine, self._task.items
+        items = whole.walk(self._is_over) if isinstance(whole, ItemWalk) else whole()
         watching = asyncio.create_task(self._watch(watch))
         count = min(engine.settings.concurrency, engine.limiter.maximum)
         workers = [asyncio.create_task(self._work(items)) for _ in range(max(1, count))]
@@ -78,7 +79,7 @@ class _Asking:
             await asyncio.sleep(self._engine.settings.watch_every)
             watch(self._engine.progress)
 
-    async def _work(self, items: Iterator[Item]) -> None:
+    async def _work(self, items: Iterator[Item | str]) -> None:
         try:
             for item in items:
                 if self._engine.stopping:
@@ -92,19 +93,33 @@ class _Asking:
             self._engine.halt()
             raise
 
-    async def _finish(self, item: Item) -> None:
+    def _is_over(self, name: str) -> bool:
+        """Whether an earlier start brought the item to its end."""
+        last = self._writer.known.get(name)
+        return last is not None and self._has_ended(last)
+
+    def _has_ended(self, last: Standing) -> bool:
+        used_up = last.status != "failed" and last.attempt + 1 >= self._task.invalid.attempts
+        return last.status == "answered" or used_up
+
+    async def _finish(self, item: Item | str) -> None:
         """Bring one item to its end, from wherever an earlier start left it."""
-        if item.id in self._seen:
-            raise DataError(item.id, "two items have this id", hint="give each item its own")
-        self._seen.add(item.id)
+        name = item if isinstance(item, str) else item.id
+        if name in self._seen:
+            raise DataError(name, "two items have this id", hint="give each item its own")
+        self._seen.add(name)
+        last = self._writer.known.get(name)
+        if last is not None and self._has_ended(last):
+            self._engine.count_item(last.status, resumed=True)
+        else:
+            assert isinstance(item, Item), name  # only what has ended comes as its id
+            await self._go_on(item, last)
+
+    async def _go_on(self, item: Item, last: Standing | None) -> None:
+        """Ask an item that has not ended."""
         attempts = self._task.invalid.attempts
-        last = self._writer.known.get(item.id)
         attempt, complaint = 0, None
         if last is not None:
-            used_up = last.status != "failed" and last.attempt + 1 >= attempts
-            if last.status == "answered" or used_up:
-                self._engine.count_item(last.status, resumed=True)
-                return
             attempt = last.attempt if last.status == "failed" else last.attempt + 1
             complaint = last.complaint
         if self._task.complete is not None:
@@ -165,6 +180,7 @@ class _Asking:
             seconds=round(called.seconds, 4),
             calls=called.calls,
             cached=called.calls == 0 and called.reply is not None,
+            adapted=reply.adapted,
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:

@@ -16,7 +16,7 @@ from memantics.core.errors import DataError
 from memantics.core.model import Model
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores, read_facts, write_facts
-from memantics.core.task import Task
+from memantics.core.task import ItemWalk, Task
 from memantics.run.ask import AskSettings, ask
 from memantics.run.facts import DataFacts, Scope, add_needs, describe, folder_name, now
 from memantics.run.progress import Progress
@@ -74,10 +74,10 @@ def pose(
         memes, total = draw_memes(whole(), scope.sample, scope.seed)
         task = narrow(task, lambda meme: meme in memes)
     else:
-        count = task.count
         if scope.limit is not None:
             task = _cut(task, scope.limit)
-        total = count() if count and scope.limit is None else sum(1 for _ in task.items())
+        items = task.items
+        total = items.count() if isinstance(items, ItemWalk) else sum(1 for _ in items())
     if not total:
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
@@ -91,7 +91,6 @@ def _cut(task: Task, limit: int) -> Task:
     return replace(
         task,
         items=lambda: islice(whole(), limit),
-        count=None,
         feed=feed and (lambda fed: _cut(feed(fed), limit)),
     )
 
@@ -102,7 +101,6 @@ def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
     return replace(
         task,
         items=lambda: (item for item in whole() if keep(item.group)),
-        count=None,
         feed=feed and (lambda fed: narrow(feed(fed), keep)),
     )
 
@@ -148,7 +146,9 @@ async def evaluate(
         progress = await ask(task, job.model, writer, cache, settings, watch)
     facts = read_facts(job.folder)
     finished = "" if waiting else now()
-    write_facts(job.folder, replace(facts, finished=finished, prices=job.facts.prices))
+    adapted = tuple(dict.fromkeys([*facts.adapted, *progress.adapted]))
+    facts = replace(facts, finished=finished, prices=job.facts.prices, adapted=adapted)
+    write_facts(job.folder, facts)
     return Ended(progress, await score(job), waiting)
 
 

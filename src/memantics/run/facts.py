@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from memantics import __version__
 from memantics.core.card import Card, TaskCard
 from memantics.core.data import DataKind
-from memantics.core.model import Model
+from memantics.core.model import Answerer
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
 
@@ -43,7 +43,7 @@ class Scope:
 def describe(
     cards: tuple[Card, TaskCard],
     task: Task,
-    model: Model,
+    model: Answerer,
     data: DataFacts,
     scope: Scope,
     prices: tuple[float, float] | None = None,

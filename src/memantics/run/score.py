@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import fsum
 from pathlib import Path
+from typing import IO
 
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
 from memantics.core.records import (
     STATUSES,
     Answer,
-    Item,
+    Form,
     Message,
     Outcome,
     Reply,
@@ -22,10 +24,12 @@ from memantics.core.records import (
 from memantics.core.rundir import (
     Baseline,
     Scores,
+    StoredItem,
     Usage,
+    load_item,
     read_answers,
-    read_bare_items,
     read_facts,
+    read_stored_items,
     write_scores,
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
@@ -33,24 +37,64 @@ from memantics.run.engine import read_reply
 
 # The baseline that draws, the most draws of it, and how many drawn answers are enough.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
+# Forms that are read at once; two lots are held. More than there are calls in flight, whose answers
+# come in any order.
+_FORMS = 1000
+
+
+class _RunItems:
+    """The items of a run by id; few of their forms are held.
+
+    Answers stand nearly in the order of the items, so the form of an answered item is among those
+    read last; where it is not, it is read again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.all: dict[str, StoredItem] = {}
+        self._lines = read_stored_items(folder)
+        self._forms: dict[str, Form] = {}
+        self._former: dict[str, Form] = {}
+
+    def find(self, name: str) -> StoredItem | None:
+        """The item of an answer; None where its line was removed."""
+        while name not in self.all and self._advance():
+            pass
+        return self.all.get(name)
+
+    def find_form(self, item: StoredItem) -> Form:
+        """What was asked."""
+        return self._forms.get(item.id) or self._former.get(item.id) or item.form
+
+    def read_rest(self) -> None:
+        """Read what no answer asked for."""
+        while self._advance():
+            pass
+
+    def _advance(self) -> bool:
+        """Read some more at once, which is faster than one by one; whether there were any."""
+        read = list(islice(self._lines, _FORMS))
+        if read:
+            self._former, self._forms = self._forms, {item.id: form for item, form in read}
+            self.all.update((item.id, item) for item, _ in read)
+        return bool(read)
 
 
 async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Scores:
     """Parse the raw answers of a run anew, score them, and write ``scores.json``."""
-    facts = read_facts(folder)
-    items = {item.id: item for item in read_bare_items(folder)}
-    if not items:
+    facts, items = read_facts(folder), _RunItems(folder)
+    ended: dict[str, Outcome] = {}
+    usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
+    if not items.all:
         raise StoreError(
             f"{folder} holds no items yet", hint="run the command that made it once more"
         )
-    ended: dict[str, Outcome] = {}
-    usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
-    outcomes = [ended[name] for name in items if name in ended]
+    outcomes = [ended[name] for name in items.all if name in ended]
+    trivial = [model for model in baselines if _base(model) != facts.model]
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
         scores=task.score(keep_scored(outcomes, task.invalid)),
-        baselines=await _score_baselines(list(items.values()), task, baselines, facts.model),
+        baselines=await _score_baselines(items.all.values(), task, trivial),
         usage=usage,
     )
     write_scores(folder, scores)
@@ -59,24 +103,25 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
 
 def read_outcomes(folder: Path, task: Task) -> list[Outcome]:
     """How every item of a run ended, in the order of asking, parsed anew."""
-    items = {item.id: item for item in read_bare_items(folder)}
-    ended: dict[str, Outcome] = {}
+    items, ended = _RunItems(folder), dict[str, Outcome]()
     for _ in _note_outcomes(folder, items, task, ended):
         pass
-    return [ended[name] for name in items if name in ended]
+    return [ended[name] for name in items.all if name in ended]
 
 
 def _note_outcomes(
-    folder: Path, items: Mapping[str, Item], task: Task, ended: dict[str, Outcome]
+    folder: Path, items: _RunItems, task: Task, ended: dict[str, Outcome]
 ) -> Iterator[Answer]:
     """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
 
     What was answered is parsed again: a mended parser needs no new call.
     """
     for answer in read_answers(folder):
-        if answer.item in items:
-            ended[answer.item] = _outcome(items[answer.item], answer, task)
+        item = items.find(answer.item)
+        if item is not None:
+            ended[answer.item] = _outcome(item, answer, task, items)
         yield answer
+    items.read_rest()
 
 
 def count_statuses(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -131,38 +176,45 @@ def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> Us
     return Usage(calls, cached, count, tokens_in, tokens_out, round(seconds, 4), cost)
 
 
-def _outcome(item: Item, answer: Answer, task: Task) -> Outcome:
+def _outcome(item: StoredItem, answer: Answer, task: Task, items: _RunItems) -> Outcome:
     attempts = answer.attempt + 1
     if answer.status in ("refused", "failed"):
         return Outcome(item, answer.status, None, attempts)
-    status, value, _ = read_reply(Reply(answer.text), lambda text: task.parse(text, item.form))
+    form = items.find_form(item)
+    status, value, _ = read_reply(Reply(answer.text), lambda text: task.parse(text, form))
     return Outcome(item, status, value, attempts)
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
     """The names under which trivial models are scored: seeds of one draw are one baseline."""
-    return tuple(dict.fromkeys(model.name.partition("?")[0] for model in models))
+    return tuple(dict.fromkeys(map(_base, models)))
+
+
+def _base(model: Model) -> str:
+    return model.name.partition("?")[0]
 
 
 async def _score_baselines(
-    items: Sequence[Item], task: Task, models: Sequence[Model], asked: str
+    items: Collection[StoredItem], task: Task, models: Sequence[Model]
 ) -> tuple[Baseline, ...]:
-    """Each baseline but the model that was asked; one that draws at random gets its expectation.
+    """The figures of each baseline; one that draws at random gets its expectation.
 
     A single draw on a few items says little, and may beat a model; on many it is near its mean.
     """
-    found = []
-    for name in name_baselines(models):
-        if name == asked:
-            continue
-        draws = [model for model in models if model.name.partition("?")[0] == name]
-        # Free text has nothing to draw from: every draw would be the same.
-        open_ended = all(f.kind == "text" and not f.options for i in items for f in i.form.fields)
-        enough = 1 if open_ended else _ENOUGH // max(1, len(items))
-        wanted = draws[: max(1, min(MOST_DRAWS, enough))]
-        scored = [task.score(await _ask_baseline(items, task, model)) for model in wanted]
-        found.append(Baseline(name, average(scored)))
-    return tuple(found)
+    if not models:
+        return ()
+    most = max(1, min(MOST_DRAWS, _ENOUGH // len(items)))
+    # Free text has nothing to draw from: every draw would be the same.
+    if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
+        most = 1
+    names = name_baselines(models)
+    drawn = [own for name in names for own in [m for m in models if _base(m) == name][:most]]
+    with next(iter(items)).path.open("rb") as file:
+        said = await _ask_baselines(file, items, task, drawn)
+    scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
+    for model, outcomes in zip(drawn, said, strict=True):
+        scored[_base(model)].append(task.score(outcomes))
+    return tuple(Baseline(name, average(draws)) for name, draws in scored.items())
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
@@ -196,13 +248,20 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return round(fsum(known) / len(known), 12) if known else None
 
 
-async def _ask_baseline(items: Iterable[Item], task: Task, model: Model) -> list[Outcome]:
-    outcomes = []
+async def _ask_baselines(
+    file: IO[bytes], items: Iterable[StoredItem], task: Task, models: Sequence[Model]
+) -> list[list[Outcome]]:
+    """What each model says about every item; each form is read once for all of them."""
+    said: list[list[Outcome]] = [[] for _ in models]
     for item in items:
+        whole = load_item(file, item)
         # The images go along for their names: a seeded draw must differ between like forms.
-        reply = await model.answer(Request((Message("user", item.images),), item.form))
-        try:
-            outcomes.append(Outcome(item, "answered", task.parse(reply.text, item.form)))
-        except Unparsed:
-            outcomes.append(Outcome(item, "unparsed"))
-    return outcomes
+        request = Request((Message("user", whole.images),), whole.form)
+        for model, outcomes in zip(models, said, strict=True):
+            reply = await model.answer(request)
+            try:
+                value = task.parse(reply.text, whole.form)
+                outcomes.append(Outcome(item, "answered", value))
+            except Unparsed:
+                outcomes.append(Outcome(item, "unparsed"))
+    return said

@@ -5,6 +5,9 @@ It is a sample, not a benchmark: every page that shows a score on it says so.
 
 from __future__ import annotations
 
+import csv
+import io
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -13,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from memantics.core.data import inside
-from memantics.core.errors import DataError, UnknownName, first_fault
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "StarterIndividual",
     "StarterMeme",
     "StarterQuestion",
+    "copy",
     "image_path",
     "read_starter",
 ]
@@ -228,3 +232,32 @@ def image_path(meme: str) -> Path:
     if meme not in known:
         raise UnknownName("starter meme", meme, known)
     return inside(IMAGES, known[meme])
+
+
+def copy(folder: str | Path) -> Path:
+    """Copy the pack to a folder of your own, to follow the guides with; returns the folder.
+
+    ``memes/`` holds the pictures, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
+    image, text, language and harm. What is there already is left as it is.
+    """
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file", hint="name a folder")
+    (target / "memes").mkdir(parents=True, exist_ok=True)
+    rows = io.StringIO(newline="")
+    table = csv.writer(rows)
+    table.writerow(("id", "image", "text", "language", "harmful", "type"))
+    for meme in read_starter():
+        _copy_once(image_path(meme.id), target / "memes" / meme.file)
+        harm = meme.harm
+        row = (meme.id, f"memes/{meme.file}", meme.text, meme.language, harm.harmful, harm.type)
+        table.writerow(row)
+    _copy_once(MEMES_FILE, target / MEMES_FILE.name)
+    if not (target / "memes.csv").exists():
+        (target / "memes.csv").write_text(rows.getvalue(), encoding="utf-8")
+    return target
+
+
+def _copy_once(source: Path, target: Path) -> None:
+    if not target.exists():
+        shutil.copyfile(source, target)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from _random import Random as Chance
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from hashlib import sha512
 from pathlib import Path
-from typing import Annotated, Generic, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -26,7 +27,7 @@ from memantics.core.data import (
 )
 from memantics.core.errors import DataError
 from memantics.core.records import Form, Item
-from memantics.core.task import Task
+from memantics.core.task import ItemWalk, Task
 from memantics.tasks.choices import LETTERS, letter_field
 from memantics.tasks.factories import choice_task
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
@@ -95,16 +96,21 @@ def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
     text = seed.encode()
     chance.seed(int.from_bytes(text + sha512(text).digest(), "big"))
     places, draw = bytearray(range(count)), chance.getrandbits
-    for last in range(count - 1, 0, -1):
-        bits = (last + 1).bit_length()
+    for last, bits in _list_draws(count):
         while (place := draw(bits)) > last:
             pass
         places[last], places[place] = places[place], places[last]
     return bytes(places)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+@cache
+def _list_draws(count: int) -> tuple[tuple[int, int], ...]:
+    """The places that are filled from the last on, with the bits of a number up to each."""
+    return tuple((last, (last + 1).bit_length()) for last in range(count - 1, 0, -1))
+
+
+# A tuple, since making a frozen dataclass of each of very many records takes three times as long.
+class Choice(NamedTuple):
     """What is asked of a record: the right option, the others, and the texts that are told.
 
     The order of options depends on the record's id and ``seed``, on nothing else.
@@ -113,7 +119,7 @@ class Choice:
     question: str
     right: str
     others: tuple[str, ...]
-    context: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, str] = MappingProxyType({})
     seed: str = "0"
 
     @property
@@ -271,19 +277,22 @@ def choice_benchmark(
                 setup.picture(None, name)  # an error, unless such memes are left out
             return table.count - len(table.missing)
 
-        def items() -> Iterator[Item]:
+        def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
             found = look(setup.need_source(), setup.options)
             for row, order in zip(found.table.rows(), found.orders, strict=True):
+                if row.id not in found.table.missing and has_ended(row.id):
+                    yield row.id
+                    continue
                 picture = setup.picture(found.table.find_image(row), row.id)
                 if picture is not None:
                     asked = ask(row, setup.options)
                     laid = asked.lay_out(order)
                     fields = (letter_field(laid, found.majority),)
-                    form = Form(asked.question, fields, context=asked.context)
+                    form = Form(asked.question, fields, context=dict(asked.context))
                     key = LETTERS[laid.index(asked.right)]
                     yield Item(row.id, row.id, key, form, (picture,))
 
-        return replace(choice_task(setup, items), count=count)
+        return choice_task(setup, ItemWalk(walk, count))
 
     return BenchmarkPlugin(
         open_release=open_release,

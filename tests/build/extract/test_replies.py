@@ -253,6 +253,7 @@ def test_a_closed_list_names_only_what_is_allowed_here() -> None:
         ("Emotion", {"holder": "viewer"}, "It smiles. (felt by the viewer)"),
         ("Emotion", {"holder": "nobody"}, "It smiles."),
         ("TargetCommunity", {"role": "Attacked"}, "It smiles. (attacked)"),
+        ("TargetCommunity", {"role": "attacked (mildly)"}, "It smiles. (attacked)"),
         ("Scene", {"role": "attacked"}, "It smiles."),
     ],
 )

@@ -203,7 +203,8 @@ def _tell_role(description: str, said: SaidIndividual, dimension: Dimension) -> 
     if dimension not in ROLES:
         return description
     name, words = ROLES[dimension]
-    role = words.get(clean_line(getattr(said, name), 40).casefold(), "")
+    answer = clean_line(getattr(said, name), 40).casefold()
+    role = next((words[word] for word in words if word in answer), "")  # "the viewer", too
     return f"{description} ({role})".strip() if role else description
 
 

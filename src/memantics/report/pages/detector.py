@@ -13,7 +13,7 @@ from memantics import __version__
 from memantics.core.journal import replace_file
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Example, Loaded
-from memantics.detector.explanation import Explanation
+from memantics.detector.explanation import Explanation, FieldShare
 from memantics.detector.fast import Prediction
 from memantics.detector.robustness import Robustness
 from memantics.report import page as report_page
@@ -63,17 +63,9 @@ def write_evaluation(
 
 def write_explanation(out: Path, example: Example, found: Explanation, *, sample: bool) -> None:
     """Write one decision with its reasons as a page."""
-    top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
     fields = [
-        {
-            "name": share.field.replace("_", " "),
-            "total": share.total,
-            "letters": [
-                (letter, _level(value / top), f"{value:+.3f}")
-                for letter, value in zip(share.text, share.characters, strict=True)
-            ],
-        }
-        for share in found.fields
+        {"name": share.field.replace("_", " "), "total": share.total, "letters": letters}
+        for share, letters in colour_letters(found)
     ]
     strongest = found.strongest(20)
     widest = max((abs(part.contribution) for part in strongest), default=0.0) or 1.0
@@ -83,6 +75,21 @@ def write_explanation(out: Path, example: Example, found: Explanation, *, sample
         "explanation.html",
         {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample},
     )
+
+
+def colour_letters(found: Explanation) -> list[tuple[FieldShare, list[tuple[str, str, str]]]]:
+    """The characters of each field with a class of the style sheet and their contribution."""
+    top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
+    return [
+        (
+            share,
+            [
+                (letter, _level(value / top), f"{value:+.3f}")
+                for letter, value in zip(share.text, share.characters, strict=True)
+            ],
+        )
+        for share in found.fields
+    ]
 
 
 def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> list[Mistake]:

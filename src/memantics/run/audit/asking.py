@@ -51,7 +51,7 @@ class Asker:
         """
         task = task or exam.full
         prompts = {**task.prompts, "audit": mark}
-        asked = replace(task, items=lambda: iter(items), count=None, prompts=prompts)
+        asked = replace(task, items=lambda: iter(items), prompts=prompts)
         facts = describe(
             (self.card, exam.card), asked, model, self.data, Scope(exam.split, len(items))
         )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.studio import (
     EMBEDDED,
     MeaningFound,
@@ -78,7 +79,8 @@ def find_studio(request: Request) -> Studio:
     with _LOCK:
         if getattr(state, "studio", None) is None:
             own: Models = state.settings.models
-            detector = Detector.load(own.detector) if own.detector else Detector.starter()
+            file = find_detector(own.detector)
+            detector = Detector.load(file) if file else Detector.starter()
             state.studio = Studio(detector, own.models, own.asking)
     studio: Studio = state.studio
     return studio

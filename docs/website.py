@@ -1,0 +1,174 @@
+"""Build the documentation as a site with search that works offline: ``python -m docs.website``.
+
+Pages are taken as they are; the index, the lists of pages and the Python reference are written
+here. Files of the repository that pages link to are copied beside them. A warning of the
+generator (a page in no list, a link that leads nowhere) ends the build.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Start here": ("readme", "concepts", "starter-pack", "glossary", "readme.zh"),
+    "Evaluate models": (
+        "evaluate-a-model",
+        "any-model",
+        "read-the-report",
+        "compare-runs",
+        "audit-a-benchmark",
+        "use-official-data",
+        "run-local-models",
+        "use-with-inspect",
+    ),
+    "Build benchmarks": (
+        "collect-memes",
+        "build-a-benchmark",
+        "build-chats-and-intents",
+        "annotate",
+        "write-a-workflow",
+        "publish-a-benchmark",
+        "explore-knowledge",
+        "ontology",
+        "add-a-benchmark",
+    ),
+    "Screen memes": (
+        "screen-memes",
+        "scale",
+        "detect-harmful-memes",
+        "train-neural-detectors",
+        "read-puns-aloud",
+    ),
+    "One meme": ("analyze-a-meme", "make-a-meme-kinder", "compare-editors", "studio"),
+    "Serve": ("serve",),
+    "Benchmarks": ("benchmarks/*",),
+    "Reference": ("python", "api", "reference/cli", "reference/benchmarks"),
+    "How it is made": ("architecture", "security", "research/*", "contributing", "changelog"),
+}
+# Files outside of docs/ that are pages of the site, by the name they have there.
+OUTSIDE = {
+    "README.md": "readme.md",
+    "README.zh.md": "readme.zh.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+TITLES = {"readme": "What it is, and how to begin", "readme.zh": "中文说明"}
+LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?(\))")
+
+
+def stage(target: Path) -> None:
+    """Write the sources of the site: our pages, the index and the Python reference."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for page in DOCS.rglob("*.md"):
+        _copy(page, target / page.relative_to(DOCS), target)
+    for name, page_name in OUTSIDE.items():
+        _copy(ROOT / name, target / page_name, target)
+    shutil.copytree(DOCS / "pictures", target / "pictures", dirs_exist_ok=True)
+    (target / "api.md").write_text("\n".join(_write_api()), encoding="utf-8")
+    (target / "index.md").write_text("\n".join(_write_index(target)), encoding="utf-8")
+
+
+def _copy(source: Path, page: Path, target: Path) -> None:
+    """Copy a page with its links turned to where their files are on the site."""
+
+    def turn(found: re.Match[str]) -> str:
+        start, link, anchor, end = found.groups()
+        if "://" in link or link.startswith("mailto:"):
+            return found.group()
+        place = (source.parent / link).resolve()
+        known = OUTSIDE.get(str(place.relative_to(ROOT)))
+        if known is not None:
+            aim = target / known
+        elif place.is_relative_to(DOCS):
+            aim = target / place.relative_to(DOCS)
+        else:
+            aim = target / "files" / place.relative_to(ROOT)
+            _keep(place, aim)
+        if place.is_dir():
+            aim = target / "index.md"
+        up = "../" * len(page.relative_to(target).parents[:-1])
+        return f"{start}{up}{aim.relative_to(target).as_posix()}{anchor or ''}{end}"
+
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(LINK.sub(turn, source.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _keep(place: Path, aim: Path) -> None:
+    if place.is_file():
+        aim.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(place, aim)
+
+
+def _write_index(target: Path) -> Iterator[str]:
+    yield "# Memantics\n\nA Python workbench for computational meme understanding.\n"
+    yield "![A meme taken apart](pictures/tour.png)\n"
+    for title, names in SECTIONS.items():
+        yield f"```{{toctree}}\n:caption: {title}\n:maxdepth: 1\n"
+        for name in names:
+            found = sorted(target.glob(f"{name}.md"))
+            paths = (page.relative_to(target).as_posix().removesuffix(".md") for page in found)
+            yield from (f"{TITLES[path]} <{path}>" if path in TITLES else path for path in paths)
+        yield "```\n"
+
+
+def _write_api() -> Iterator[str]:
+    """Every public name with its signature and docstring."""
+    import memantics
+
+    yield "# Python API\n\nEverything that `import memantics as mm` offers.\n"
+    for name in memantics.__all__:
+        value = getattr(memantics, name)
+        if isinstance(value, str):
+            continue
+        kind = "module" if type(value).__name__ == "module" else ""
+        kind = kind or ("class" if isinstance(value, type) else "function")
+        if kind == "class" and issubclass(value, Exception):
+            kind = "exception"
+        where = f"{value.__module__}.{value.__qualname__}" if kind != "module" else value.__name__
+        yield f"## `mm.{name}`\n\n```{{eval-rst}}\n.. auto{kind}:: {where}\n   :no-index:"
+        yield "   :members:\n```\n" if kind in ("class", "module") else "```\n"
+
+
+SETTINGS = {
+    "project": "Memantics",
+    "extensions": ["myst_parser", "sphinx.ext.autodoc"],
+    "html_theme": "furo",
+    "html_title": "Memantics",
+    "html_copy_source": False,
+    "html_show_sphinx": False,
+    "myst_heading_anchors": 3,
+    "myst_enable_extensions": ["colon_fence"],
+    "autodoc_typehints": "signature",
+    "autodoc_member_order": "bysource",
+    "suppress_warnings": [],
+    "exclude_patterns": ["files/**"],
+}
+
+
+def build(out: Path, source: Path | None = None) -> int:
+    """Build the site, from sources that are staged where none are given; returns the warnings."""
+    from sphinx.application import Sphinx
+
+    if source is None:
+        source = out.parent / f"{out.name}-source"
+        stage(source)
+    shutil.rmtree(out, ignore_errors=True)
+    made = Sphinx(
+        source, None, out, out.parent / f"{out.name}-tree", "html", dict(SETTINGS), status=None
+    )
+    made.build()
+    return made._warncount
+
+
+if __name__ == "__main__":
+    given = [Path(word) for word in sys.argv[1:]] or [ROOT / "build" / "site"]
+    count = build(*given[:2])
+    print(f"{given[0]}/index.html")
+    sys.exit(1 if count else 0)

@@ -1,0 +1,272 @@
+"""``import_answers`` and ``export_task``: answers from other tools, tasks for other tools."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.card import resolve_options
+from memantics.core.data import DataKind
+from memantics.core.errors import DataError, InputError
+from memantics.core.journal import replace_file
+from memantics.core.records import Answer, Item, Reply
+from memantics.core.result import Result
+from memantics.core.rundir import RunFacts, RunWriter, dump_line
+from memantics.core.task import Task
+from memantics.core.waiting import run_sync
+from memantics.exchange.joining import Joined, join
+from memantics.exchange.reading import read_given
+from memantics.exchange.records import AnswerFormat, GivenAnswer, LeftOut, ReadSettings
+from memantics.exchange.writing import TaskFormat, write_task
+from memantics.models.kinds import read_wire_settings
+from memantics.registry import Wish, find_tasks, open_baselines, pose_task
+from memantics.report.runs import Run, load_run
+from memantics.run.engine import make_sound, read_reply
+from memantics.run.evaluate import PosedTask
+from memantics.run.facts import describe, folder_name, now
+from memantics.run.score import score_run
+
+__all__ = [
+    "AnswerFormat",
+    "ExportSettings",
+    "Exported",
+    "ImportSettings",
+    "Imported",
+    "TaskFormat",
+    "export_task",
+    "import_answers",
+]
+
+LEFT_OUT = "left_out.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChoiceSettings:
+    """Which items of a task: its data, the part of them, and the task's options."""
+
+    data: DataKind | None = None
+    split: str | None = None
+    limit: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    invalid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings(TaskChoiceSettings):
+    """How a task is written for another tool.
+
+    ``model`` and ``params`` go into the requests of ``openai-batch``: the name by which the server
+    knows the model, and fields of the request such as ``max_tokens``.
+    """
+
+    model: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Result):
+    """The files of a task for another tool, and how many items they hold."""
+
+    task: str
+    format: TaskFormat
+    items: int
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings(TaskChoiceSettings):
+    """How answers are imported.
+
+    ``format`` is ``inspect``, ``lmms-eval``, ``vlmevalkit``, ``openai-batch`` or ``table``; by
+    default it is found out. ``columns`` names the columns of a table by role (``id``, ``image``,
+    ``question``, ``answer``, ``gold``, ``gold_text``; an empty name means none), ``values`` renames
+    values, such as ``{"1": "harmful"}``.
+    """
+
+    format: AnswerFormat | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    out: Path = Path("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported(Result):
+    """A run made of a file's answers. ``listed`` is the file with the rows that were left out."""
+
+    run: Run
+    format: str
+    rows: int
+    answers: int
+    repeated: int
+    left_out: tuple[LeftOut, ...]
+    without_answer: int
+    listed: Path | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The counts and the run's figures as plain data."""
+        names = ("format", "rows", "answers", "repeated", "without_answer")
+        counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
+        listed = None if self.listed is None else str(self.listed)
+        return counts | {"left_out": len(self.left_out), "listed": listed, **self.run.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Author:
+    """Whoever gave the answers of a file."""
+
+    name: str
+    note: str
+    identity: Mapping[str, JsonValue]
+
+
+def import_answers(
+    file: str | Path, *, task: str, model: str, settings: ImportSettings | None = None
+) -> Imported:
+    """Make a run of the answers that another tool wrote, and score it.
+
+    Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
+    item, or several, is left out and listed in the run's ``left_out.jsonl``; an item without a row
+    counts as failed, so that its lack is seen. ``run.json`` and every report say that the answers
+    were imported.
+    """
+    wanted, path = settings or ImportSettings(), Path(file)
+    if not model.strip():
+        raise InputError("the model has no name", hint="say who answered: --model NAME")
+    reading = ReadSettings(wanted.format, wanted.columns, wanted.values)
+    kind, rows = read_given(path, reading)
+    posed = pose_one(task, wanted)
+    items = list(posed.task.items())
+    joined = join(items, rows)
+    if not joined.answers:
+        raise _explain_nothing(path, joined)
+    facts = _describe(path, kind, model, posed, reading)
+    counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
+    facts = replace(facts, imported={**facts.imported, **counts})
+    folder = wanted.out / folder_name(facts)
+    _write(folder, facts, posed.task, items, joined.answers)
+    listed = _list(folder, joined.left_out)
+    run_sync(score_run(folder, posed.task, open_baselines(posed.cards[1])))
+    return Imported(
+        load_run(folder),
+        kind,
+        joined.rows,
+        len(joined.answers),
+        joined.repeated,
+        joined.left_out,
+        len(items) - len(joined.answers),
+        listed,
+    )
+
+
+def pose_one(task: str, wanted: TaskChoiceSettings) -> PosedTask:
+    """One task on its data, with its options."""
+    found = find_tasks([task])
+    if len(found) > 1:
+        names = ", ".join(ref.name for ref in found)
+        raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
+    wish = Wish(wanted.data, wanted.split, wanted.limit, invalid=wanted.invalid)
+    return pose_task(found[0], resolve_options(found[0].card, wanted.options), wish)
+
+
+def _explain_nothing(path: Path, joined: Joined) -> InputError:
+    if not joined.left_out:
+        return DataError(path.name, "holds no answers", hint="give the file with the answers")
+    first = joined.left_out[0]
+    about = first.id or first.image or "no id"
+    return DataError(
+        path.name,
+        f"none of {joined.rows} rows fits an item; the first ({about}): {first.reason}",
+        hint="check --task, --data and --split, or name the columns: --column id=NAME",
+    )
+
+
+def _describe(
+    path: Path, kind: AnswerFormat, model: str, posed: PosedTask, reading: ReadSettings
+) -> RunFacts:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    source: dict[str, JsonValue] = {"format": kind, "file": path.name, "sha256": digest}
+    source |= {"columns": dict(reading.columns), "values": dict(reading.values)}
+    author = _Author(model, f"imported from {kind}", {"name": model, "imported": source})
+    # Whatever was sent, it was not our prompts.
+    task = replace(posed.task, prompts={})
+    facts = describe(posed.cards, task, author, posed.data, posed.scope)
+    return replace(facts, imported=source, finished=now())
+
+
+def _write(
+    folder: Path,
+    facts: RunFacts,
+    task: Task,
+    items: Sequence[Item],
+    answers: Mapping[str, GivenAnswer],
+) -> None:
+    """Write every item with its answer; what an earlier import wrote stays."""
+    absent = f"not in {facts.imported['file']}"
+    with RunWriter(folder, facts) as writer:
+        for item in items:
+            if item.id not in writer.known:
+                writer.add_item(item, ())
+            if writer.known.get(item.id) is None:
+                given = answers.get(item.id)
+                failed = absent if given is None else given.failure
+                reply = Reply("") if given is None else given.reply
+                writer.add_answer(_judge(task, item, make_sound(reply), failed))
+
+
+def _judge(task: Task, item: Item, reply: Reply, failed: str) -> Answer:
+    if failed:
+        return Answer(item.id, 0, "failed", reason=failed, calls=0)
+    status, value, reason = read_reply(reply, lambda text: task.parse(text, item.form))
+    return Answer(
+        item.id,
+        0,
+        status,
+        text=reply.text,
+        value=value,
+        reason=reason,
+        reasoning=reply.reasoning,
+        finish=reply.finish,
+        tokens_in=reply.tokens_in,
+        tokens_out=reply.tokens_out,
+        calls=0,
+    )
+
+
+def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
+    if not left_out:
+        return None
+    path = folder / LEFT_OUT
+    replace_file(path, b"".join(dump_line(asdict(own)) for own in left_out))
+    return path
+
+
+def export_task(
+    task: str,
+    *,
+    format: TaskFormat,  # noqa: A002 - what users call it
+    out: str | Path,
+    settings: ExportSettings | None = None,
+) -> Exported:
+    """Write a task so that another tool can ask it; ``import_answers`` reads what comes back.
+
+    ``format`` is ``openai-batch`` (requests as OpenAI's batch interface takes them), ``lmms-eval``,
+    ``lm-eval`` (task folders of these) or ``vlmevalkit`` (a table). Prompts are ours.
+    """
+    wanted = settings or ExportSettings()
+    posed = pose_one(task, wanted)
+    if posed.task.needs:
+        raise InputError(
+            f"the requests of {task} hold answers of {posed.task.needs[0].task}",
+            hint="leave out the options that ask for these",
+        )
+    complete = posed.task.complete
+    items = posed.task.items() if complete is None else map(complete, posed.task.items())
+    asked = ((item, posed.task.ask(item, None)) for item in items)
+    wire = read_wire_settings(wanted.params)
+    files = write_task(posed.task.name, format, Path(out), asked, (wanted.model, wire))
+    return Exported(posed.task.name, format, posed.total, files)

@@ -1,0 +1,201 @@
+"""``demo``: a tour of what Memantics does, on the memes that ship with it, as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memantics.actions.analyze import analyze
+from memantics.actions.detect import Detector
+from memantics.actions.evaluate import Run, evaluate
+from memantics.actions.knowledge import read_starter_knowledge
+from memantics.actions.phonetics import read_aloud
+from memantics.actions.reappraise import reappraise
+from memantics.actions.report import report
+from memantics.core.finding import Finding
+from memantics.core.published import PublishedRow, read_published
+from memantics.core.result import Result
+from memantics.reappraise.folder import MEME
+from memantics.registry import find_benchmark
+from memantics.report.pages.tour import (
+    NextStep,
+    TourContent,
+    TourMeme,
+    TourPair,
+    TourPun,
+    write_tour,
+)
+from memantics.report.standings import Standings, Trivial, make_standings
+from memantics.run.audit.published import check_tables
+from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.starter import copy as copy_starter
+
+__all__ = ["Tour", "copy_starter", "demo"]
+TAKEN_APART = ("CN90002", "en-016", "CN90008", "en-012", "zh-004", "en-020")
+PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
+KINDER = ("en-031", "en-016", "CN90008", "en-021", "zh-010", "en-012")
+FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
+TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
+MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
+_TYPES = {
+    "none": "not harmful",
+    "targeted": "mildly harmful: teases a group",
+    "offence": "mildly harmful: general offence",
+    "dispirited": "mildly harmful: dispirited",
+}
+STEPS = (
+    NextStep("Analyse a meme of yours", "memantics analyze meme.png", "analyze-a-meme.md"),
+    NextStep("Hear the pun in a caption", "memantics pun 压力山大", "read-puns-aloud.md"),
+    NextStep("Make a meme kinder", "memantics reappraise meme.png", "make-a-meme-kinder.md"),
+    NextStep("Check a benchmark", "memantics audit mquest", "audit-a-benchmark.md"),
+    NextStep(
+        "Evaluate your model",
+        "memantics run mquest --model openai/NAME --base-url http://localhost:8000/v1",
+        "evaluate-a-model.md",
+    ),
+    NextStep("Screen a folder of memes", "memantics screen memes/", "screen-memes.md"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tour(Result):
+    """Where the pages are, and the most interesting lines of them."""
+
+    page: Path
+    report: Path
+    highlights: tuple[str, ...]
+
+
+def demo(out: str | Path = "demo", progress: Callable[[str], None] | None = None) -> Tour:
+    """Take the starter pack through every part of Memantics, offline; returns where the page is.
+
+    ``progress`` is told what is done next.
+    """
+    tell, folder = progress or (lambda _: None), Path(out)
+    memes = {meme.id: meme for meme in read_starter()}
+    tell("taking memes apart")
+    apart = list(_take_apart([memes[name] for name in TAKEN_APART]))
+    tell("reading puns aloud")
+    puns = [_read_pun(memes[name]) for name in PUNS]
+    tell("making memes kinder")
+    pairs = list(_make_kinder([memes[name] for name in KINDER], folder / "kinder"))
+    tell("checking published tables")
+    findings = list(check_published())
+    standings = list(rank_published())
+    tell("evaluating the embedded baseline")
+    page = _evaluate(folder)
+    highlights = tuple(_find_highlights(puns, pairs, findings, standings))[:5]
+    content = TourContent(
+        apart, puns, pairs, findings, standings, STEPS, page.name, highlights=highlights
+    )
+    write_tour(content, folder / "index.html")
+    return Tour(folder / "index.html", page, highlights)
+
+
+def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
+    """What the starter pack's annotators and this machine's parts say of each meme."""
+    known = {one.meme: one for one in read_starter_knowledge()}
+    found = analyze([image_path(meme.id) for meme in memes])
+    detector = Detector.starter()
+    for meme, seen in zip(memes, found, strict=True):
+        chinese = meme.language == "zh"
+        caption = meme.pun.caption if meme.pun else ""
+        yield TourMeme(
+            image_path(meme.id),
+            meme.text,
+            seen.text,
+            meme.meaning,
+            meme.intents,
+            _TYPES[meme.harm.type],
+            known[meme.id],
+            read_aloud(caption) if caption and chinese else None,
+            detector.explain(seen.text) if seen.text else None,
+        )
+
+
+def _read_pun(meme: StarterMeme) -> TourPun:
+    pun = meme.pun
+    if pun is None:
+        raise AssertionError(f"{meme.id} is no pun")
+    heard = read_aloud(pun.caption, meme.description)
+    return TourPun(image_path(meme.id), heard, pun.reading or pun.caption, pun.note)
+
+
+def _make_kinder(memes: Sequence[StarterMeme], out: Path) -> Iterator[TourPair]:
+    for meme, made in zip(
+        memes, reappraise([image_path(meme.id) for meme in memes], out=out), strict=True
+    ):
+        done = made.status == "done"
+        yield TourPair(
+            image_path(meme.id),
+            meme.text,
+            made.caption if done else "",
+            made.folder / MEME if done else None,
+            made.plan.target if made.plan else "",
+            "" if done else made.reason,
+        )
+
+
+def check_published() -> Iterator[tuple[str, Finding]]:
+    """Can the figures of each paper's tables be true together? Arithmetic only, no data."""
+    for name in FAMILIES:
+        for finding in check_tables(_read_rows(name))[0]:
+            yield find_benchmark(name).card.title, finding
+
+
+def _read_rows(name: str) -> tuple[PublishedRow, ...]:
+    return read_published(find_benchmark(name).folder / "expected" / "published.json")
+
+
+def rank_published() -> Iterator[Standings]:
+    """Published tables as leaderboards, each beside what answering blindly scores."""
+    puns = [row for row in _read_rows("punmemecn") if row.options.get("prompt") == "1"]
+    detection = [row for row in puns if row.task == "detection" and row.source == "Table 2"]
+    positives, negatives = detection[0].classes or (1, 1)
+    always = Trivial("always answering “pun”", 2 * positives / (2 * positives + negatives))
+    yield make_standings("PunMemeCN: is it a pun?", "f1", detection, always)
+    hard = [row for row in puns if row.task == "chat" and row.options["level"] == "hard"]
+    guess = Trivial("guessing one of four", 0.25)
+    yield make_standings("PunMemeCN: which meme answers the chat?", "accuracy", hard, guess)
+    toxic = [row for row in _read_rows("toxicn_mm") if row.task == "detection"]
+    table = [row for row in toxic if row.source == "Table 5"]
+    share = 765 / 2400  # harmful memes of the test part, the paper's Table 3
+    never = Trivial("always answering “harmless”", (1 - share) / (2 - share))
+    note = "The paper gives no confusion table, so macro-F1 has no interval here."
+    yield make_standings("ToxiCN MM: is it harmful?", "macro_f1", table, never, note)
+    rows = _read_rows("mquest")
+    pooled = "Intervals assume that accuracy is over all 609 questions."
+    yield make_standings("M-QUEST: questions about meaning", "accuracy", rows, guess, pooled)
+
+
+def _evaluate(folder: Path) -> Path:
+    """Run the embedded reader and two baselines on starter tasks, and write their report."""
+    made = evaluate(TASKS, model=MODELS, data="starter", out=folder / "runs")
+    return report([made] if isinstance(made, Run) else list(made), folder / "report.html")
+
+
+def _find_highlights(
+    puns: Sequence[TourPun],
+    pairs: Sequence[TourPair],
+    findings: Sequence[tuple[str, Finding]],
+    standings: Sequence[Standings],
+) -> Iterator[str]:
+    heard = [one for one in puns if one.found and one.heard.meant]
+    if heard:
+        best = max(heard, key=lambda one: one.heard.confidence)
+        sure = f"{best.heard.confidence:.0%}".replace("%", " %")
+        yield f"{best.heard.caption} is heard as {best.intended}, {sure} sure"
+    done = [one for one in pairs if one.kinder]
+    if done:
+        first = " / ".join(done[0].after.split("\n"))
+        yield f"{len(done)} of {len(pairs)} memes were made kinder, such as: {first}"
+    for title, finding in findings:
+        if finding.verdict == "broken":
+            yield f"{title}: {finding.meaning}"
+    for board in standings:
+        if board.not_above:
+            yield (
+                f"{board.title} {board.not_above} of {len(board.rows)} published systems are not "
+                f"above {board.trivial.name} ({board.trivial.value:.3f})"
+            )

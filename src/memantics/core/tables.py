@@ -1,0 +1,189 @@
+"""Tables that other programs wrote: CSV, TSV, JSON, JSON lines and Excel, read with bounds.
+
+Nothing of such a file is run: formulas stay texts, and pickles are refused. Bounds hold before
+anything is unpacked, so that a small file cannot fill the memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.data import read_json, read_jsonl
+from memantics.core.errors import DataError, InputError, MissingExtra
+from memantics.core.text import mend_surrogates
+
+Row = Mapping[str, str]
+# Columns of a sheet that are read, and empty rows after which it has ended: a sheet may claim
+# any number of them.
+_SHEET_COLUMNS, _EMPTY_ROWS = 1024, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TableBounds:
+    """Bytes of a file, of one part of an archive and of all its parts, and characters of a cell."""
+
+    file: int = 2 << 30
+    part: int = 256 << 20
+    parts: int = 4 << 30
+    cell: int = 1_000_000
+
+
+BOUNDS = TableBounds()
+TABLE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx")
+
+
+def read_rows(path: Path, bounds: TableBounds = BOUNDS) -> Iterator[tuple[int, Row]]:
+    """The rows of a table by column, as text, with their numbers from 1 (the header not counted).
+
+    A JSON object inside a cell is written as JSON again.
+    """
+    check_size(path, bounds)
+    ending = path.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        return _read_separated(path, "\t" if ending == ".tsv" else ",", bounds)
+    if ending == ".xlsx":
+        return _read_sheet(path, bounds)
+    if ending == ".jsonl":
+        return _read_objects(path, read_jsonl(path), bounds)
+    if ending == ".json":
+        return _read_objects(path, enumerate(_read_list(path), 1), bounds)
+    raise InputError(
+        f"{path.name} is no table that can be read",
+        hint=f"its name must end in {', '.join(TABLE_ENDINGS)}; a pickle is never opened",
+    )
+
+
+def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
+    """Refuse a file that is not there, or longer than the bounds."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}", hint="check the path") from error
+    if not path.is_file() or size > bounds.file:
+        problem = "is no file" if not path.is_file() else f"has {size:,} bytes"
+        raise DataError(path, problem, hint=f"give a file of at most {bounds.file:,} bytes")
+
+
+def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
+    """Refuse an archive whose parts, unpacked, would pass the bounds.
+
+    The sizes are those of its directory: Python's reader never unpacks more than these say.
+    """
+    check_size(path, bounds)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = [part.file_size for part in archive.infolist()]
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+        raise DataError(path.name, f"is no whole archive: {error}", hint="get it again") from error
+    if max(sizes, default=0) > bounds.part or sum(sizes) > bounds.parts:
+        raise DataError(
+            path.name,
+            f"would unpack to {sum(sizes):,} bytes, its largest part to {max(sizes):,}",
+            hint=f"at most {bounds.parts:,} and {bounds.part:,} are read; write it in parts",
+        )
+
+
+def _read_list(path: Path) -> list[JsonValue]:
+    value = read_json(path)
+    if not isinstance(value, list):
+        raise DataError(path.name, "holds no list of records", hint="write a list of objects")
+    return value
+
+
+def _read_objects(
+    path: Path, values: Iterable[tuple[int, JsonValue]], bounds: TableBounds
+) -> Iterator[tuple[int, Row]]:
+    for number, value in values:
+        if not isinstance(value, dict):
+            raise DataError(path.name, "is no JSON object", row=number)
+        yield number, {k: _bound(write_cell(v), path, number, bounds) for k, v in value.items()}
+
+
+def write_cell(value: object) -> str:
+    """A value of a table as text; nothing and NaN are empty.
+
+    >>> write_cell(3.0), write_cell(None), write_cell(float("nan")), write_cell({"a": 1})
+    ('3', '', '', '{"a":1}')
+    """
+    if value is None or value != value:  # noqa: PLR0124 - NaN, which pandas writes for nothing
+        return ""
+    if isinstance(value, str):
+        return mend_surrogates(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return orjson.dumps(value).decode() if isinstance(value, list | dict | bool) else str(value)
+
+
+def _bound(text: str, path: Path, row: int, bounds: TableBounds) -> str:
+    if len(text) > bounds.cell:
+        raise DataError(
+            path.name, f"a cell has {len(text):,} characters", row=row, hint="shorten it"
+        )
+    return text
+
+
+def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
+    with _long_cells(bounds.cell), path.open(encoding="utf-8-sig", newline="") as file:
+        number = 0
+        try:
+            reader = csv.DictReader(file, delimiter=mark, strict=True)
+            for number, row in enumerate(reader, 1):
+                if None in row or None in row.values():
+                    raise DataError(path.name, "has another number of cells", row=number)
+                yield number, row
+        except (csv.Error, UnicodeDecodeError) as error:
+            hint = "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "mend that row"
+            raise DataError(path.name, str(error), row=number + 1, hint=hint) from error
+
+
+@contextmanager
+def _long_cells(longest: int) -> Iterator[None]:
+    """Replies of models are longer than what the module takes for a cell."""
+    before = csv.field_size_limit(longest)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
+    """The first sheet. A formula is the text that was written, never computed."""
+    check_archive(path, bounds)
+    try:
+        import defusedxml.common
+        import openpyxl
+    except ModuleNotFoundError as error:
+        raise MissingExtra("Excel tables", "tables") from error
+    faults = (ValueError, KeyError, TypeError, OSError, EOFError, SyntaxError)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=False, keep_links=False)
+        try:
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # what the file says about its size need not be true
+            rows = sheet.iter_rows(max_col=_SHEET_COLUMNS, values_only=True)
+            head = [write_cell(value) for value in next(rows, ())]
+            last = 0
+            for number, values in enumerate(rows, 1):
+                cells = [_bound(write_cell(v), path, number, bounds) for v in values]
+                if any(cells):
+                    last = number
+                    named = zip(head, cells, strict=False)
+                    yield number, {name: cell for name, cell in named if name}
+                elif number - last > _EMPTY_ROWS:
+                    break
+        finally:
+            book.close()
+    except (zipfile.BadZipFile, defusedxml.common.DefusedXmlException, IndexError) as error:
+        raise DataError(path.name, f"is no sound Excel file: {error}") from error
+    except DataError:
+        raise
+    except faults as error:
+        raise DataError(path.name, f"is no sound Excel file: {error!r}"[:200]) from error

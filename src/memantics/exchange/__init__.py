@@ -1,0 +1,1 @@
+"""Answers from other tools, and tasks for other tools to ask."""

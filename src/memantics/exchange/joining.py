@@ -1,0 +1,117 @@
+"""Rows of a file joined to the items of a task; what cannot be joined is listed, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memantics.core.matching import image_key, item_images, question_key
+from memantics.core.records import Item
+from memantics.core.text import mask_unseen
+from memantics.exchange.records import GivenAnswer, LeftOut
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer of each item that has exactly one, and the rows that were left out.
+
+    ``repeated`` rows say again, word for word, what an earlier row said.
+    """
+
+    answers: Mapping[str, GivenAnswer]
+    left_out: tuple[LeftOut, ...]
+    rows: int
+    repeated: int = 0
+
+
+class _Items:
+    """The items of a task by id, by image and question, and by place."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.by_id = {item.id: item for item in items}
+        self._order = items
+        self._by_image: dict[str, list[Item]] = {}
+        for item in items:
+            for key in item_images(item):
+                self._by_image.setdefault(key, []).append(item)
+
+    def find(self, given: GivenAnswer) -> Item | str:
+        """The item of a row, or why there is none."""
+        if given.id and given.id in self.by_id:
+            return self.by_id[given.id]
+        if given.image:
+            return self._find_by_image(given)
+        if given.id:
+            return "no item has this id"
+        if given.place is not None and given.place < len(self._order):
+            return self._order[given.place]
+        return "no item stands at this place" if given.place is not None else "no id and no image"
+
+    def _find_by_image(self, given: GivenAnswer) -> Item | str:
+        found = self._by_image.get(image_key(given.image), [])
+        if not found:
+            return "no item is about this image"
+        if given.question:
+            wanted = question_key(given.question)
+            found = [item for item in found if question_key(item.form.question) == wanted]
+            if not found:
+                return "this image has no such question"
+        if len({item.id for item in found}) > 1:
+            return f"ambiguous: {len(found)} items fit"
+        return found[0]
+
+
+def join(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> Joined:
+    """Join rows to items; an item about which two rows disagree gets no answer."""
+    known, count, repeated = _Items(items), 0, 0
+    held: dict[str, GivenAnswer] = {}
+    disputed: dict[str, list[GivenAnswer]] = {}
+    left_out: list[LeftOut] = []
+    for given in rows:
+        count += 1
+        item = known.find(given)
+        reason = item if isinstance(item, str) else _differs(item, given)
+        if reason or isinstance(item, str):
+            left_out.append(_leave(given, reason))
+        elif item.id not in held:
+            held[item.id] = given
+        elif _same(held[item.id], given):
+            repeated += 1
+        elif given.failure:
+            left_out.append(_leave(given, given.failure))
+        elif held[item.id].failure:
+            left_out.append(_leave(held[item.id], held[item.id].failure))
+            held[item.id] = given
+        else:
+            disputed.setdefault(item.id, []).append(given)
+    for name, others in disputed.items():
+        several = [held.pop(name), *others]
+        reason = f"ambiguous: {len(several)} rows answer item {name} differently"
+        left_out += [_leave(given, reason) for given in several]
+    left_out.sort(key=lambda own: own.row)
+    return Joined(held, tuple(left_out), count, repeated)
+
+
+def _same(first: GivenAnswer, second: GivenAnswer) -> bool:
+    return (first.reply.text, first.failure) == (second.reply.text, second.failure)
+
+
+def _differs(item: Item, given: GivenAnswer) -> str:
+    """Whether the row takes another answer for right: then it is about another question."""
+    if not isinstance(item.gold, str):
+        return ""
+    gold = given.gold.strip()
+    if gold and gold.casefold() != item.gold.casefold():
+        return f"gold answers differ: {gold!r} there, {item.gold!r} here"[:_SHOWN]
+    texts = {o.key: o.text for field in item.form.fields for o in field.options}
+    text = given.gold_text.strip()
+    if text and item.gold in texts and question_key(text) != question_key(texts[item.gold]):
+        return "the text of the right option differs"
+    return ""
+
+
+def _leave(given: GivenAnswer, reason: str) -> LeftOut:
+    shown = (mask_unseen(text)[:_SHOWN] for text in (given.id, given.image, given.question))
+    return LeftOut(given.row, mask_unseen(reason)[:_SHOWN], *shown)

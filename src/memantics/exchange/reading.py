@@ -1,0 +1,279 @@
+"""Files of answers in the formats of other tools, each row as one record.
+
+- ``inspect``: logs of Inspect, ``.eval`` or ``.json`` (extra ``inspect``).
+- ``lmms-eval``: ``*_samples_*.jsonl`` of lmms-eval, ``samples_*.jsonl`` of lm-eval.
+- ``vlmevalkit``: tables of VLMEvalKit, ``.xlsx`` (extra ``tables``), ``.tsv`` or ``.json``.
+- ``openai-batch``: the output file of OpenAI's batch interface.
+- ``table``: any CSV, TSV, JSON, JSON-lines or Excel table whose columns are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.data import read_jsonl
+from memantics.core.errors import (
+    DataError,
+    InputError,
+    MissingExtra,
+    ModelError,
+    UnknownName,
+)
+from memantics.core.records import Reply
+from memantics.core.tables import Row, check_archive, check_size, read_rows, write_cell
+from memantics.core.text import mend_surrogates
+from memantics.exchange.records import (
+    ANSWER_FORMATS,
+    ROLES,
+    AnswerFormat,
+    GivenAnswer,
+    ReadSettings,
+    Role,
+)
+from memantics.models.wire import decode_reply
+from memantics.tasks.choices import LETTERS
+
+# Names that columns have where the user names none; the first that is there counts.
+KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
+    "id": ("id", "item", "item_id", "index"),
+    "image": ("image_id", "image", "meme"),
+    "question": ("question",),
+    "answer": ("prediction", "model_choice", "response", "reply", "output"),
+    "gold": ("ground_truth", "gold", "target"),
+    "gold_text": ("ground_truth_text",),
+}
+# VLMEvalKit writes a call that failed into the cell of the answer.
+_FAILED_CALL = "Failed to obtain answer"
+_LONGEST = 1_000_000
+
+
+def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:
+    """The format of a file, and its answers in their order."""
+    check_size(path)
+    if settings.format is not None and settings.format not in ANSWER_FORMATS:
+        raise UnknownName("format", settings.format, ANSWER_FORMATS)
+    unknown = [role for role in settings.columns if role not in ROLES]
+    if unknown:
+        raise UnknownName("role of a column:", unknown[0], ROLES)
+    kind = settings.format or find_format(path)
+    readers: dict[AnswerFormat, Callable[[Path], Iterator[GivenAnswer]]] = {
+        "inspect": _read_inspect,
+        "lmms-eval": _read_samples,
+        "openai-batch": _read_batch,
+        "vlmevalkit": lambda own: _read_table(own, {"gold": "answer"} | dict(settings.columns)),
+        "table": lambda own: _read_table(own, settings.columns),
+    }
+    return kind, (_rename(given, settings.values) for given in readers[kind](path))
+
+
+def find_format(path: Path) -> AnswerFormat:
+    """Which tool wrote a file, by its ending and its first record."""
+    ending = path.suffix.lower()
+    if ending == ".eval":
+        return "inspect"
+    if ending == ".json":
+        with path.open("rb") as file:
+            if file.read(64).lstrip().startswith(b"{"):
+                return "inspect"
+    names = set(next(iter(read_rows(path)), (0, {}))[1])
+    if {"custom_id", "response"} <= names:
+        return "openai-batch"
+    if {"doc_id", "filtered_resps"} <= names:
+        return "lmms-eval"
+    return "vlmevalkit" if {"index", "prediction"} <= names else "table"
+
+
+def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
+    """The row with the values that the user renamed, such as 1 for harmful."""
+    if not values:
+        return given
+    text = values.get(given.reply.text.strip(), given.reply.text)
+    gold = values.get(given.gold.strip(), given.gold)
+    return replace(given, reply=replace(given.reply, text=text), gold=gold)
+
+
+def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]:
+    rows = read_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(path.name, "holds no rows", hint="give a table with a row for each answer")
+    names = _find_columns(path, first[1], columns)
+    for number, row in chain([first], rows):
+        cells = dict.fromkeys(ROLES, "") | {role: row.get(n, "") for role, n in names.items()}
+        answer = cells["answer"]
+        failed = answer if answer.startswith(_FAILED_CALL) else ""
+        yield GivenAnswer(
+            number,
+            Reply("" if failed else answer),
+            id=cells["id"],
+            image=cells["image"],
+            question=cells["question"],
+            gold=cells["gold"],
+            gold_text=cells["gold_text"],
+            failure=failed,
+        )
+
+
+def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role, str]:
+    """The column of each role; a name that is empty means that there is none."""
+    missing = [name for name in wanted.values() if name and name not in row]
+    # The gold of VLMEvalKit's tables is a guess of ours: it may be absent.
+    missing = [name for name in missing if (name, wanted.get("gold")) != ("answer", "answer")]
+    if missing:
+        raise UnknownName(f"column of {path.name}:", missing[0], row)
+    found: dict[Role, str] = {}
+    for role, known in KNOWN_COLUMNS.items():
+        name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
+        if name in row:
+            found[role] = name
+    listed = ", ".join(list(row)[:20])
+    if "answer" not in found:
+        raise InputError(
+            f"{path.name} has no column that is known to hold answers, among {listed}"[:400],
+            hint="name it: --column answer=NAME",
+        )
+    if not {"id", "image"} & set(found):
+        raise InputError(
+            f"{path.name} does not say what its rows are about, among {listed}"[:400],
+            hint="name a column: --column id=NAME, or --column image=NAME",
+        )
+    return found
+
+
+def _read_samples(path: Path) -> Iterator[GivenAnswer]:
+    """Samples of lmms-eval (which drop the document) and of lm-eval (which keep it)."""
+    for number, line in read_jsonl(path):
+        if not isinstance(line, dict) or "doc_id" not in line:
+            raise DataError(path.name, "is no sample: it has no doc_id", row=number)
+        doc, ours = line.get("doc"), line.get("memantics")
+        known = doc if isinstance(doc, dict) else {}
+        if isinstance(ours, dict):  # what the task files that we export return
+            known = ours | known
+        place = line["doc_id"]
+        yield GivenAnswer(
+            number,
+            Reply(_bound(_first_text(line.get("resps", line.get("filtered_resps"))))),
+            id=write_cell(known.get("id")),
+            place=place if isinstance(place, int) and place >= 0 else None,
+            image=write_cell(known.get("image_id", known.get("meme"))),
+            question=write_cell(known.get("question")),
+            gold=write_cell(line.get("target")),
+        )
+
+
+def _first_text(value: JsonValue) -> str:
+    """The reply inside the lists that samples wrap it in, or the letter of the likeliest option.
+
+    >>> _first_text([["B"]]), _first_text([[[-2.5, False]], [[-0.5, True]]])
+    ('B', 'B')
+    """
+    chances = [_read_chance(one) for one in value] if isinstance(value, list) else []
+    likely = [chance for chance in chances if chance is not None]
+    if 1 < len(likely) == len(chances) <= len(LETTERS):
+        return LETTERS[likely.index(max(likely))]
+    while isinstance(value, list):
+        value = value[0] if value else ""
+    return write_cell(value)
+
+
+def _read_chance(value: JsonValue) -> float | None:
+    """The log-likelihood of an option: a pair of it and whether it is what greedy search says."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], bool):
+        return float(value[0]) if isinstance(value[0], int | float) else None
+    return None
+
+
+def _bound(text: str) -> str:
+    return text[:_LONGEST]
+
+
+def _read_batch(path: Path) -> Iterator[GivenAnswer]:
+    for number, line in read_jsonl(path):
+        if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
+            raise DataError(path.name, "is no line of a batch: it has no custom_id", row=number)
+        name, response = str(line["custom_id"]), line.get("response")
+        if line.get("error") or not isinstance(response, dict):
+            reason = _tell(line.get("error"))
+            yield GivenAnswer(number, Reply(""), id=name, failure=reason)
+            continue
+        body = response.get("body")
+        if response.get("status_code") != 200:
+            reason = f"status {response.get('status_code')}: {_tell(body)}"
+            yield GivenAnswer(number, Reply(""), id=name, failure=reason)
+            continue
+        try:
+            reply = decode_reply(orjson.dumps(body))
+        except ModelError as error:
+            yield GivenAnswer(number, Reply(""), id=name, failure=str(error))
+            continue
+        yield GivenAnswer(number, replace(reply, text=_bound(reply.text)), id=name)
+
+
+def _tell(error: JsonValue) -> str:
+    """What a server said, in one bounded line."""
+    while isinstance(error, dict) and (inner := error.get("message") or error.get("error")):
+        error = inner
+    return " ".join(write_cell(error).split())[:300] or "no response"
+
+
+def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
+    """Samples of a log, one after another; later epochs of a sample are said to be so."""
+    if path.suffix.lower() == ".eval":
+        check_archive(path)
+    try:
+        from inspect_ai.log import read_eval_log_samples
+    except ModuleNotFoundError as error:
+        raise MissingExtra("logs of Inspect", "inspect") from error
+    samples = read_eval_log_samples(
+        str(path), all_samples_required=False, resolve_attachments=True, exclude_fields={"events"}
+    )
+    number = 0
+    try:
+        for number, sample in enumerate(samples, 1):
+            yield _read_sample(number, sample)
+    except (ValueError, TypeError, OSError, LookupError, RuntimeError, AssertionError) as error:
+        first = (str(error).splitlines() or [""])[0][:200]
+        raise DataError(
+            path.name, f"is no log of Inspect that can be read: {first}", row=number + 1
+        ) from error
+
+
+def _read_sample(number: int, sample: object) -> GivenAnswer:
+    from inspect_ai.log import EvalSample
+
+    assert isinstance(sample, EvalSample)
+    output, facts = sample.output, sample.metadata or {}
+    text = _bound(mend_surrogates(output.completion))
+    usage = output.usage
+    stop = output.choices[0].stop_reason if output.choices else "none"
+    failure = sample.error.message if sample.error else output.error or ""
+    if stop == "none":
+        failure = failure or "the log holds no output"
+    if sample.epoch > 1:
+        failure = f"epoch {sample.epoch}: only the first is imported"
+    return GivenAnswer(
+        number,
+        Reply(
+            text,
+            refusal=(text or "content filter") if stop == "content_filter" else "",
+            finish="length" if stop == "max_tokens" else "",
+            tokens_in=usage.input_tokens if usage else 0,
+            tokens_out=usage.output_tokens if usage else 0,
+        ),
+        id=str(sample.id),
+        image=_find(facts, ("image_id", "image", "meme")),
+        question=_find(facts, ("question",)),
+        failure=mend_surrogates(failure)[:300],
+    )
+
+
+def _find(facts: Mapping[str, object], names: Sequence[str]) -> str:
+    return next((str(facts[name]) for name in names if isinstance(facts.get(name), str | int)), "")

@@ -1,0 +1,105 @@
+"""A paper's rows as a leaderboard: what the printed figures allow to say about their certainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from memantics.core.published import PublishedRow
+from memantics.core.records import Score
+from memantics.metrics.interval import wilson
+from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
+
+_DRAWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Trivial:
+    """What answers without looking at a meme score."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One published system; ``above`` says whether its figure is above the trivial baseline."""
+
+    system: str
+    score: Score
+    strip: Markup
+    above: bool
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """The systems of one published table, best first, beside a trivial baseline."""
+
+    title: str
+    metric: str
+    source: str
+    trivial: Trivial
+    rows: tuple[Standing, ...]
+    axis: Markup
+    note: str = ""
+
+    @property
+    def not_above(self) -> int:
+        """How many systems are at or below the trivial baseline."""
+        return sum(not row.above for row in self.rows)
+
+
+def make_standings(
+    title: str, metric: str, rows: Iterable[PublishedRow], trivial: Trivial, note: str = ""
+) -> Standings:
+    """Order rows by a figure; rows without it are left out."""
+    found = [(row, measure(row, metric)) for row in rows if metric in row.figures]
+    found.sort(key=lambda pair: -(pair[1].value or 0.0))
+    reference = Score(metric, trivial.value, 0)
+    scale = fit_scale([reference, *(score for _, score in found)])
+    made = tuple(
+        Standing(
+            row.system,
+            score,
+            draw_strip([Mark(row.system, score, 0)], scale, trivial.value),
+            (score.value or 0.0) > trivial.value,
+            row.reason,
+        )
+        for row, score in found
+    )
+    source = found[0][0].source if found else ""
+    return Standings(title, metric, source, trivial, made, draw_axis(scale), note)
+
+
+def measure(row: PublishedRow, metric: str) -> Score:
+    """A printed figure with the interval that its sizes allow, as if items were independent.
+
+    Shares of a known number of items have Wilson's interval; F1 of a known confusion table (both
+    recalls and the sizes of both classes) one by simulation; others have none.
+    """
+    value, n = row.figures[metric], row.sizes.get(metric, 0)
+    bounds = wilson(value * n, n)
+    if bounds is None and metric == "f1" and row.classes and {"tpr", "tnr"} <= row.figures.keys():
+        bounds = simulate_f1(row.figures["tpr"], row.figures["tnr"], row.classes)
+        n = sum(row.classes)
+    return Score(metric, value, n, *(bounds or (None, None)))
+
+
+def simulate_f1(tpr: float, tnr: float, classes: tuple[int, int]) -> tuple[float, float]:
+    """95 % interval of F1 when hits in both classes are binomial.
+
+    >>> low, high = simulate_f1(0.9, 0.8, (500, 500))
+    >>> round(low, 2), round(high, 2)
+    (0.84, 0.88)
+    """
+    positives, negatives = classes
+    draw = np.random.default_rng(0)
+    hits = draw.binomial(positives, tpr, _DRAWS)
+    alarms = negatives - draw.binomial(negatives, tnr, _DRAWS)
+    f1 = 2 * hits / (positives + hits + alarms)
+    low, high = np.quantile(f1, (0.025, 0.975))
+    return float(low), float(high)
