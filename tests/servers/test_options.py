@@ -246,3 +246,9 @@ def test_thinking_and_answer_have_budgets_and_cut_chains_are_counted(tmp_path: P
         (CUT_OFF, "so many words", 300)
     }
     assert run.counts["unparsed"] == 2
+
+
+@pytest.mark.parametrize("given", [{"repeat": 0}, {"max_tokens": 0}, {"score": "guess"}])
+def test_impossible_values_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(mm.InputError):
+        mm.evaluate("mquest/qa", model="fake/keys", data="starter", **given)

@@ -256,8 +256,6 @@ async def evaluate_async(
     asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
     can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.
     """
-    if repeat < 1:
-        raise InputError(f"repeat={repeat} is not possible", hint="give 1 or more")
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     wanted = Evaluation(
         tasks=[tasks] if isinstance(tasks, str) else list(tasks),
@@ -274,14 +272,7 @@ async def evaluate_async(
         probe=probe,
         rewordings=None if rewordings is None else Path(rewordings),
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
-        variation=Variation(
-            Path(prompts) if prompts is not None else None,
-            Path(shots) if shots is not None else None,
-            repeat,
-            score,
-            max_tokens,
-            thinking_tokens,
-        ),
+        variation=Variation.read(prompts, shots, repeat, score, max_tokens, thinking_tokens),
     )
     plan = await asyncio.to_thread(plan_evaluation, wanted)
     watch = SuiteTotal(plan.jobs, read_wish(progress))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, UnknownName
 from memantics.registry import ModelSettings
 
 ScoreBy = Literal["reply", "logprobs"]
@@ -30,6 +30,29 @@ class Variation:
     score: ScoreBy = "reply"
     max_tokens: int | None = None
     thinking_tokens: int | None = None
+
+    @classmethod
+    def read(
+        cls,
+        prompts: str | Path | None,
+        shots: str | Path | None,
+        repeat: int,
+        score: ScoreBy,
+        max_tokens: int | None,
+        thinking_tokens: int | None,
+    ) -> Variation:
+        """From what a caller gives; impossible values are refused."""
+        if score not in get_args(ScoreBy):
+            raise UnknownName("score", score, get_args(ScoreBy))
+        for name, value in {
+            "repeat": repeat,
+            "max_tokens": max_tokens,
+            "thinking_tokens": thinking_tokens,
+        }.items():
+            if value is not None and value < 1:
+                raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
+        places = (None if place is None else Path(place) for place in (prompts, shots))
+        return cls(*places, repeat, score, max_tokens, thinking_tokens)
 
     def change(self, settings: ModelSettings, models: Sequence[str]) -> ModelSettings:
         """The settings of models with what this asks of them; only servers can do it."""
