@@ -104,7 +104,7 @@ def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
     told = item.form.context
     text = prompt.fill(
         question=told["question"],
-        context=f"\n{enclose('printed on it', told['context'])}\n" if told["context"] else "",
+        context=f"\n{enclose('told about it', told['context'])}\n" if told["context"] else "",
         references=told["references"],
         answer=enclose("answer", told["answer"]),
     )
