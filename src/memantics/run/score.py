@@ -35,6 +35,7 @@ from memantics.core.rundir import (
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.run.certainty import choose, score_certainty, state_odds
 from memantics.run.engine import read_reply
+from memantics.run.judge import read_judged
 
 # The baseline that draws, the most draws of it, and how many drawn answers are enough.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
@@ -95,7 +96,7 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
-        scores=(*task.score(scored), *score_certainty(scored)),
+        scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
         baselines=await _score_baselines(items.all.values(), task, trivial),
         usage=usage,
     )
