@@ -51,8 +51,8 @@ class Variation:
         }.items():
             if value is not None and value < 1:
                 raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
-        places = (None if place is None else Path(place) for place in (prompts, shots))
-        return cls(*places, repeat, score, max_tokens, thinking_tokens)
+        first, second = (None if place is None else Path(place) for place in (prompts, shots))
+        return cls(first, second, repeat, score, max_tokens, thinking_tokens)
 
     def change(self, settings: ModelSettings, models: Sequence[str]) -> ModelSettings:
         """The settings of models with what this asks of them; only servers can do it."""
