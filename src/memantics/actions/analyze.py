@@ -13,6 +13,7 @@ from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
+from memantics.actions.verdicts import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Contradiction,
@@ -257,11 +258,14 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
-    def screen(meme: Meme) -> Harm | None:
+def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
+    def screen(meme: Meme) -> Harm | str:
         example = Example(meme.id, meme.text)
-        if example.empty:
-            return None
+        # The sample was trained on all of the starter pack, in both of its languages.
+        languages = ("en", "zh") if detector.sample else detector.languages
+        why = explain_unjudged(meme.text.strip(), meme.language or "", languages, image=True)
+        if why:
+            return why
         found = detector.explain(example)
         said, harmful = found.prediction, found.prediction.label == 1
         moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)

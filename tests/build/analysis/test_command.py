@@ -9,7 +9,7 @@ import pytest
 from memantics.build.analysis.records import Findings, Harm, Missing
 from memantics.core.memes import Meme
 from memantics.report.pages.analysis import render_page
-from memantics.starter import image_path
+from memantics.starter import image_path, read_starter
 from tests.browser import launch, watch
 from tests.commands import Shell
 
@@ -91,3 +91,17 @@ def test_a_samples_verdict_blurs_nothing(baseline: bool, blurred: bool) -> None:
     harm = Harm(True, "d", 0.9, baseline=baseline)
     page = render_page([Findings(Meme("m", image_path("en-001")), harms=(harm,))])
     assert ("It may be harmful" in page) is blurred
+
+
+def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
+    """An English slur is not "harmless" to a detector of Chinese memes."""
+    table = shell.folder / "zh.jsonl"
+    texts = [meme for meme in read_starter() if meme.language == "zh"]
+    lines = [json.dumps({"id": m.id, "text": m.text, "label": int(m.harm.harmful)}) for m in texts]
+    table.write_text("\n".join(lines), encoding="utf-8")
+    shell.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
+    ask = ("analyze", image_path("en-012"), "--detector", "zh.zip", "--json")
+    (card,) = json.loads(shell.done(*ask))
+    assert card["harm"] == []
+    reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
+    assert "the detector was trained on zh" in reasons["harm by a detector"]

@@ -30,13 +30,14 @@ class Tools:
     """What this machine can do without a model; each part can be absent.
 
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
-    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict.
+    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
+    it gives none.
     """
 
     read: Callable[[bytes, str], Sequence[str]]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
-    screen: Callable[[Meme], Harm | None] | None = None
+    screen: Callable[[Meme], Harm | str] | None = None
 
 
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
@@ -53,14 +54,14 @@ def look(meme: Meme, tools: Tools) -> Findings:
     known = replace(meme, text=text, language=language)
     missing = [Missing(part, "needs --model") for part in MODEL_PARTS]
     screened = tools.screen(known) if tools.screen else None
-    if screened is None:
-        missing.append(Missing("harm by a detector", "there is no text to judge by"))
+    if isinstance(screened, str):
+        missing.append(Missing("harm by a detector", screened))
     return Findings(
         known,
         lines,
         language,
         count_panels(image),
-        harms=(screened,) if screened else (),
+        harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=tuple(tools.listen(text, language)) if text else (),
         missing=tuple(missing),
     )
