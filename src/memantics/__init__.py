@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.phonetics import read_aloud
+    from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
@@ -73,6 +74,7 @@ _PLACES = {
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.phonetics": ("read_aloud",),
+    "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
@@ -107,6 +109,7 @@ __all__ = [
     "MemanticsError",
     "MissingExtra",
     "ModelError",
+    "ProbeReport",
     "Reappraisal",
     "Run",
     "Runs",
@@ -130,6 +133,8 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "probe",
+    "probe_async",
     "publish",
     "read_aloud",
     "reappraise",

@@ -17,9 +17,17 @@ from pydantic import JsonValue
 
 from memantics.core.result import to_plain
 from memantics.phonetics.caption import write_scripts
+from memantics.phonetics.evidence import find_double_meanings, find_evidence, find_in_description
 from memantics.phonetics.language import FrequencyModel, Transitions
 from memantics.phonetics.lattice import Lattice, Path
-from memantics.phonetics.ranking import Candidate, Linear, describe_caption, describe_path
+from memantics.phonetics.ranking import (
+    Candidate,
+    Linear,
+    describe_caption,
+    describe_path,
+    load_weights,
+)
+from memantics.phonetics.reading import Settings
 from memantics.phonetics.sound import (
     Sound,
     list_sounds,
@@ -27,7 +35,7 @@ from memantics.phonetics.sound import (
     read_in_context,
     write_marked,
 )
-from memantics.phonetics.speech import analyze_caption, build_reading, write_sound
+from memantics.phonetics.speech import analyze_caption, build_reading, read_aloud, write_sound
 
 GOLDEN = FilePath(__file__).with_name("toy_readings.jsonl")
 WORDS = {
@@ -206,3 +214,27 @@ def test_a_character_has_four_readings_at_most_and_one_where_it_stands() -> None
         None,
     ]
     assert read_in_context("") == ()
+
+
+def test_only_rare_words_are_evidence(toy: Lattice) -> None:
+    # 的 and 有 are in every description; 鱼 and 余 are not.
+    assert find_evidence("的有鱼", "红的鱼有余", toy) == {"鱼": "鱼"}
+    assert find_evidence("余！1", "1！余", toy) == {"余": "余"}
+    assert find_in_description("藕", "a Lotus Root") == "lotus root"
+    assert find_in_description("藕", "a lotus, a root") == ""
+    script = next(iter(write_scripts("1好鱼，")))
+    found = find_double_meanings(toy.read_plainly(script), "1只好鱼，", "1好鱼，", toy)
+    # 鱼 stands at -4: (4 - 3.4) / 3. Neither digits nor marks nor everyday words mean two things.
+    assert [(own.word, own.strength) for own in found] == [("鱼", 0.2)]
+
+
+def test_what_the_picture_supports_makes_a_reading_surer() -> None:
+    settings = Settings(model="dictionary")
+    plain = read_aloud("年年有鱼", settings=settings)
+    shown = read_aloud("年年有鱼", description="一条鱼", settings=settings)
+    assert (plain.signals["evidence"], shown.signals["evidence"]) == (0.0, 1.0)
+    sure = load_weights("dictionary")[1]
+    odds = Linear({**sure.weights, "evidence": 0.7}, sure.bias)
+    for heard in (plain, shown):
+        assert heard.confidence == pytest.approx(odds.probability(heard.signals), abs=1e-4)
+    assert shown.confidence > plain.confidence

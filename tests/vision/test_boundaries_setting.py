@@ -114,7 +114,7 @@ def test_a_column_has_one_character_below_the_other() -> None:
 
 
 def test_a_setting_is_judged_by_room_stretch_size_and_lines() -> None:
-    style, box = replace(STYLE, rows=2), (0, 0, 100, 50)
+    style, box = replace(STYLE, rows=2), (10, 20, 110, 70)
     plain = Setting(("ab", "cd"), style.face, 20, 1.0, 24, 100, 50)
     assert _judge(plain, style, box) == pytest.approx(0)
     assert _judge(replace(plain, width=150, height=80), style, box) == pytest.approx(0)
@@ -133,12 +133,12 @@ def test_a_setting_is_judged_by_room_stretch_size_and_lines() -> None:
 
 def test_how_many_characters_fit() -> None:
     # Two thirds of the old size, 13.4; three rows of 100 pixels with letters of 0.5 × 0.78 × 1.08.
-    assert count_fitting(STYLE, (0, 0, 100, 50)) == int(3 * 100 / (0.5 * 0.78 * 1.08 * 13.4))
-    assert count_fitting(STYLE, (0, 0, 100, 44)) == int(2 * 100 / (0.5 * 0.78 * 1.08 * 13.4))
+    assert count_fitting(STYLE, (10, 20, 110, 70)) == int(3 * 100 / (0.5 * 0.78 * 1.08 * 13.4))
+    assert count_fitting(STYLE, (10, 20, 110, 64)) == int(2 * 100 / (0.5 * 0.78 * 1.08 * 13.4))
     assert count_fitting(replace(STYLE, size=10), (0, 0, 100, 9)) == int(100 / (0.4212 * 9))
     assert count_fitting(STYLE, (0, 0, 5, 5)) == 2
     column = replace(STYLE, vertical=True)
-    assert count_fitting(column, (0, 0, 20, 100)) == int(100 / (13.4 * 1.02))
+    assert count_fitting(column, (7, 30, 27, 130)) == int(100 / (13.4 * 1.02))
     assert count_fitting(column, (0, 0, 20, 9)) == 1
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import html
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
+from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
-from memantics.build.analysis.asking import Emotion
+from memantics.actions.verdicts import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Contradiction,
@@ -27,7 +27,6 @@ from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
-from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
@@ -122,7 +121,6 @@ class LocalParts:
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),
-            feel=_open_feeling(),
         )
 
 
@@ -260,11 +258,14 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
-    def screen(meme: Meme) -> Harm | None:
+def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
+    def screen(meme: Meme) -> Harm | str:
         example = Example(meme.id, meme.text)
-        if example.empty:
-            return None
+        # The sample was trained on all of the starter pack, in both of its languages.
+        languages = ("en", "zh") if detector.sample else detector.languages
+        why = explain_unjudged(meme.text.strip(), meme.language or "", languages, image=True)
+        if why:
+            return why
         found = detector.explain(example)
         said, harmful = found.prediction, found.prediction.label == 1
         moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)
@@ -279,20 +280,3 @@ def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
         )
 
     return screen
-
-
-def _open_feeling() -> Callable[[Meme], Feeling]:
-    """The embedded reader's guess from words: a baseline, and said to be one."""
-    from memantics.models.embedded import EmbeddedReader
-
-    reader = EmbeddedReader()
-    options = tuple(Option(name, name) for name in get_args(Emotion))
-    form = Form("Which emotion does this meme carry?", (Field("emotion", "choice", options),))
-
-    def feel(meme: Meme) -> Feeling:
-        asked = replace(form, language=meme.language or "en", context={"caption": meme.text})
-        request = Request((Message("user", (Image(meme.image), form.question)),), asked)
-        said = reader.reply(request).strip()
-        return Feeling(said, reader.name, "a baseline's guess from words", baseline=True)
-
-    return feel

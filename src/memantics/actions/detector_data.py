@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -50,6 +50,22 @@ def load_examples(data: str | None, split: str = "train", labels: str = "v1") ->
             f"no data at {chosen}", hint=f"give {STARTER}, {RELEASE}, a .csv, a .jsonl or a folder"
         )
     return read_examples(path)
+
+
+def describe_loaded(loaded: Loaded) -> Iterator[str]:
+    """How many memes there are, how many are harmful, and what was left out."""
+    harmful = sum(e.label == 1 for e in loaded.examples)
+    yield f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"
+    yield from (f"note: {note}" for note in loaded.notes)
+    yield from describe_skips(loaded)
+
+
+def describe_skips(loaded: Loaded) -> Iterator[str]:
+    """The first rows that were left out, and how many there are."""
+    for skip in loaded.skips[:5]:
+        yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
+    if len(loaded.skips) > 5:
+        yield f"left out: {len(loaded.skips):,} in all"
 
 
 def find_example(name: str, data: str | None, split: str, labels: str) -> Example:

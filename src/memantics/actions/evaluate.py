@@ -79,6 +79,8 @@ class Evaluation:
     out: Path = Path("runs")
     captioner: str | None = None
     asking: Asking = field(default_factory=Asking)
+    probe: str = ""
+    rewordings: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
     if wanted.seed is not None and wanted.sample is None:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
-    wish = Wish(wanted.data, *scope, wanted.invalid)
+    wish = Wish(wanted.data, *scope, wanted.invalid, wanted.probe, wanted.rewordings)
     choices = list_choices(list(wanted.tasks), wish)
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
     check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
@@ -219,14 +221,18 @@ async def evaluate_async(
     timeout: float = 300.0,
     use_cache: bool = True,
     captioner: str | None = None,
+    probe: str = "",
+    rewordings: str | Path | None = None,
     progress: ProgressWish = None,
 ) -> Run | Runs:
     """Ask models the questions of benchmarks, and score the answers.
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each. Calling it again with the same arguments goes on where it stopped and asks nothing twice.
-    Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
+    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
+    several and compares). Calling it again with the same arguments goes on where it stopped and
+    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
+    can, it raises.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     wanted = Evaluation(
@@ -241,6 +247,8 @@ async def evaluate_async(
         invalid=invalid,
         out=Path(out),
         captioner=captioner,
+        probe=probe,
+        rewordings=None if rewordings is None else Path(rewordings),
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
     )
     plan = await asyncio.to_thread(plan_evaluation, wanted)

@@ -84,6 +84,14 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     return ", ".join(words)
 
 
+def describe_shortly(progress: Progress) -> str:
+    """Rate and trouble; the rest stands in the line of the total."""
+    words = [f"{progress.rate:.1f}/s"]
+    words += [f"{progress.failed} failed"] if progress.failed else []
+    words += [f"wait {progress.paused:.0f} s"] if progress.paused > 0 else []
+    return ", ".join(words)
+
+
 def foretell(progress: Progress, prices: tuple[float, float] | None = None) -> str:
     """What a build will take, before it asks.
 

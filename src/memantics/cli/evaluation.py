@@ -46,6 +46,8 @@ def run(
     seed: flags.Seed = None,
     option: flags.Grid = None,
     invalid: flags.Invalid = None,
+    probe: flags.Probe = "",
+    rewordings: flags.Rewordings = None,
     out: flags.Out = Path("runs"),
     *,
     asking: Asking,
@@ -58,7 +60,8 @@ def run(
     """
     scope = (data, split, limit, sample, seed)
     settings = read_settings("--set", option)
-    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking)
+    changed = (probe, rewordings)
+    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
         tell(f"skipped {skipped.task}: {skipped.error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -112,6 +112,12 @@ def table(columns: Sequence[tuple[str, Justify]], title: str = "") -> Table:
     for name, justify in columns:
         made.add_column(name, justify=justify, overflow="fold")
     return made
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines of text from data."""
+    for line in lines:
+        console().print(plain(line))
 
 
 def show_table(shown: Shown) -> None:

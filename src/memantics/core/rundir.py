@@ -30,7 +30,7 @@ class RunFacts:
     ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
     whose answers are part of the requests. ``adapted`` says how requests were changed so that the
     server would take them, ``imported`` says from which file of which tool the
-    answers come, where no model was asked here.
+    answers come, where no model was asked here. ``probe`` says what was changed on purpose.
     """
 
     benchmark: str
@@ -58,6 +58,7 @@ class RunFacts:
     needs: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, ...] = ()
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,4 +318,6 @@ def show_scope(board: Board) -> str:
     facts = board.runs[0].facts
     if facts.sample is not None:
         parts.append(f"sample of {facts.sample} items, seed {facts.seed}")
+    if facts.probe:
+        parts.append(f"probe {facts.probe}")
     return ", ".join(parts)

@@ -100,7 +100,8 @@ class Run(Result):
         facts = self.facts
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
-        return (self.task, self.kind, checksum, facts.split, str(facts.limit), drawn)
+        scope = (facts.split, str(facts.limit), drawn)
+        return (self.task, self.kind, checksum, *scope, facts.probe)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The run as plain data."""

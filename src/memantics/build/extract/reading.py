@@ -188,7 +188,12 @@ def _make(
     if not label:
         raise Unparsed("a label is empty")
     kind = _read_kind(said.kind) if dimension == "Toxicity" else ""
-    links = (_make_relation(one.relation, one.target, directory) for one in said.relations)
+    # A relation of ours that was not offered here is left out, like a key that nobody asked for.
+    links = (
+        _make_relation(one.relation, one.target, directory)
+        for one in said.relations
+        if one.relation in directory.relations or one.relation not in RELATIONS
+    )
     return Individual(
         dimension,
         names.give(make_name(said.name) or make_name(said.label)),
