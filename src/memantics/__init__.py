@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.phonetics import read_aloud
     from memantics.actions.probe import ProbeReport, probe, probe_async
@@ -72,6 +73,7 @@ _PLACES = {
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.phonetics": ("read_aloud",),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
@@ -105,6 +107,7 @@ __all__ = [
     "ImportSettings",
     "Imported",
     "InputError",
+    "Judgement",
     "KnowledgeStore",
     "MemanticsError",
     "MissingExtra",
@@ -129,6 +132,8 @@ __all__ = [
     "evaluate_async",
     "export_task",
     "import_answers",
+    "judge",
+    "judge_async",
     "list_benchmarks",
     "list_models",
     "load_dataset",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -15,10 +17,10 @@ from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from memantics.actions.detect import Detector
-from memantics.actions.studio import Studio, hear, judge
+from memantics.actions.studio import Studio, hear, judge, tell_starter_meaning
 from memantics.core.errors import ImageError, InputError
 from memantics.serve.settings import Models
-from memantics.serve.studio.saving import StudioRecord, check_picture
+from memantics.serve.studio.saving import StudioRecord, check_picture, is_harmful
 from memantics.starter import image_path
 from tests.browser import Watched, launch, watch
 from tests.serve.visiting import (
@@ -264,7 +266,9 @@ def test_no_text_of_a_meme_or_its_name_becomes_markup(
 
 def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -> None:
     kept = {path.name for path in home.rglob("*") if path.is_file()}
-    assert all(name.startswith("starter-") for name in kept), kept
+    assert {name for name in kept if not name.startswith(("starter-", "jobs.sqlite"))} == set()
+    with closing(sqlite3.connect(home / "serve" / "jobs.sqlite")) as jobs:
+        assert jobs.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
     with urlopen(address) as page:
         policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -284,6 +288,18 @@ def test_parts_at_their_edges(home: Path) -> None:
     assert hear("", "en").status == "silent"
     assert hear("un chat", "fr").status == "unsupported"
     assert hear("好的", "zh").status == "heard"
+
+
+def test_whose_verdict_blurs_a_saved_page() -> None:
+    def blurs(**parts: object) -> bool:
+        return is_harmful(StudioRecord.model_validate({"name": "a", "picture": "", **parts}))
+
+    verdict = {"status": "judged", "by": "d", "harmful": True}
+    assert blurs(harm={**verdict, "sample": False})
+    assert not blurs(harm={**verdict, "sample": True})
+    assert not blurs(harm={**verdict, "sample": False, "harmful": False})
+    assert blurs(meanings=[tell_starter_meaning("en-004")])
+    assert not blurs(meanings=[tell_starter_meaning("en-030")])
 
 
 def test_a_saved_picture_must_be_one() -> None:

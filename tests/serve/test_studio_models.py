@@ -79,6 +79,7 @@ def test_two_models_stand_side_by_side_and_their_words_stay_words(
         assert columns.nth(1).locator(".verdict").inner_text() == "harmful"
         assert "openai/stern" in columns.nth(1).locator("> .by").inner_text()
         assert EVIL in page.locator("#part-meaning").inner_text()
+        expect(page.locator("body")).to_have_class("veil")  # one of them calls it harmful
         assert page.locator("#part-meaning img").count() == 0
         page.set_viewport_size({"width": 390, "height": 900})
         assert fits(page)

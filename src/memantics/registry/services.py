@@ -48,7 +48,7 @@ def open_probe_tools(rewordings: Path | None) -> ProbeTools:
     from memantics.vision.erasing import PictureShelf
 
     # One network for all threads: each would load its own.
-    ocr = open_reader()
+    ocr = open_reader("fast")
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
         return [line.box for line in ocr.read(data, name).lines]
