@@ -11,13 +11,19 @@ import typer
 from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
-from memantics.actions.audit import Audit, AuditSettings, conduct_audit, describe_finding
+from memantics.actions.audit import (
+    Audit,
+    AuditSettings,
+    conduct_audit,
+    describe_finding,
+    tabulate_gaps,
+)
 from memantics.actions.chains import audit_chains as look_at_chains
+from memantics.actions.chains import tabulate_chains
 from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
-from memantics.cli.terminal import console, plain, print_json, show_table, table, tell
-from memantics.core.result import Table as Rows
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
@@ -97,11 +103,7 @@ def _show(audit: Audit) -> None:
         if finding.verdict != "sound":
             to.print(_indent(f"To do: {finding.advice}", "dim"))
     if audit.gaps:
-        rows = table([("not measured", "left"), ("why", "left")])
-        for gap in audit.gaps:
-            why = f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason
-            rows.add_row(plain(f"{gap.task} {gap.check}".strip()), plain(why))
-        to.print(rows)
+        show_table(tabulate_gaps(audit))
 
 
 def _indent(text: str, style: str = "") -> Padding:
@@ -118,17 +120,7 @@ def audit_chains(
     if as_json:
         print_json(found)
         return
-    columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
-    rows = tuple(
-        (
-            Path(own.run).name,
-            *map(str, (own.answers, own.chains, own.cut_off)),
-            f"{len(own.silent)} of {own.checked}",
-            f"{len(own.contrary)} of {own.decided}",
-        )
-        for own in found
-    )
-    show_table(Rows(columns, rows))
+    show_table(tabulate_chains(found))
     for own in found:
         for word, items in (("silent", own.silent), ("contrary", own.contrary)):
             for item in items[:show]:
