@@ -16,7 +16,7 @@ from memantics.actions.asking import Asking, open_cache
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
 from memantics.core.data import DataKind
-from memantics.core.errors import InputError, MemanticsError
+from memantics.core.errors import InputError, MemanticsError, Unavailable
 from memantics.core.home import home
 from memantics.core.result import Result, Table, to_plain
 from memantics.core.rundir import last_answers
@@ -311,6 +311,43 @@ def dump_end(end: RunEnd) -> dict[str, object]:
     if end.error is not None:
         row["error"] = str(end.error)
     return row
+
+
+def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """Why runs did not end, each reason once."""
+    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
+    several = len({own.job.facts.model for own in ends}) > 1
+    for line in dict.fromkeys(
+        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
+        for model, error in errors
+    ):
+        yield f"error: {line}"
+    if errors and len(errors) < len(ends):
+        yield f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on"
+
+
+def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
+    """Items that failed, and items that wait for answers of others."""
+    ended = [own.ended for own in ends if own.ended is not None]
+    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
+    return failed, sum(own.waiting for own in ended)
+
+
+def count_unanswered(ends: Sequence[RunEnd]) -> int:
+    """Items that failed or wait for answers of runs that failed on them."""
+    return sum(_count_ended(ends))
+
+
+def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """What was adapted, which items failed and why, and which wait for others."""
+    ended = [own.ended for own in ends if own.ended is not None]
+    yield from dict.fromkeys(f"note: {line}" for own in ended for line in own.progress.adapted)
+    failed, waiting = _count_ended(ends)
+    if failed:
+        yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
+        yield f"{failed} items failed; run the same command to ask them again"
+    if waiting:
+        yield f"{waiting} items wait for answers of runs that failed on them"
 
 
 def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
