@@ -23,6 +23,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from memantics.models.embedded import rapid
 from memantics.models.embedded.lines import Reading, order_lines
 from memantics.scale.records import Ref
 from memantics.starter import image_path, read_starter
-from perf.detector import draw_examples
+from perf.detector import LETTERS, draw_examples
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "MEMANTICS_PERF_MARK"
@@ -147,12 +148,13 @@ def check_once(out: Path, rows: int) -> None:
 
 
 def write_texts(path: Path, rows: int) -> Path:
-    """Other texts than the detector learnt, drawn in blocks so that a million take no memory."""
+    """Other texts than the detector learnt, as long and with the same characters."""
+    draw = random.Random(1)
+    shares = list(accumulate(1 / (place + 3) for place in range(len(LETTERS))))
     with path.open("w", encoding="utf-8") as file:
-        for block in range(0, rows, 10_000):
-            drawn = draw_examples(min(10_000, rows - block), seed=1000 + block)
-            for place, example in enumerate(drawn, block):
-                file.write(json.dumps({"id": str(place), "text": example.text}) + "\n")
+        for place in range(rows):
+            text = "".join(draw.choices(LETTERS, cum_weights=shares, k=22))
+            file.write(json.dumps({"id": str(place), "text": text}) + "\n")
     return path
 
 

@@ -35,7 +35,7 @@ class Cluster:
     shard_s: float = 100.0
     straggling: float = 0.01
     slower: float = 10.0
-    node_hours: float = 100.0
+    node_hours: float = 10.0
     repair_s: float = 300.0
     driver_kills: int = 3
     seed: int = 0
@@ -201,7 +201,7 @@ def simulate(folder: Path, cluster: Cluster, shards: int, shard_size: int = 2) -
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.simulate_scale", description=__doc__)
-    parser.add_argument("--shards", type=int, default=10_000)
+    parser.add_argument("--shards", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(words)
     for what, cluster in (

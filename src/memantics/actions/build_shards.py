@@ -21,6 +21,7 @@ from memantics.actions.analyze import LocalParts, analyze_memes
 from memantics.actions.asking import Asking
 from memantics.actions.desk import open_desk
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.reading import read_once
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.errors import ImageError, InputError
@@ -193,6 +194,7 @@ def build_shards(
     """Analyse or describe every meme of the sources; calling it again does what is not finished."""
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     folder = Path(out)
+    settings = replace(settings, detector=find_detector(settings.detector))
     detector = settings.detector and Detector.load(settings.detector).checksum
     identity: dict[str, JsonValue] = {
         "product": settings.product,
@@ -203,7 +205,7 @@ def build_shards(
     absolute = folder.resolve()  # workers of a cluster have other working directories
     done = run_shards(
         read_sources(listed, columns),
-        BuildWork(replace(settings), absolute),
+        BuildWork(settings, absolute),
         ScaleSettings(folder, identity, shard_size, retry_failed),
         engine or PoolEngine(),
         progress,
