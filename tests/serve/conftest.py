@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.serve.settings import Bounds, Models, ServeSettings
+from memantics.serve.settings import Bounds, Models, Reach, ServeSettings
 from memantics.serve.tokens import Token, digest
 from tests.serve.site import Site, serving
 
@@ -37,6 +37,7 @@ def site(place: Path) -> Iterator[Site]:
 def guarded(place: Path) -> Iterator[Site]:
     """With tokens and narrow bounds."""
     bounds = Bounds(body_bytes=300_000, pixels=1_000_000, inputs=3, waiting=4, jobs=1)
-    settings = ServeSettings(bounds=bounds, tokens=TOKENS, state=place / "guarded")
+    reach = Reach(origins=("https://shop.example",))
+    settings = ServeSettings(reach, bounds=bounds, tokens=TOKENS, state=place / "guarded")
     with serving(settings, place / "home") as made:
         yield made

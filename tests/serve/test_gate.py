@@ -85,6 +85,16 @@ def test_scripts_of_other_sites_are_not_served(site: Site) -> None:
         assert client.post("/v1/moderations", json=BODY).status_code == 200
 
 
+def test_a_site_that_the_operator_named_may_call(guarded: Site) -> None:
+    for origin, status in (("https://shop.example", 200), ("https://evil.example", 403)):
+        head = {"sec-fetch-site": "cross-site", "origin": origin}
+        with guarded.client("shop-secret", **head) as client:
+            answer = client.post("/v1/moderations", json=BODY)
+            assert answer.status_code == status
+            allowed = answer.headers.get("access-control-allow-origin", "")
+            assert (allowed == origin) == (status == 200)
+
+
 def test_rates_are_shared_by_the_processes_of_a_service() -> None:
     from starlette.requests import Request
 

@@ -186,7 +186,19 @@ def command(shell: Shell, *more: str) -> Iterator[tuple[subprocess.Popen[str], s
     """``memantics serve`` in a process of its own."""
     with (shell.folder / "log").open("a") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "memantics", "serve", "--port", "0", "--state", "state", *more],
+            [
+                sys.executable,
+                "-m",
+                "memantics",
+                "serve",
+                "--port",
+                "0",
+                "--state",
+                "state",
+                "--deadline",
+                "300",
+                *more,
+            ],
             cwd=shell.folder,
             env=shell.environment,
             stdout=subprocess.PIPE,
@@ -207,7 +219,10 @@ def command(shell: Shell, *more: str) -> Iterator[tuple[subprocess.Popen[str], s
 
 
 def test_after_kill_9_every_accepted_job_ends(shell: Shell) -> None:
-    with command(shell) as (process, address), httpx.Client(base_url=address, timeout=60) as client:
+    with (
+        command(shell) as (process, address),
+        httpx.Client(base_url=address, timeout=300) as client,
+    ):
         sent = [client.post("/v1/reappraise", files=FILE) for _ in range(2)]
         places = [answer.headers["location"] for answer in sent]
         said = shell.refused("serve", "--port", "0", "--state", "state")
@@ -216,7 +231,11 @@ def test_after_kill_9_every_accepted_job_ends(shell: Shell) -> None:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    with command(shell) as (process, address), httpx.Client(base_url=address, timeout=60) as client:
+    # Two processes share what is left.
+    with (
+        command(shell, "--workers", "2") as (process, address),
+        httpx.Client(base_url=address, timeout=300) as client,
+    ):
         ends = [wait_for(client, place) for place in places]
         assert [job["status"] for job in ends] == ["done"] * 2
         # A stop finishes the request in hand.
@@ -236,7 +255,7 @@ def test_after_kill_9_every_accepted_job_ends(shell: Shell) -> None:
 
 
 def wait_for(client: httpx.Client, place: str) -> dict[str, object]:
-    for _ in range(600):
+    for _ in range(3000):
         job: dict[str, object] = client.get(place).json()
         if job["status"] in ("done", "failed"):
             return job

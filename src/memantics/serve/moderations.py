@@ -15,7 +15,8 @@ import orjson
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from memantics.actions.verdicts import MOST_TEXT, ImageText, Verdict
 from memantics.core.errors import MemanticsError
@@ -244,9 +245,17 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
             yield name, own.probability, harmful and verdict.type == own.type
 
 
-# The route above is for the document. Nothing of a request is injected into this function, so the
-# same path before it saves a third of the framework's work.
-plain = Route("/v1/moderations", moderate, methods=["POST"])
+class PlainRoute(Route):
+    """A route into whose function nothing is injected: a third of the framework's work is saved."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match, and leave the route to be counted by, as the framework's own routes do."""
+        found, child = super().matches(scope)
+        return found, {**child, "route": self}
+
+
+# It stands before the route above, which is for the document.
+plain = PlainRoute("/v1/moderations", moderate, methods=["POST"])
 
 
 @router.get("/v1/models", operation_id="list_models", responses=ERRORS)
