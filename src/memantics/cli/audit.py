@@ -11,11 +11,19 @@ import typer
 from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
-from memantics.actions.audit import Audit, AuditSettings, conduct_audit, describe_finding
+from memantics.actions.audit import (
+    Audit,
+    AuditSettings,
+    conduct_audit,
+    describe_finding,
+    tabulate_gaps,
+)
+from memantics.actions.chains import audit_chains as look_at_chains
+from memantics.actions.chains import tabulate_chains
 from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
-from memantics.cli.terminal import console, plain, print_json, table, tell
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
@@ -95,12 +103,25 @@ def _show(audit: Audit) -> None:
         if finding.verdict != "sound":
             to.print(_indent(f"To do: {finding.advice}", "dim"))
     if audit.gaps:
-        rows = table([("not measured", "left"), ("why", "left")])
-        for gap in audit.gaps:
-            why = f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason
-            rows.add_row(plain(f"{gap.task} {gap.check}".strip()), plain(why))
-        to.print(rows)
+        show_table(tabulate_gaps(audit))
 
 
 def _indent(text: str, style: str = "") -> Padding:
     return Padding(plain(text, style), (0, 0, 0, 2))
+
+
+def audit_chains(
+    folders: flags.Folders,
+    show: Annotated[int, typer.Option(min=0, help="How many items at fault to name.")] = 5,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Audit chains of thought: cut off, silent on what they must name, contrary to the answer."""
+    found = [look_at_chains(folder) for folder in folders]
+    if as_json:
+        print_json(found)
+        return
+    show_table(tabulate_chains(found))
+    for own in found:
+        for word, items in (("silent", own.silent), ("contrary", own.contrary)):
+            for item in items[:show]:
+                console().print(plain(f"{word}: {item}"))

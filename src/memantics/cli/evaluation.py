@@ -13,10 +13,13 @@ from memantics.actions.evaluate import (
     Evaluation,
     RunEnd,
     SuitePlan,
+    Variation,
     conduct,
-    count_failures,
+    count_unanswered,
     dump_end,
     estimate_plan,
+    list_errors,
+    list_failures,
     note_estimates,
     plan_evaluation,
     read_settings,
@@ -48,6 +51,12 @@ def run(
     invalid: flags.Invalid = None,
     probe: flags.Probe = "",
     rewordings: flags.Rewordings = None,
+    prompts: flags.Prompts = None,
+    shots: flags.Shots = None,
+    repeat: flags.Repeat = 1,
+    score_by: flags.ScoreBy = "reply",
+    max_tokens: flags.MaxTokens = None,
+    thinking_tokens: flags.ThinkingTokens = None,
     out: flags.Out = Path("runs"),
     *,
     asking: Asking,
@@ -59,8 +68,9 @@ def run(
     Running the same command again goes on where it stopped.
     """
     scope = (data, split, limit, sample, seed)
+    own = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
     settings = read_settings("--set", option)
-    changed = (probe, rewordings)
+    changed = (probe, rewordings, own)
     wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
@@ -107,38 +117,18 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
 
 def _finish(ends: Sequence[RunEnd]) -> None:
     """Say what went wrong, each thing once, and end with the exit code that fits."""
-    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
-    several = len({own.job.facts.model for own in ends}) > 1
-    for line in dict.fromkeys(
-        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
-        for model, error in errors
-    ):
-        tell(f"error: {line}")
-    if errors and len(errors) < len(ends):
-        tell(f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on")
+    for line in list_errors(ends):
+        tell(line)
     for own in ends:
         if own.fault is not None:
             raise own.fault
-    failed = _tell_failed(ends)
-    if any(isinstance(error, InputError | Unavailable) for _, error in errors):
+    for line in list_failures(ends):
+        tell(line)
+    errors = [own.error for own in ends if own.error is not None]
+    if any(isinstance(error, InputError | Unavailable) for error in errors):
         raise typer.Exit(2)
-    if errors or failed:
+    if errors or count_unanswered(ends):
         raise typer.Exit(1)
-
-
-def _tell_failed(ends: Sequence[RunEnd]) -> int:
-    ended = [own.ended for own in ends if own.ended is not None]
-    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
-    waiting = sum(own.waiting for own in ended)
-    for line in dict.fromkeys(line for own in ended for line in own.progress.adapted):
-        tell(f"note: {line}")
-    if failed:
-        for reason, count in count_failures(ends):
-            tell(f"{count} failed: {reason}")
-        tell(f"{failed} items failed; run the same command to ask them again")
-    if waiting:
-        tell(f"{waiting} items wait for answers of runs that failed on them")
-    return failed + waiting
 
 
 def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
