@@ -78,7 +78,7 @@ def test_what_the_papers_tables_say() -> None:
 
 
 def test_the_tour_shows_every_part(tmp_path: Path) -> None:
-    done = Shell(tmp_path).run("demo")
+    done = Shell(tmp_path).apart.run("demo")
     assert done.code == 0
     assert "失眠" in done.out
     assert len([line for line in done.out.splitlines() if line.startswith("•")]) == 5
