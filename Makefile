@@ -30,7 +30,9 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.annotate
 	$(BIN)/python -m perf.newcomer
 	$(BIN)/python -m perf.reappraisal
+	$(BIN)/python -m perf.serve
 	$(BIN)/python -m perf.start
+	$(BIN)/python -m perf.screen
 
 # Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
 mutate: $(VENV)/.dev

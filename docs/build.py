@@ -34,6 +34,7 @@ ENVIRONMENT = """## Environment
 | `MEMANTICS_HOME` | where the registry of releases and the caches are; `~/.memantics` |
 | `MEMANTICS_BENCHMARKS` | folders with more benchmarks, separated as in `PATH` |
 | `MEMANTICS_SECRET` | a long secret of your own: `annotate` needs it to be open to others |
+| `MEMANTICS_TOKENS` | tokens of `memantics serve`, as in a file of `memantics serve-token` |
 | `OPENAI_API_KEY` | the key sent to `openai/…` models; never logged |
 | `OPENAI_BASE_URL` | their server, where `--base-url` is not given |"""
 

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.phonetics import read_aloud
+    from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
@@ -71,8 +73,10 @@ _PLACES = {
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.phonetics": ("read_aloud",),
+    "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
@@ -103,10 +107,12 @@ __all__ = [
     "ImportSettings",
     "Imported",
     "InputError",
+    "Judgement",
     "KnowledgeStore",
     "MemanticsError",
     "MissingExtra",
     "ModelError",
+    "ProbeReport",
     "Reappraisal",
     "Run",
     "Runs",
@@ -126,10 +132,14 @@ __all__ = [
     "evaluate_async",
     "export_task",
     "import_answers",
+    "judge",
+    "judge_async",
     "list_benchmarks",
     "list_models",
     "load_dataset",
     "load_run",
+    "probe",
+    "probe_async",
     "publish",
     "read_aloud",
     "reappraise",

@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 from memantics.actions.reappraise import reappraise
 from memantics.core.errors import InputError
 from memantics.core.images import load
-from memantics.models.embedded.ocr import MOST_LENGTH, MOST_REGIONS, choose_regions
+from memantics.models.embedded.rapid import MOST_LENGTH, MOST_REGIONS, choose_regions
 from memantics.reappraise.chain import MOST_PIXELS
 from memantics.vision.captions import TextLine
 from memantics.vision.page import MOST_CAPTIONS, read_page

@@ -20,7 +20,7 @@ import pytest
 import typer.main
 
 from memantics.cli.main import main, make_app
-from memantics.cli.terminal import Guarded
+from memantics.core.terminal import Guarded
 from memantics.core.text import neutralise
 from memantics.starter import image_path
 from tests.commands import Shell

@@ -24,7 +24,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Make:
             pytest.skip(f"torchvision is not installed, which {kind} needs")
         if kind not in made:
             folder = tmp_path_factory.mktemp(kind)
-            made[kind] = tiny.MAKERS[kind](folder)
+            made[kind] = (tiny.MAKERS | tiny.PLAIN)[kind](folder)
         return made[kind]
 
     return make

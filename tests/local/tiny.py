@@ -213,6 +213,46 @@ def make_llama(folder: Path) -> Path:
     return save(folder, model, tokenizer)
 
 
+def make_blip(folder: Path, kind: str, text: dict[str, Any]) -> Path:
+    """One picture becomes as many tokens as there are queries; no chat template."""
+    transformers, torch = _packages()
+    tokenizer = make_tokenizer(("<image>",))
+    tokenizer.chat_template = None
+    vision: dict[str, Any] = {"image_size": 28, "patch_size": 14}
+    reader: dict[str, Any] = VISION | {"vocab_size": len(tokenizer), "encoder_hidden_size": 32}
+    size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    config = getattr(transformers, f"{kind}Config")(
+        vision_config=VISION | vision,
+        qformer_config=reader | {"pad_token_id": tokenizer.pad_token_id},
+        text_config=text | size | {"eos_token_id": tokenizer.eos_token_id},
+        num_query_tokens=4,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+    )
+    torch.manual_seed(6)
+    model = getattr(transformers, f"{kind}ForConditionalGeneration")(config)
+    pil: Any = importlib.import_module("transformers.models.blip.image_processing_pil_blip")
+    images = pil.BlipImageProcessorPil(size={"height": 28, "width": 28})
+    parts = [images, tokenizer] + ([tokenizer] if kind == "InstructBlip" else [])
+    processor = getattr(transformers, f"{kind}Processor")(*parts, num_query_tokens=4)
+    processor.save_pretrained(folder)
+    return save(folder, model, processor.tokenizer)
+
+
+def make_blip2(folder: Path) -> Path:
+    """A picture before a language model that writes on."""
+    text = {"model_type": "opt", "hidden_size": 32, "ffn_dim": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "word_embed_proj_dim": 32, "max_position_embeddings": 512}
+    return make_blip(folder, "Blip2", text | heads)
+
+
+def make_instructblip(folder: Path) -> Path:
+    """A picture before an encoder, whose decoder answers."""
+    text = {"model_type": "t5", "d_model": 32, "d_ff": 64, "d_kv": 8, "num_layers": 2}
+    return make_blip(folder, "InstructBlip", text | {"num_heads": 4, "decoder_start_token_id": 0})
+
+
+# Without a chat template.
+PLAIN = {"blip2": make_blip2, "instructblip": make_instructblip}
 MAKERS = {
     "qwen2_vl": make_qwen2_vl,
     "qwen2_5_vl": make_qwen2_5_vl,

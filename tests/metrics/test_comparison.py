@@ -11,7 +11,6 @@ from scipy import stats
 from memantics.metrics.comparison import (
     clustered_mcnemar,
     cohen_d_z,
-    cohen_g,
     holm,
     mcnemar,
     mean_by_cluster,
@@ -132,7 +131,6 @@ def test_holm_equals_statsmodels(p_values: list[float]) -> None:
 def test_nothing_compared_is_nothing_found() -> None:
     assert mcnemar(0, 0).p == 1.0
     assert odds_ratio(0, 3) is None
-    assert cohen_g(0, 0) is None
     assert paired_bootstrap([0.1, 0.2], ["a", "a"]) is None
     assert paired_bootstrap([], []) is None
     assert mean_by_cluster([], []) == []

@@ -1,4 +1,7 @@
-"""ROUGE-L and BLEU keep every digit that the implementation in pure Python gave."""
+"""ROUGE-L and BLEU keep every digit that the implementation in pure Python gave.
+
+Pairs with Chinese have the digits since Chinese is cut into characters.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,8 @@ def test_the_golden_pairs_cover_what_can_go_wrong() -> None:
 
 @given(words, words)
 def test_the_common_subsequence_is_the_longest(first: list[str], second: list[str]) -> None:
-    latin = [[word for word in own if word.isascii()] for own in (first, second)]
     found = rouge_l(" ".join(first), " ".join(second))
-    assert found.precision * len(latin[0]) == pytest.approx(common_length(*latin))
+    assert found.precision * len(first) == pytest.approx(common_length(first, second))
 
 
 @pytest.mark.parametrize(("word", "kept"), [("cats", "cat"), ("his", "his"), ("goes", "goe")])

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError, Unavailable
 from memantics.models.embedded import encoder as encoders
-from memantics.models.embedded import ocr as ocrs
+from memantics.models.embedded import rapid
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, open_encoder
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import (
@@ -27,6 +27,7 @@ from memantics.models.embedded.ocr import (
     order_lines,
 )
 from memantics.models.embedded.sound import Hearing
+from memantics.models.embedded.wording import spell
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -82,7 +83,7 @@ def test_hostile_images_are_refused_by_name(eye: RapidReader, tmp_path: Path) ->
 
 def test_missing_weights_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = draw(tmp_path / "meme.png", "HELLO")
-    monkeypatch.setattr(ocrs, "find_spec", lambda _name: None)
+    monkeypatch.setattr(rapid, "find_spec", lambda _name: None)
     with pytest.raises(Unavailable, match="rapidocr or its weights are missing"):
         RapidReader().read(path.read_bytes(), path.name)
 
@@ -244,3 +245,8 @@ def test_real_captions_are_read(eye: RapidReader) -> None:
         found += sum((gold & Counter(eye.read(path.read_bytes(), path.name).text)).values())
         wanted += gold.total()
     assert found / wanted > 0.9
+
+
+def test_pinyin_is_spelled_where_it_is_asked_for() -> None:
+    assert spell("今晚又狮眠了!") == "jīn wǎn yòu shī mián le"
+    assert spell("") == ""

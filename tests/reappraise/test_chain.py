@@ -15,6 +15,7 @@ from PIL import Image
 from memantics.core.editor import EditRequest
 from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
+from memantics.core.memes import HEARD
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
 from memantics.reappraise.chain import Reappraisal, Workshop, reappraise, reappraise_all
@@ -137,6 +138,24 @@ def test_without_a_judge_it_is_said_that_nothing_can_tell(
     assert model.asked == 2
     assert result.checks is not None
     assert (result.checks.mood, result.checks.notes[1:]) == (None, notes)
+
+
+def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> None:
+    path, lines = draw_meme_file(tmp_path)
+    asked: list[str] = []
+
+    def script(request: Request) -> Said:
+        asked.append(" ".join(own for own in request.messages[0].parts if isinstance(own, str)))
+        return answer()(request)
+
+    async def work() -> None:
+        meme = replace(make_meme(path), notes={HEARD: "压力山大 (82% sure)", "meaning": "stress"})
+        with Desk(FakeModel(script), tmp_path / "desk") as desk:
+            await reappraise(meme, make_shop(tmp_path, ModelPlanner(desk), lines))
+
+    asyncio.run(work())
+    assert len(asked) == 2
+    assert all("压力山大 (82% sure)" in text and "stress" not in text for text in asked)
 
 
 def test_a_plan_that_breaks_a_rule_is_asked_again_with_the_reason(tmp_path: Path) -> None:

@@ -133,3 +133,19 @@ def test_chats_read_as_chats_and_gold_is_highlighted(browser: Browser) -> None:
         assert "：" not in (turns.first.locator(".said").text_content() or "：")
         assert first.locator("li.gold").count() == 1
         watched.assert_quiet()
+
+
+def test_labels_stand_side_by_side_and_many_fields_are_folded(browser: Browser) -> None:
+    read_payload(ask("punmemecn/sentiment", limit=1))
+    with watch(browser) as watched:
+        watched.page.goto(Path("report.html").resolve().as_uri())
+        first = watched.page.locator("#list > li").first
+        words = first.locator("ul.options.bare").first.locator("li")
+        tops = {round(word.bounding_box()["y"]) for word in words.all()}  # type: ignore[index]
+        assert (words.count(), len(tops)) == (3, 1)
+    read_payload(ask("mer_bench/judge", limit=1))
+    with watch(browser) as watched:
+        watched.page.goto(Path("report.html").resolve().as_uri())
+        folded = watched.page.locator("#list > li").first.locator("summary").first
+        assert folded.inner_text() == "Fields of an answer (8)"
+        watched.assert_quiet()

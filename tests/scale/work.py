@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from memantics.scale.driver import ScaleSettings
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
+
+ROWS, SIZE = 800, 20
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,23 @@ class Measure:
         return pa.schema([*names, ("n", pa.int64())])
 
 
+@dataclass(frozen=True)
 class Slow(Measure):
-    """Takes its time, so that it can be killed in the middle."""
+    """Takes its time, so that it can be killed in the middle, and logs each row that it does."""
+
+    log: str = ""
 
     def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
         time.sleep(0.002)
+        if self.log:
+            with open(self.log, "ab", buffering=0) as file:  # noqa: PTH123 - appended in one write
+                file.write(f"{os.getpid()} {ref.id}\n".encode())
         return super()._measure(ref, fetcher)
+
+
+def list_refs() -> Iterator[Ref]:
+    return (Ref(f"m{n}", text="x" * (n % 7)) for n in range(ROWS))
+
+
+def settle(out: Path) -> ScaleSettings:
+    return ScaleSettings(out, {"work": "slow"}, shard_size=SIZE)

@@ -20,7 +20,7 @@ OPTIONS = {"A": "a cat on a mat", "B": "a dog", "C": "two fish", "D": "None of t
     ("text", "letter"),
     [
         ("B", "B"),
-        ("b.", None),
+        ("b.", "B"),
         (" (C) ", "C"),
         ("**D**", "D"),
         ("B. a dog", "B"),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import html
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Unpack, get_args, overload
+from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
 
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
-from memantics.build.analysis.asking import Emotion
+from memantics.actions.verdicts import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Contradiction,
@@ -26,13 +27,13 @@ from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
-from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
-from memantics.models.embedded.ocr import Line, RememberingOcr, open_reader
+from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
+from memantics.vision.captions import choose_captions
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -50,7 +51,6 @@ __all__ = [
     "analyze_async",
 ]
 JOURNAL = Path("builds/analyze")
-_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 ImagePath: TypeAlias = Path | str
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 
@@ -121,7 +121,6 @@ class LocalParts:
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),
-            feel=_open_feeling(),
         )
 
 
@@ -159,7 +158,7 @@ async def analyze_async(
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
-    made = await _analyze_all(_name_memes(paths), options)
+    made = await analyze_memes(_name_memes(paths), options)
     if alone and made.refused:
         raise made.refused[0]
     return made[0] if alone else made
@@ -189,7 +188,8 @@ def _name_memes(images: Sequence[Path]) -> list[Meme]:
     return name_apart(Meme(path.stem, path) for path in images)
 
 
-async def _analyze_all(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+async def analyze_memes(memes: Sequence[Meme], options: AnalyzeOptions) -> Analyses:
+    """Analyse memes that are known already, text and language included."""
     seen, refused = await asyncio.to_thread(_look_all, memes, options)
     model, tokens = options.get("model"), (0, 0)
     if model is not None and seen:
@@ -204,7 +204,7 @@ def _look_all(
     parts = options.get("parts")
     if parts is not None:
         return _look_each(memes, parts.tools)
-    file = options.get("detector")
+    file = find_detector(options.get("detector"))
     with open_reader() as ocr:
         detector = Detector.load(file) if file is not None else Detector.starter()
         return _look_each(memes, LocalParts(detector, ocr).tools)
@@ -245,18 +245,6 @@ def _publish(found: Findings) -> Analysis:
     return Analysis(**{own.name: getattr(found, own.name) for own in fields(found)})
 
 
-def choose_captions(lines: Sequence[Line]) -> list[str]:
-    """The texts of the lines that are captions."""
-    return [line.text for line in choose_caption_lines(lines)]
-
-
-def choose_caption_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
-    said = [line for line in lines if any(char.isalnum() for char in line.text)]
-    longest = max((len(line.text) for line in said), default=0)
-    return [line for line in said if len(line.text) > 1 or longest < _CAPTION]
-
-
 def listen(text: str, language: str) -> list[Sound]:
     """What a caption may be heard as; languages without a sound model are passed over."""
     from memantics.phonetics.reading import Settings, explain
@@ -270,11 +258,14 @@ def listen(text: str, language: str) -> list[Sound]:
     return [Sound(text, found.meant.text, found.confidence, tuple(explain(found)))]
 
 
-def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
-    def screen(meme: Meme) -> Harm | None:
+def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
+    def screen(meme: Meme) -> Harm | str:
         example = Example(meme.id, meme.text)
-        if example.empty:
-            return None
+        # The sample was trained on all of the starter pack, in both of its languages.
+        languages = ("en", "zh") if detector.sample else detector.languages
+        why = explain_unjudged(meme.text.strip(), meme.language or "", languages, image=True)
+        if why:
+            return why
         found = detector.explain(example)
         said, harmful = found.prediction, found.prediction.label == 1
         moved = tuple(part.text for part in found.strongest(6) if part.contribution > 0)
@@ -289,20 +280,3 @@ def _open_screen(detector: Detector) -> Callable[[Meme], Harm | None]:
         )
 
     return screen
-
-
-def _open_feeling() -> Callable[[Meme], Feeling]:
-    """The embedded reader's guess from words: a baseline, and said to be one."""
-    from memantics.models.embedded import EmbeddedReader
-
-    reader = EmbeddedReader()
-    options = tuple(Option(name, name) for name in get_args(Emotion))
-    form = Form("Which emotion does this meme carry?", (Field("emotion", "choice", options),))
-
-    def feel(meme: Meme) -> Feeling:
-        asked = replace(form, language=meme.language or "en", context={"caption": meme.text})
-        request = Request((Message("user", (Image(meme.image), form.question)),), asked)
-        said = reader.reply(request).strip()
-        return Feeling(said, reader.name, "a baseline's guess from words", baseline=True)
-
-    return feel

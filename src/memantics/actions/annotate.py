@@ -71,6 +71,16 @@ class ImportSummary(Result):
     answers: int
     skipped: tuple[str, ...]
 
+    def lines(self, most: int = 10) -> Iterator[str]:
+        """What came in, and the first things that did not."""
+        brought = f"{self.items:,} new items"
+        if self.answers:
+            brought += f", {self.answers:,} answers"
+        yield f"project {self.project}: {self.source}: {brought}"
+        yield from (f"  left out: {line}" for line in self.skipped[:most])
+        if len(self.skipped) > most:
+            yield f"  and {len(self.skipped) - most:,} more"
+
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary(Result):

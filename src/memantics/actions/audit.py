@@ -14,6 +14,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.finding import Finding
 from memantics.core.model import Model
 from memantics.core.published import PublishedRow, read_published
+from memantics.core.result import Table
 from memantics.core.task import Task
 from memantics.core.waiting import make_sync, run_sync
 from memantics.registry import (
@@ -125,6 +126,15 @@ async def _audit(
     finally:
         for own in models:
             await own.close()
+
+
+def tabulate_gaps(audit: Audit) -> Table:
+    """What was not measured, and why."""
+    rows = (
+        (f"{gap.task} {gap.check}".strip(), f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason)
+        for gap in audit.gaps
+    )
+    return Table(("not measured", "why"), tuple(rows))
 
 
 def describe_finding(finding: Finding) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 from memantics.actions.build import Built, count_origins
 from memantics.build.captions.mine import CaptionReport, Origin
 from memantics.build.chats.build import ChatReport
+from memantics.build.drafts import Miss
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.report import KnowledgeReport
 from memantics.build.questions.report import QuestionReport
+from memantics.core.data import Skip
 from memantics.core.result import Table, show_cell
 
+_SHOWN, _CUT = 5, 300
 _BAD = ("refused", "unparsed", "failed")
 
 
@@ -24,6 +28,31 @@ def tabulate_knowledge(report: KnowledgeReport) -> Table:
     columns = ("dimension", ">found", ">memes", ">empty", *(f">{status}" for status in _BAD))
     title = f"{report.memes} memes, {report.individuals} individuals"
     return Table(columns, tuple(rows), title)
+
+
+def note_knowledge(report: KnowledgeReport) -> Iterator[str]:
+    """Relations that lead nowhere, replies that were repaired, and the first failures."""
+    links = sum(report.relations.values())
+    yield (
+        f"{links} relations, {len(report.dangling)} of them lead nowhere, "
+        f"{len(report.misplaced)} are out of place; {report.repaired} replies were repaired."
+    )
+    skipped = [f"left out {skip.row}: {skip.reason}" for skip in report.unusable]
+    failed = [f"{own.status} {own.meme} {own.dimension}: {own.reason}" for own in report.failures]
+    for lines in (skipped, failed):
+        yield from _list_few(lines, ": see report.json")
+
+
+def note_misses(skips: Sequence[Skip], misses: Sequence[Miss]) -> Iterator[str]:
+    """The first memes that were left out, and the first steps without a usable reply."""
+    yield from (f"left out {skip.row}: {skip.reason}"[:_CUT] for skip in skips[:_SHOWN])
+    yield from _list_few([f"{miss.status} {miss.step}: {miss.reason}" for miss in misses])
+
+
+def _list_few(lines: Sequence[str], where: str = "") -> Iterator[str]:
+    yield from (line[:_CUT] for line in lines[:_SHOWN])
+    if len(lines) > _SHOWN:
+        yield f"… and {len(lines) - _SHOWN} more{where}"
 
 
 def tabulate_questions(report: QuestionReport) -> Table:
@@ -41,7 +70,31 @@ def tabulate_leaks(report: QuestionReport) -> Table:
         rate = "–" if leak.value is None else f"{leak.value:.1%}"
         rows.append((leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word))
     columns = ("finds the key", ">rate", ">chance", ">n", "")
-    return Table(columns, tuple(rows), "What gives keys away")
+    return Table(columns, tuple(rows), "Shortcuts to the key")
+
+
+def note_questions(report: QuestionReport) -> Iterator[str]:
+    """Why questions were set aside, and how the set was levelled."""
+    for reason, count in list(report.reasons.items())[:8]:
+        yield f"set aside {count}: {reason}"
+    yield (
+        f"'None of the others' is the key of {report.none_share:.1%}; {report.exchanged} options "
+        f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."
+    )
+
+
+def note_chats(report: ChatReport) -> Iterator[str]:
+    """Chats that were given up, and why."""
+    if report.broken:
+        broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
+        yield f"given up for breaking rules: {broken}"
+    if report.incomplete:
+        short = "left out for lack of three wrong answers; give more memes"
+        yield f"{report.incomplete} chats {short}"
+    if report.unknown:
+        yield f"nothing is known about {len(report.unknown)} memes: no chats for them"
+    if report.rejected:
+        yield f"wrong answers turned away, for they mean the same: {report.rejected}"
 
 
 def tabulate_chats(report: ChatReport) -> Table:
@@ -56,6 +109,17 @@ def tabulate_chats(report: ChatReport) -> Table:
     rows = ((own, show_cell(v), corpus.measured_by.get(gauge, "")) for own, v, gauge in figures)
     title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
     return Table(("figure", ">value", "measured by"), tuple(rows), title)
+
+
+def describe_plan(settings: ExtractSettings) -> str:
+    """When relations are asked for, and how many calls a meme takes."""
+    when = {
+        "same": "Relations are asked for together with the individuals.",
+        "second": "Relations are asked for in a second pass, when all individuals are known.",
+        "off": "Relations are not asked for.",
+    }
+    calls = f"at most {settings.steps} calls a meme"
+    return f"{when[settings.when]} Steps of one wave run at once; {calls}."
 
 
 def tabulate_plan(settings: ExtractSettings) -> Table:

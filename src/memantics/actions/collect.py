@@ -11,6 +11,8 @@ from memantics.build.collect.families import DUPLICATE_BITS, FAMILY_BITS
 from memantics.build.collect.gather import PAGE, Collected, CollectSettings, gather
 from memantics.build.collect.listing import OWN
 from memantics.build.collect.rules import DEFAULT_RULES, Rule, RuleSet, read_thresholds
+from memantics.core.memes import MEMES
+from memantics.core.result import Table, show_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.report.pages.collection import write_page
 from memantics.run.progress import Progress
@@ -23,6 +25,12 @@ def list_rules() -> tuple[Rule, ...]:
     return DEFAULT_RULES
 
 
+def tabulate_rules() -> Table:
+    """The rules with their thresholds."""
+    rows = ((rule.name, show_cell(rule.threshold), rule.what) for rule in DEFAULT_RULES)
+    return Table(("rule", ">at least", "of"), tuple(rows))
+
+
 def make_rules(languages: Iterable[str] = (), thresholds: Sequence[str] = ()) -> RuleSet:
     """The rules with other thresholds (``RULE=VALUE``), and the languages that are kept."""
     return RuleSet(languages=frozenset(languages), thresholds=read_thresholds(thresholds))
@@ -31,6 +39,27 @@ def make_rules(languages: Iterable[str] = (), thresholds: Sequence[str] = ()) ->
 def find_page(done: Collected) -> Path:
     """The page of what was dropped."""
     return done.folder / OWN / PAGE
+
+
+def summarise(done: Collected, *, page: bool = True) -> dict[str, object]:
+    """What came of a folder, in counts and places."""
+    return {
+        "images": len(done.memes),
+        "read_now": done.fresh,
+        "counts": done.counts,
+        "families": done.families,
+        "memes": str(done.folder / MEMES),
+        "page": str(find_page(done)) if page else None,
+    }
+
+
+def tabulate(done: Collected) -> Table:
+    """How many memes were kept, and how many each rule dropped."""
+    rows = (
+        (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
+        for rule, count in done.counts.items()
+    )
+    return Table((">memes", ""), tuple(rows), f"{len(done.memes):,} images")
 
 
 def collect(

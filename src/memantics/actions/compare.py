@@ -77,6 +77,25 @@ def _describe(row: Difference, *, brief: bool) -> str:
     return ", ".join(words)
 
 
+def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
+    """How many items went differently, and how many of them better."""
+    gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
+    losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
+    head = f"{names[one.first]} → {names[one.second]}: {len(one.changes)} of {one.shared}"
+    return f"{head} items changed" + (
+        f", {gains} better, {losses} worse" if gains or losses else ""
+    )
+
+
+def tabulate_changes(one: Comparison, names: Mapping[str, str], most: int) -> Table:
+    """The first items that went differently, with both answers and the gold one."""
+    rows = tuple(
+        (own.item, *map(shorten_answer, (own.first, own.second, own.gold)))
+        for own in one.changes[:most]
+    )
+    return Table(("item", names[one.first], names[one.second], "gold"), rows)
+
+
 def shorten_answer(value: JsonValue) -> str:
     """An answer in at most 60 characters.
 

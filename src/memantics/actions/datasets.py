@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,6 +199,25 @@ def _show_statistic(row: Statistic) -> tuple[str, ...]:
     paper = row.paper if row.paper is not None else row.known
     mark = "" if row.paper is not None or row.known is None else "*"
     return row.title, show_cell(paper) + mark, show_cell(row.value), row.verdict
+
+
+def describe_found(survey: Survey) -> Iterator[str]:
+    """What a copy holds: its size first, then counts, repairs, what was left out, and notes."""
+    found, card = survey.found, survey.benchmark.card
+    size, release = f"{found.records:,}", card.release
+    if survey.data == "starter":
+        size += " (starter sample, not the release)"
+    elif release is not None and found.records != release.complete:
+        size += f" of {release.complete:,}: a part, so figures that count differ"
+    yield f"{card.title}: {size}"
+    yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
+    if found.images_expected:
+        yield f"images: {found.images_found:,} of {found.images_expected:,}"
+    for what, count in found.repairs.items():
+        yield f"repaired: {what}: {count:,}"
+    for reason, count in Counter(skip.reason for skip in found.skips).items():
+        yield f"left out: {count:,} × {reason}"
+    yield from (f"note: {note}" for note in found.notes)
 
 
 def survey_data(name: str, data: DataKind | None = None) -> Survey:

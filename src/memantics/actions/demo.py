@@ -110,8 +110,7 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
             _TYPES[meme.harm.type],
             known[meme.id],
             read_aloud(caption) if caption and chinese else None,
-            detector.explain(seen.text) if chinese and seen.text else None,
-            "" if chinese else "not judged: this detector was trained on Chinese memes only",
+            detector.explain(seen.text) if seen.text else None,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from memantics.actions.asking import Asking, open_cache
 from memantics.core.errors import InputError
@@ -98,10 +98,13 @@ def add_progress(parts: list[Progress]) -> Progress:
     >>> add_progress([Progress(done=2, total=4, seconds=3.0), Progress(done=1)]).done
     3
     """
-    numbers = {
+    numbers: dict[str, Any] = {
         field.name: sum(getattr(part, field.name) or 0 for part in parts)
         for field in fields(Progress)
+        if field.name != "adapted"
     }
+    adapted = tuple(dict.fromkeys(line for part in parts for line in part.adapted))
     longest = max(part.seconds for part in parts), max(part.paused for part in parts)
     total = numbers["total"] or None
-    return replace(Progress(**numbers), total=total, seconds=longest[0], paused=longest[1])
+    both = replace(Progress(**numbers), total=total, seconds=longest[0], paused=longest[1])
+    return replace(both, adapted=adapted)

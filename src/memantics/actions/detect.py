@@ -51,6 +51,7 @@ from memantics.detector.judges import (
 )
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
+from memantics.detector.novelty import find_novelty
 from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
@@ -125,6 +126,7 @@ class Measured(Result):
 class Detector:
     """A detector that stays loaded: fast, a network (folder or exported file), or LoRA.
 
+    ``novelty`` tells texts unlike its training texts; None where its file does not know.
     ``name`` is its file or preset, ``card`` its model card. ``trained_on`` and ``held_out`` are
     the data and the figures of a training in this process.
     """
@@ -136,6 +138,8 @@ class Detector:
         self.held_out: Evaluation | None = None
         self._written_card: ModelCard | None = None
         self._path: Path | None = None
+        fast = judge.detector if isinstance(judge, FastJudge) else None
+        self.novelty = find_novelty(fast, self.card.get("novelty"))
 
     def __repr__(self) -> str:
         return f"Detector({self.name!r}{', sample=True' if self.sample else ''})"

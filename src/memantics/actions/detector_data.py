@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,6 +20,7 @@ from memantics.detector.examples import Example, Loaded, Modality, Type
 from memantics.detector.fast import Prediction
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
+from memantics.detector.novelty import fit_novelty
 from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.models.embedded.ocr import open_reader
@@ -49,6 +50,22 @@ def load_examples(data: str | None, split: str = "train", labels: str = "v1") ->
             f"no data at {chosen}", hint=f"give {STARTER}, {RELEASE}, a .csv, a .jsonl or a folder"
         )
     return read_examples(path)
+
+
+def describe_loaded(loaded: Loaded) -> Iterator[str]:
+    """How many memes there are, how many are harmful, and what was left out."""
+    harmful = sum(e.label == 1 for e in loaded.examples)
+    yield f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"
+    yield from (f"note: {note}" for note in loaded.notes)
+    yield from describe_skips(loaded)
+
+
+def describe_skips(loaded: Loaded) -> Iterator[str]:
+    """The first rows that were left out, and how many there are."""
+    for skip in loaded.skips[:5]:
+        yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
+    if len(loaded.skips) > 5:
+        yield f"left out: {len(loaded.skips):,} in all"
 
 
 def find_example(name: str, data: str | None, split: str, labels: str) -> Example:
@@ -228,7 +245,7 @@ def load_external_cases(folder: Path) -> tuple[Case, ...]:
 
 
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
-    """What screening must know: languages, and precision and recall at each threshold."""
+    """What screening must know: languages, novelty, precision and recall at each threshold."""
     texts = [example.text for example in loaded.examples if example.text.strip()]
     counts = Counter(guess_language(text).language for text in texts[:: max(1, len(texts) // 500)])
     known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
@@ -236,4 +253,8 @@ def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, An
         (own.probability, example.label == 1)
         for own, example in zip(held_out, loaded.examples, strict=False)
     ]
-    return {"languages": sorted(known), "operating_points": list_operating_points(said)}
+    return {
+        "languages": sorted(known),
+        "novelty": fit_novelty(texts),
+        "operating_points": list_operating_points(said),
+    }

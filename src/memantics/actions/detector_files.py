@@ -1,4 +1,4 @@
-"""Predictions as a table and as a file, and detectors as single files."""
+"""Predictions as a table and as a file, detectors as single files, and the one used by default."""
 
 from __future__ import annotations
 
@@ -9,18 +9,66 @@ from pathlib import Path
 
 import orjson
 
+from memantics.core.errors import InputError
+from memantics.core.home import home
 from memantics.core.journal import replace_file
 from memantics.core.result import Result, Table
 from memantics.detector.card import place_card
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
-from memantics.detector.judges import open_fast
+from memantics.detector.judges import open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
 from memantics.detector.storage import load, save
 
-__all__ = ["Exported", "export", "place_card", "tabulate", "write_predictions"]
+__all__ = [
+    "Exported",
+    "export",
+    "find_detector",
+    "forget_detector",
+    "place_card",
+    "tabulate",
+    "use_detector",
+    "write_predictions",
+]
+_USED = "detector.json"
 _WIDTH = 34
+
+
+def use_detector(path: str | Path) -> Path:
+    """Use a detector wherever none is named: in ``analyze``, ``screen`` and ``serve``.
+
+    It is opened first, so that a file that is no detector is refused here.
+    """
+    place = Path(path).absolute()
+    open_judge(place)
+    replace_file(home() / _USED, orjson.dumps({"path": str(place)}), "setting")
+    return place
+
+
+def forget_detector() -> None:
+    """Go back to the sample detector of the starter pack."""
+    (home() / _USED).unlink(missing_ok=True)
+
+
+def find_detector(path: str | Path | None = None) -> Path | None:
+    """The detector that is named, else the one in use; None where there is neither."""
+    if path is not None:
+        return Path(path)
+    try:
+        place = Path(orjson.loads((home() / _USED).read_bytes())["path"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{home() / _USED} is damaged", hint="memantics detector use FILE writes it again"
+        ) from error
+    if not place.exists():
+        raise InputError(
+            f"the detector in use is gone: {place}",
+            hint="memantics detector use FILE, or 'memantics detector use sample'",
+        )
+    return place
 
 
 def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:

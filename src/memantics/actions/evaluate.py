@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,10 @@ from memantics.actions.asking import Asking, open_cache
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
 from memantics.core.data import DataKind
-from memantics.core.errors import InputError, MemanticsError
+from memantics.core.errors import InputError, MemanticsError, Unavailable
 from memantics.core.home import home
 from memantics.core.result import Result, Table, to_plain
+from memantics.core.rundir import last_answers
 from memantics.core.waiting import make_sync
 from memantics.registry import (
     ModelSettings,
@@ -43,6 +45,7 @@ __all__ = [
     "Runs",
     "SuitePlan",
     "conduct",
+    "count_failures",
     "estimate_plan",
     "evaluate",
     "evaluate_async",
@@ -57,6 +60,7 @@ OptionValue = str | int | float | bool
 Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
+_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class Evaluation:
     out: Path = Path("runs")
     captioner: str | None = None
     asking: Asking = field(default_factory=Asking)
+    probe: str = ""
+    rewordings: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
     if wanted.seed is not None and wanted.sample is None:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
-    wish = Wish(wanted.data, *scope, wanted.invalid)
+    wish = Wish(wanted.data, *scope, wanted.invalid, wanted.probe, wanted.rewordings)
     choices = list_choices(list(wanted.tasks), wish)
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
     check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
@@ -215,14 +221,18 @@ async def evaluate_async(
     timeout: float = 300.0,
     use_cache: bool = True,
     captioner: str | None = None,
+    probe: str = "",
+    rewordings: str | Path | None = None,
     progress: ProgressWish = None,
 ) -> Run | Runs:
     """Ask models the questions of benchmarks, and score the answers.
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each. Calling it again with the same arguments goes on where it stopped and asks nothing twice.
-    Where one of several runs cannot end, ``Runs.broken`` says why; where none can, it raises.
+    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
+    several and compares). Calling it again with the same arguments goes on where it stopped and
+    asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
+    can, it raises.
     """
     written = {name: _write_param(value) for name, value in (params or {}).items()}
     wanted = Evaluation(
@@ -237,6 +247,8 @@ async def evaluate_async(
         invalid=invalid,
         out=Path(out),
         captioner=captioner,
+        probe=probe,
+        rewordings=None if rewordings is None else Path(rewordings),
         asking=Asking(ModelSettings(base_url, concurrency, timeout, written), use_cache=use_cache),
     )
     plan = await asyncio.to_thread(plan_evaluation, wanted)
@@ -301,6 +313,43 @@ def dump_end(end: RunEnd) -> dict[str, object]:
     return row
 
 
+def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """Why runs did not end, each reason once."""
+    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
+    several = len({own.job.facts.model for own in ends}) > 1
+    for line in dict.fromkeys(
+        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
+        for model, error in errors
+    ):
+        yield f"error: {line}"
+    if errors and len(errors) < len(ends):
+        yield f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on"
+
+
+def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
+    """Items that failed, and items that wait for answers of others."""
+    ended = [own.ended for own in ends if own.ended is not None]
+    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
+    return failed, sum(own.waiting for own in ended)
+
+
+def count_unanswered(ends: Sequence[RunEnd]) -> int:
+    """Items that failed or wait for answers of runs that failed on them."""
+    return sum(_count_ended(ends))
+
+
+def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
+    """What was adapted, which items failed and why, and which wait for others."""
+    ended = [own.ended for own in ends if own.ended is not None]
+    yield from dict.fromkeys(f"note: {line}" for own in ended for line in own.progress.adapted)
+    failed, waiting = _count_ended(ends)
+    if failed:
+        yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
+        yield f"{failed} items failed; run the same command to ask them again"
+    if waiting:
+        yield f"{waiting} items wait for answers of runs that failed on them"
+
+
 def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
     """Why runs have no scores."""
     for end in ends:
@@ -310,3 +359,13 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
         elif end.ended is None or end.ended.scores is None:
             hint = "run it again to ask them once more"
             yield name, InputError("every item waits for an answer that failed", hint=hint)
+
+
+def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
+    """Why items failed, the most frequent reasons first."""
+    reasons: Counter[str] = Counter()
+    for own in ends:
+        if own.ended is not None and own.ended.scores and own.ended.scores.counts["failed"]:
+            last = last_answers(own.job.folder).values()
+            reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
+    return reasons.most_common(_REASONS)

@@ -52,7 +52,13 @@ def add_progress(parts: Iterable[Progress]) -> Progress:
     5
     """
     listed = list(parts)
-    names = {own.name for own in fields(Progress)} - {"total", "seconds", "limit", "paused"}
+    names = {own.name for own in fields(Progress)} - {
+        "total",
+        "seconds",
+        "limit",
+        "paused",
+        "adapted",
+    }
     sums = {name: sum(getattr(own, name) for own in listed) for name in names}
     return replace(Progress(**sums), paused=max((own.paused for own in listed), default=0.0))
 
@@ -75,6 +81,14 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     words += [f"{count} {name}" for name in names if (count := getattr(progress, name))]
     if progress.paused > 0:
         words.append(f"server asks to wait {progress.paused:.0f} s")
+    return ", ".join(words)
+
+
+def describe_shortly(progress: Progress) -> str:
+    """Rate and trouble; the rest stands in the line of the total."""
+    words = [f"{progress.rate:.1f}/s"]
+    words += [f"{progress.failed} failed"] if progress.failed else []
+    words += [f"wait {progress.paused:.0f} s"] if progress.paused > 0 else []
     return ", ".join(words)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memantics.actions.analyze import choose_captions, listen
+from memantics.actions.analyze import listen
 from memantics.build.analysis.records import tell_sounds
 from memantics.core.errors import ImageError
 from memantics.core.images import read_bytes
@@ -15,6 +15,7 @@ from memantics.core.language import language_of
 from memantics.core.memes import HEARD, TEMPLATE, Meme
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
+from memantics.vision.captions import choose_captions
 
 _SIBLINGS, _LONGEST = 3, 80
 

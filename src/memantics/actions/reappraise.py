@@ -14,6 +14,7 @@ from typing import TypeAlias, Unpack, overload
 from memantics.actions.analyze import ImagePath, ImagePaths
 from memantics.actions.build import find_memes as find_folder
 from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
+from memantics.actions.reading import read_once
 from memantics.build.captions.mine import sees_nothing
 from memantics.core.editor import Editor
 from memantics.core.errors import ImageError, InputError
@@ -145,6 +146,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
     editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
@@ -155,6 +157,11 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             target = options.get("target")
             shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
             return await _take_all(memes, shop, options)
+
+
+async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
+    """Memes with what was heard in them, where a model is told of it; our lexicon is not."""
+    return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
 
 
 @asynccontextmanager
@@ -296,7 +303,7 @@ async def reappraisal_async(
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
     names = list(dict.fromkeys(editors)) or ["embedded"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
-    memes = name_apart(find_folder(Path(folder), notes=False)[:limit])
+    memes = await _read_for(name_apart(find_folder(Path(folder), notes=False)[:limit]), options)
     made: dict[str, Results] = {}
     with open_reader() as ocr:
         async with open_planner(options, place, len(memes) * len(names)) as planner:

@@ -28,10 +28,22 @@ from memantics.report import (
 from memantics.report.gallery import make_gallery, render_gallery
 from memantics.report.inspection import check_inspect, write_log
 from memantics.report.payload import list_gold_keys
-from memantics.report.runs import Run
+from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
 from memantics.tasks.plugin import HumanExport
 
+__all__ = [
+    "ReportForm",
+    "RunLike",
+    "export_humans",
+    "export_inspect",
+    "find_folder",
+    "read_figures",
+    "render_report",
+    "report",
+    "split_unfinished",
+    "write_gallery",
+]
 ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
 _MOST_READ = 64
@@ -53,8 +65,10 @@ def report(
     """Compare runs on one self-contained page, or as a table; returns the file.
 
     ``form`` is ``html``, ``md``, ``csv`` or ``json``; by default what the file's name ends in.
+    Unfinished runs among finished ones are left out: :func:`split_unfinished` names them.
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
+    folders, _ = split_unfinished(folders)
     path = Path(out)
     ending = path.suffix.lstrip(".").lower()
     if (form or ending) in _RENDERERS:

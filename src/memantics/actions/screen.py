@@ -3,80 +3,53 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, Any, Literal
 
 from pydantic import JsonValue
 
-from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
-from memantics.actions.verdicts import explain_unjudged
-from memantics.core.errors import InputError, MemanticsError
-from memantics.core.images import decode
-from memantics.core.language import guess_language
+from memantics.actions.detector_files import find_detector
+from memantics.actions.screening import (
+    FAMILY_BITS,
+    Readings,
+    ScreenSettings,
+    ScreenWork,
+    read_range,
+    read_rows,
+    read_tables,
+    read_templates,
+)
+from memantics.build.collect.families import Face, find_kin
+from memantics.core.errors import InputError
+from memantics.core.journal import replace_file
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
-from memantics.detector.examples import Example
-from memantics.report.pages.screening import summarize, write_summary
+from memantics.models.embedded.ocr import Profile
+from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
-from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Process, Ref, Row
+from memantics.scale.records import Row
 from memantics.scale.sources import STDIN, Columns, read_sources
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["Columns", "ScaleProgress", "ScreenSettings", "Screened", "open_engine", "screen"]
-ReadText = Callable[[bytes, str], str]
-LABELS = ("harmless", "harmful", "review")
-_MOST_TEXT = 20_000
-_READINGS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class ScreenSettings:
-    """How memes are judged.
-
-    ``detector`` is a file; without one the tiny detector of the starter pack shows how things work.
-    ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
-    ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
-    range ``review`` are for people. ``explain`` adds reasons to flagged memes, ``readings`` what
-    Chinese texts may be heard as.
-    """
-
-    detector: Path | None = None
-    threshold: float | None = None
-    decide: str = ""
-    review: tuple[float, float] | None = None
-    explain: bool = False
-    readings: bool = True
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None and self.decide:
-            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
-        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
-            raise InputError(
-                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
-            )
-
-
-def read_range(text: str) -> tuple[float, float] | None:
-    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
-    if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
-    return float(found.group(1)), float(found.group(2))
+__all__ = [
+    "Columns",
+    "Profile",
+    "Readings",
+    "ScaleProgress",
+    "ScreenSettings",
+    "Screened",
+    "open_engine",
+    "read_range",
+    "read_rows",
+    "screen",
+]
+FAMILIES, REVIEW = "families.parquet", "review"
+_MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,157 +81,6 @@ class Screened(Result):
         return pq.read_table(self.folder / "parts").to_pandas()
 
 
-def read_rows(folder: Path) -> Iterator[Row]:
-    """The verdicts in a folder, part by part."""
-    import pyarrow.parquet as pq
-
-    for path in sorted((folder / "parts").glob("part-*.parquet")):
-        yield from pq.read_table(path).to_pylist()
-
-
-@dataclass(frozen=True)
-class ScreenWork:
-    """What a worker does to each meme; see :class:`~memantics.scale.records.Work`."""
-
-    settings: ScreenSettings
-    threshold: float
-    detector: str
-    languages: tuple[str, ...]
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The verdict row, as DESIGN's contract has it."""
-        import pyarrow as pa
-
-        text = pa.string()
-        piece = pa.struct([("piece", text), ("share", pa.float64())])
-        return pa.schema(
-            [
-                ("id", text),
-                ("sha256", text),
-                ("phash", text),
-                ("status", text),
-                ("reason", text),
-                ("text", text),
-                ("text_source", text),
-                ("language", text),
-                ("label", text),
-                ("probability", pa.float64()),
-                ("type", text),
-                ("types", pa.list_(pa.struct([("type", text), ("probability", pa.float64())]))),
-                ("because", pa.list_(piece)),
-                ("readings", pa.list_(text)),
-                ("family", text),
-                ("detector", text),
-            ]
-        )
-
-    def open(self) -> Process:
-        """Load the detector once; the OCR and the ear are loaded when they are first needed."""
-        path = self.settings.detector
-        judge = Detector.load(path) if path else Detector.starter()
-        return partial(self._screen, judge, Fetcher(), _open_reader())
-
-    def fail(self, ref: Ref, reason: str) -> Row:
-        """A row without a verdict."""
-        return self._row(ref, status="failed", reason=reason)
-
-    def _row(self, ref: Ref, **known: Any) -> Row:
-        empty: Row = dict.fromkeys(self.schema.names)
-        given = {
-            "text": (ref.text or "")[:_MOST_TEXT],
-            "text_source": _source(ref),
-        }
-        start = {"id": ref.id, "types": [], "because": [], "readings": [], "reason": ""}
-        return empty | start | given | {"detector": self.detector} | known
-
-    def _screen(
-        self,
-        judge: Detector,
-        fetcher: Fetcher,
-        read: ReadText,
-        refs: Sequence[Ref],
-    ) -> list[Row]:
-        rows = [self._look(ref, fetcher, read) for ref in refs]
-        ready = [row for row in rows if row["status"] == "judged"]
-        examples = [Example(str(place), row["text"]) for place, row in enumerate(ready)]
-        for row, example, said in zip(ready, examples, judge.predict(examples), strict=True):
-            row["probability"] = said.probability
-            row["label"] = self._decide(said.probability)
-            row["types"] = [
-                {"type": name, "probability": chance}
-                for name, chance in sorted((said.types or {}).items())
-            ]
-            row["type"] = said.type if row["label"] != "harmless" else None
-            if row["label"] != "harmless" and self.settings.explain:
-                row["because"] = _list_reasons(judge, example)
-        return rows
-
-    def _decide(self, probability: float) -> str:
-        review = self.settings.review
-        if review is not None and review[0] <= probability <= review[1]:
-            return "review"
-        return "harmful" if probability >= self.threshold else "harmless"
-
-    def _look(self, ref: Ref, fetcher: Fetcher, read: ReadText) -> Row:
-        """Everything before the verdict: bytes, hash, text, language; or why there is none."""
-        row = self._row(ref)
-        try:
-            data = fetcher.fetch(ref)
-            if data is not None:
-                row |= _identify(data, ref.id)
-                if not (ref.text or "").strip():
-                    row |= {"text": read(data, ref.id)[:_MOST_TEXT], "text_source": "ocr"}
-        except MemanticsError as error:
-            return self._row(ref, status="failed", reason=str(error))
-        text = row["text"].strip()
-        row["language"] = text and (ref.language or guess_language(text).language)
-        image = data is not None
-        why = explain_unjudged(text, row["language"], self.languages, image=image)
-        if why:
-            row["text_source"] = row["text_source"] if text else "none"
-            return row | {"status": "unjudged", "reason": why, "language": row["language"] or None}
-        if self.settings.readings and row["language"] == "zh":
-            row["readings"] = _listen(text)
-        return row | {"status": "judged"}
-
-
-def _identify(data: bytes, name: str) -> Row:
-    from memantics.vision.hashes import hash_image
-
-    image = decode(data, name)
-    return {"sha256": hashlib.sha256(data).hexdigest(), "phash": f"{hash_image(image):016x}"}
-
-
-def _source(ref: Ref) -> str:
-    return "given" if ref.text else "none"
-
-
-def _open_reader() -> ReadText:
-    from memantics.models.embedded.ocr import open_reader
-
-    reader = open_reader()
-    return lambda data, name: "\n".join(choose_captions(reader.read(data, name).lines))
-
-
-def _listen(text: str) -> list[str]:
-    """What a Chinese caption may be heard as, where its sound says something else."""
-    from memantics.phonetics.reading import MAX_CHARACTERS
-    from memantics.phonetics.speech import read_aloud
-
-    if len(text) > MAX_CHARACTERS:
-        return []
-    heard = read_aloud(text)
-    return [reading.text for reading in heard.readings[:_READINGS]] if heard.meant else []
-
-
-def _list_reasons(judge: Detector, example: Example) -> list[Row]:
-    with suppress(InputError):  # networks give no reasons
-        found = judge.explain(example).strongest(6)
-        return [{"piece": part.text, "share": part.contribution} for part in found]
-    return []
-
-
 def screen(
     sources: str | Path | Sequence[str | Path],
     settings: ScreenSettings | None = None,
@@ -279,19 +101,24 @@ def screen(
     is not finished; ``retry_failed`` also tries failed rows again.
     """
     settings = settings or ScreenSettings()
+    settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
     threshold = choose_threshold(judge, settings)
     name = f"{judge.name}@{judge.checksum[:12]}"
-    work = ScreenWork(settings, threshold, name, judge.languages)
+    folder = Path(out)
+    templates = read_templates(settings.templates) if settings.templates else ()
+    pictures = folder / REVIEW / "images"
+    work = ScreenWork(settings, threshold, name, judge.languages, templates, pictures)
     identity: dict[str, JsonValue] = {
         "detector": name,
         "threshold": threshold,
         "review": list(settings.review or ()),
         "explain": settings.explain,
         "readings": settings.readings,
+        "ocr": settings.ocr,
+        "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
     }
-    folder = Path(out)
     done = run_shards(
         read_sources(listed, columns, stdin or _find_stdin(listed)),
         work,
@@ -350,8 +177,9 @@ def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
 def _sum_up(
     folder: Path, done: ScaleResult, judge: Detector, settings: ScreenSettings, threshold: float
 ) -> Screened:
-    summary = summarize(read_rows(folder))
+    summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
     page = folder / "summary.html"
+    asked = settings.review is not None or summary.labels["review"] > 0
     facts = {"detector": judge.name, "threshold": threshold, "note": judge.note}
     write_summary(summary, facts, page)
     return Screened(
@@ -366,17 +194,19 @@ def _sum_up(
         detector=judge.name,
         threshold=threshold,
         note=judge.note,
-        review_queue=write_review(folder, settings) if settings.review else None,
+        review_queue=write_review(folder, settings) if asked else None,
         summary=page,
     )
 
 
 def write_review(folder: Path, settings: ScreenSettings) -> Path:
     """The memes for people as a queue that the annotation app opens."""
-    queue = folder / "review"
-    low, high = settings.review or (0.0, 0.0)
+    queue = folder / REVIEW
+    span = (
+        "" if settings.review is None else "probability {:g} to {:g}, or ".format(*settings.review)
+    )
     card = QueueCard(
-        title=f"Screening: probability {low:g} to {high:g}",
+        title=f"Screening: {span}unlike the training texts",
         workflow="label-by-vote",
         language="zh",
         warning="Memes that may be harmful.",
@@ -387,7 +217,56 @@ def write_review(folder: Path, settings: ScreenSettings) -> Path:
 
 
 def _list_review(folder: Path) -> Iterator[QueueItem]:
+    pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
     for number, row in enumerate(row for row in read_rows(folder) if row["label"] == "review"):
-        shown = [Shown(label="text", value=row["text"])] if row["text"] else []
-        hidden = {"probability": row["probability"], "type": row["type"], "id": row["id"]}
-        yield QueueItem(id=f"{number:06d}", group=row["id"][:300], shown=shown, hidden=hidden)
+        picture = pictures.get(row["sha256"] or "")
+        yield QueueItem(
+            id=f"{number:06d}",
+            group=row["id"][:300],
+            images=[f"images/{picture}"] if picture else [],
+            shown=[Shown(label="text", value=row["text"])] if row["text"] else [],
+            hidden={"probability": row["probability"], "type": row["type"], "id": row["id"]},
+        )
+
+
+def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> list[str]:
+    return sorted(memes, key=lambda look: (-flagged[look], -memes[look], look))[:most]
+
+
+def write_families(folder: Path) -> Mapping[str, str]:
+    """Write which pictures look alike, by perceptual hash; return the family of each.
+
+    All pictures would be too many to compare with each other: the most frequent are.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    memes: Counter[str] = Counter()
+    flagged: Counter[str] = Counter()
+    for table in read_tables(folder, ("phash", "label")):
+        looks, labels = table["phash"].to_pylist(), table["label"].to_pylist()
+        memes.update(look for look in looks if look)
+        flagged.update(
+            look
+            for look, label in zip(looks, labels, strict=True)
+            if look and label in ("harmful", "review")
+        )
+        if len(memes) > 10 * _MOST_PICTURES:  # memory must not grow with the number of memes
+            kept = _choose_pictures(memes, flagged, 5 * _MOST_PICTURES)
+            memes = Counter({look: memes[look] for look in kept})
+            flagged = Counter({look: flagged[look] for look in kept})
+    if not memes:
+        return {}
+    most = _choose_pictures(memes, flagged, _MOST_PICTURES)
+    kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, FAMILY_BITS)
+    found = {look: own.family or look for look, own in kin.items()}
+    columns = {
+        "phash": most,
+        "family": [found[look] for look in most],
+        "memes": [memes[look] for look in most],
+        "flagged": [flagged[look] for look in most],
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    replace_file(folder / FAMILIES, sink.getvalue().to_pybytes(), "families")
+    return found

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from memantics.actions.analyze import choose_caption_lines
 from memantics.actions.asking import Asking
 from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
@@ -46,6 +45,7 @@ from memantics.reappraise.folder import MEME
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
+from memantics.vision.captions import choose_caption_lines
 from memantics.vision.panels import count_panels
 
 __all__ = ["EMBEDDED", "Progress", "Studio", "image_path", "read_style"]
@@ -256,8 +256,8 @@ async def ask_meaning(
             desk.expect(settings.steps + VERDICTS)
             found = await ask_all(desk, seen, settings)
             tokens = desk.progress.tokens_in + desk.progress.tokens_out
-    if found.statuses.get("failed", 0) == sum(found.statuses.values()):
-        raise ModelError(found.missing[0].reason if found.missing else "no answer")
+    if not found.statuses.get("answered"):
+        raise ModelError(f"{name} answered nothing: {found.missing[0].reason}")
     return MeaningFound(
         name,
         found.intents,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memantics.actions.analyze import choose_captions
 from memantics.actions.detect import Detector
 from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
@@ -15,6 +14,7 @@ from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
+from memantics.vision.captions import choose_captions
 
 __all__ = ["ImageText", "Moderator", "RememberingOcr", "TypeChance", "Verdict", "explain_unjudged"]
 VerdictStatus = Literal["judged", "unjudged", "failed"]

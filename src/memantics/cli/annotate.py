@@ -9,10 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
-from memantics.cli.terminal import console, plain, say
+from memantics.cli.terminal import console, plain, print_lines, say
 
 FIRST = "open"
-_LISTED = 10
 
 
 class OpenByDefault(TyperGroup):
@@ -188,12 +187,4 @@ def _show_backup(verb: str, done: actions.BackupSummary) -> None:
 
 def _show_import(done: actions.ImportSummary) -> None:
     """Say what came in, and name what did not."""
-    out = console()
-    brought = f"{done.items:,} new items"
-    if done.answers:
-        brought += f", {done.answers:,} answers"
-    out.print(plain(f"project {done.project}: {done.source}: {brought}"))
-    for line in done.skipped[:_LISTED]:
-        out.print(plain(f"  left out: {line}"))
-    if len(done.skipped) > _LISTED:
-        out.print(plain(f"  and {len(done.skipped) - _LISTED:,} more"))
+    print_lines(done.lines())

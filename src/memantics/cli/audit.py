@@ -11,11 +11,17 @@ import typer
 from rich.padding import Padding
 
 from memantics.actions.asking import Asking, read_pairs
-from memantics.actions.audit import Audit, AuditSettings, conduct_audit, describe_finding
+from memantics.actions.audit import (
+    Audit,
+    AuditSettings,
+    conduct_audit,
+    describe_finding,
+    tabulate_gaps,
+)
 from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
-from memantics.cli.terminal import console, plain, print_json, table, tell
+from memantics.cli.terminal import console, plain, print_json, show_table, tell
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
@@ -95,11 +101,7 @@ def _show(audit: Audit) -> None:
         if finding.verdict != "sound":
             to.print(_indent(f"To do: {finding.advice}", "dim"))
     if audit.gaps:
-        rows = table([("not measured", "left"), ("why", "left")])
-        for gap in audit.gaps:
-            why = f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason
-            rows.add_row(plain(f"{gap.task} {gap.check}".strip()), plain(why))
-        to.print(rows)
+        show_table(tabulate_gaps(audit))
 
 
 def _indent(text: str, style: str = "") -> Padding:

@@ -20,10 +20,9 @@ from memantics.actions.build_settings import (
 )
 from memantics.cli import flags
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import console, plain, print_json, say, show_table
+from memantics.cli.terminal import console, print_json, print_lines, say, show_table
 from memantics.core.errors import InputError
 
-_SHOWN = 5
 Folder = Annotated[
     Path | None, typer.Argument(help="A folder of memes, or 'starter' for the starter pack.")
 ]
@@ -115,7 +114,8 @@ def build_knowledge(
     if as_json:
         print_json(built.report)
     else:
-        _show_knowledge(built.report)
+        show_table(tables.tabulate_knowledge(built.report))
+        print_lines(tables.note_knowledge(built.report))
         tell_tokens(built.tokens, built.report.memes)
         say(str(built.folder / build.KNOWLEDGE))
     stop_at_failures(built.counts)
@@ -129,32 +129,7 @@ def _show_plan(settings: ExtractSettings, *, as_json: bool) -> None:
         print_json({**found, "steps": plan.steps})
         return
     show_table(tables.tabulate_plan(settings))
-    when = {
-        "same": "Relations are asked for together with the individuals.",
-        "second": "Relations are asked for in a second pass, when all individuals are known.",
-        "off": "Relations are not asked for.",
-    }
-    console().print(
-        f"{when[settings.when]} Steps of one wave run at once; "
-        f"at most {settings.steps} calls a meme."
-    )
-
-
-def _show_knowledge(report: build.KnowledgeReport) -> None:
-    show_table(tables.tabulate_knowledge(report))
-    out = console()
-    links = sum(report.relations.values())
-    out.print(
-        f"{links} relations, {len(report.dangling)} of them lead nowhere, "
-        f"{len(report.misplaced)} are out of place; {report.repaired} replies were repaired."
-    )
-    skipped = [f"left out {skip.row}: {skip.reason}" for skip in report.unusable]
-    failed = [f"{own.status} {own.meme} {own.dimension}: {own.reason}" for own in report.failures]
-    for lines in (skipped, failed):
-        for line in lines[:_SHOWN]:
-            out.print(plain(line[:300]))
-        if len(lines) > _SHOWN:
-            out.print(f"… and {len(lines) - _SHOWN} more: see report.json")
+    console().print(tables.describe_plan(settings))
 
 
 @flags.asks_models()
@@ -204,20 +179,10 @@ def make_questions(
     if as_json:
         print_json(built.report)
     else:
-        _show_questions(built.report)
+        show_table(tables.tabulate_questions(built.report))
+        show_table(tables.tabulate_leaks(built.report))
+        print_lines(tables.note_questions(built.report))
         tell_tokens(built.tokens, built.report.memes)
         say(str(folder / build.QUESTIONS))
         say(f"for people to check: {folder / build.QUESTION_QUEUE}")
     stop_at_failures(built.counts)
-
-
-def _show_questions(report: build.QuestionReport) -> None:
-    out = console()
-    show_table(tables.tabulate_questions(report))
-    show_table(tables.tabulate_leaks(report))
-    for reason, count in list(report.reasons.items())[:8]:
-        out.print(plain(f"set aside {count}: {reason}"))
-    out.print(
-        f"'None of the others' is the key of {report.none_share:.1%}; {report.exchanged} options "
-        f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."
-    )

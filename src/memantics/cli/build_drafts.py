@@ -26,7 +26,7 @@ from memantics.actions.build_settings import (
 from memantics.cli import flags
 from memantics.cli.build import Attempts, BuildOut, Folder, ModelName
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
-from memantics.cli.terminal import console, plain, print_json, say, show_table
+from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table
 from memantics.core.memes import CAPTIONS
 
 _SHOWN = 5
@@ -203,36 +203,16 @@ def make_chats(
     if as_json:
         print_json(asdict(built.report))
     else:
-        _show_chats(built.report)
+        show_table(tables.tabulate_chats(built.report))
+        print_lines(tables.note_chats(built.report))
         _show_end(built, built.report.misses, built.report.corpus.memes)
         say(str(built.folder / "chats.jsonl"))
     stop_at_failures(built.counts)
 
 
-def _show_chats(report: build.ChatReport) -> None:
-    show_table(tables.tabulate_chats(report))
-    out = console()
-    if report.broken:
-        broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
-        out.print(plain(f"given up for breaking rules: {broken}"))
-    if report.incomplete:
-        short = "left out for lack of three wrong answers; give more memes"
-        out.print(plain(f"{report.incomplete} chats {short}"))
-    if report.unknown:
-        out.print(plain(f"nothing is known about {len(report.unknown)} memes: no chats for them"))
-    if report.rejected:
-        out.print(plain(f"wrong answers turned away, for they mean the same: {report.rejected}"))
-
-
 def _show_end(built: build.Built[Any], misses: Sequence[build.Miss], memes: int) -> None:
     """Say how the steps ended, and what did not come."""
-    out = console()
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
-    out.print(plain(f"steps: {counts}"))
+    console().print(plain(f"steps: {counts}"))
     tell_tokens(built.tokens, memes)
-    for skip in built.skips[:_SHOWN]:
-        out.print(plain(f"left out {skip.row}: {skip.reason}"[:300]))
-    for miss in misses[:_SHOWN]:
-        out.print(plain(f"{miss.status} {miss.step}: {miss.reason}"[:300]))
-    if len(misses) > _SHOWN:
-        out.print(f"… and {len(misses) - _SHOWN} more")
+    print_lines(tables.note_misses(built.skips, misses))

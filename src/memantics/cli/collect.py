@@ -13,7 +13,6 @@ from memantics.cli import flags
 from memantics.cli.progress import Watcher
 from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.core.memes import MEMES
-from memantics.core.result import Table, show_cell
 
 Folder = Annotated[Path, typer.Argument(help="Folder of images, searched with its subfolders.")]
 Languages = Annotated[
@@ -62,22 +61,9 @@ def collect_memes(
 
 def _show(done: Collected, page: bool, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "images": len(done.memes),
-                "read_now": done.fresh,
-                "counts": done.counts,
-                "families": done.families,
-                "memes": str(done.folder / MEMES),
-                "page": str(action.find_page(done)) if page else None,
-            }
-        )
+        print_json(action.summarise(done, page=page))
         return
-    rows = tuple(
-        (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
-        for rule, count in done.counts.items()
-    )
-    show_table(Table((">memes", ""), rows, f"{len(done.memes):,} images"))
+    show_table(action.tabulate(done))
     console().print(plain(f"{done.families} templates have several memes: keep them together"))
     console().print(plain(f"list: {done.folder / MEMES}"))
     if page:
@@ -90,5 +76,4 @@ def _show_rules(as_json: bool) -> None:
             [{"rule": r.name, "at_least": r.threshold, "of": r.what} for r in action.list_rules()]
         )
         return
-    rows = tuple((r.name, show_cell(r.threshold), r.what) for r in action.list_rules())
-    show_table(Table(("rule", ">at least", "of"), rows))
+    show_table(action.tabulate_rules())

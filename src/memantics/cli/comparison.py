@@ -12,13 +12,14 @@ from memantics.actions.compare import (
     Comparison,
     Side,
     compare_sides,
+    count_changes,
     list_remarks,
     open_run,
-    shorten_answer,
+    tabulate_changes,
     tabulate_pairs,
 )
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json, show_table, table
+from memantics.cli.terminal import console, plain, print_json, show_table
 from memantics.report.runs import differing_options
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -85,20 +86,10 @@ def _show_differences(found: Sequence[Comparison], names: Mapping[str, str]) -> 
 
 
 def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
-    out = console()
-    gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
-    losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
-    first, second = names[one.first], names[one.second]
-    head = f"{first} → {second}: {len(one.changes)} of {one.shared} items changed"
-    if gains or losses:
-        head += f", {gains} better, {losses} worse"
-    out.print(plain(head, "bold"))
+    console().print(plain(count_changes(one, names), "bold"))
     if not show or not one.changes:
         return
-    rows = table([("item", "left"), (first, "left"), (second, "left"), ("gold", "left")])
-    for change in one.changes[:show]:
-        values = (change.first, change.second, change.gold)
-        rows.add_row(plain(change.item), *(plain(shorten_answer(value)) for value in values))
-    out.print(rows)
+    show_table(tabulate_changes(one, names, show))
     if len(one.changes) > show:
-        out.print(f"{len(one.changes) - show} more: --show N, or --json for all", style="dim")
+        left = f"{len(one.changes) - show} more: --show N, or --json for all"
+        console().print(plain(left, "dim"))

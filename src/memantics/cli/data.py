@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from memantics.actions.datasets import (
     Survey,
     add_release,
     check_release,
+    describe_found,
     list_benchmarks,
     list_models,
     refuse_changed,
@@ -101,24 +101,10 @@ def _wait(name: str) -> Iterator[None]:
 
 
 def _show_found(survey: Survey) -> None:
-    out, found, card = console(), survey.found, survey.benchmark.card
-    release = card.release
-    size = f"{found.records:,}"
-    if survey.data == "starter":
-        size += " (starter sample, not the release)"
-    elif release is not None and found.records != release.complete:
-        size += f" of {release.complete:,}: a part, so figures that count differ"
-    out.print(plain(f"{card.title}: {size}", "bold"))
-    counts = ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
-    out.print(plain(f"  {counts}"))
-    if found.images_expected:
-        out.print(f"  images: {found.images_found:,} of {found.images_expected:,}")
-    for what, count in found.repairs.items():
-        out.print(plain(f"  repaired: {what}: {count:,}"))
-    for reason, count in Counter(skip.reason for skip in found.skips).items():
-        out.print(plain(f"  left out: {count:,} × {reason}"))
-    for note in found.notes:
-        out.print(plain(f"  note: {note}", "yellow"))
+    head, *lines = describe_found(survey)
+    console().print(plain(head, "bold"))
+    for line in lines:
+        console().print(plain(f"  {line}", "yellow" if line.startswith("note: ") else ""))
 
 
 def _printed(survey: Survey) -> list[Statistic]:

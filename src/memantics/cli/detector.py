@@ -11,11 +11,16 @@ from rich.text import Text
 from memantics.actions import detect
 from memantics.actions import detector_files as files
 from memantics.actions.detect import Evaluation, Example, Explanation, Loaded, Robustness
-from memantics.actions.detector_data import find_example, load_examples
+from memantics.actions.detector_data import (
+    describe_loaded,
+    describe_skips,
+    find_example,
+    load_examples,
+)
 from memantics.cli import detector_neural
 from memantics.cli.detector_neural import Data
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_json, show_table, tell
+from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
 from memantics.core.errors import InputError
 
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
@@ -73,12 +78,24 @@ def train(
         return
     assert made.trained_on is not None
     assert made.held_out is not None
-    _show_loaded(made.trained_on)
+    print_lines(describe_loaded(made.trained_on))
     _show_evaluation(made.held_out, "Held out inside training")
     size = out.stat().st_size / 1e6
     console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
     if made.sample:
         console().print(plain(detect.SAMPLE_LIMIT, "dim"))
+
+
+@app.command("use")
+def use(
+    model: Annotated[Path, typer.Argument(help="A detector file or folder; 'sample' goes back.")],
+) -> None:
+    """Use a detector in analyze, screen and serve wherever none is named."""
+    if str(model) == "sample" and not model.exists():
+        files.forget_detector()
+        console().print(plain("the sample detector of the starter pack is in use"))
+        return
+    console().print(plain(f"in use: {files.use_detector(model)}"))
 
 
 @app.command("eval")
@@ -129,7 +146,7 @@ def evaluate_detector(
         figures = {"figures": done.figures, "robustness": done.robustness}
         print_json({"title": done.title, "notes": done.notes, **figures})
         return
-    _show_loaded(done.data)
+    print_lines(describe_loaded(done.data))
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
     _show_evaluation(done.figures, done.title)
@@ -163,7 +180,7 @@ def predict(
     if as_json:
         print_json(said)
         return
-    _show_skips(loaded)
+    print_lines(describe_skips(loaded))
     blank = judge.count_blank(loaded.examples)
     if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
@@ -194,7 +211,7 @@ def compare(
     if as_json:
         print_json(found)
         return
-    _show_loaded(loaded)
+    print_lines(describe_loaded(loaded))
     if one.has_seen(loaded) or two.has_seen(loaded):
         console().print(plain(f"note: {detect.SEEN}", "yellow"))
     show_table(found.table(first.name, second.name))
@@ -250,23 +267,6 @@ def explain(
         console().print(plain(f"page: {page}"))
 
 
-def _show_loaded(loaded: Loaded) -> None:
-    out = console()
-    harmful = sum(e.label == 1 for e in loaded.examples)
-    out.print(plain(f"{loaded.name}: {len(loaded.examples):,} memes, {harmful:,} harmful"))
-    for note in loaded.notes:
-        out.print(plain(f"note: {note}", "dim"))
-    _show_skips(loaded)
-
-
-def _show_skips(loaded: Loaded) -> None:
-    out = console()
-    for skip in loaded.skips[:5]:
-        out.print(plain(f"left out: {skip.file}: row {skip.row}: {skip.reason}", "yellow"))
-    if len(loaded.skips) > 5:
-        out.print(plain(f"left out: {len(loaded.skips):,} in all", "yellow"))
-
-
 def _show_evaluation(found: Evaluation, title: str) -> None:
     show_table(found.table(title))
     error = f"calibration error {100 * found.calibration_error:.1f} points"
@@ -276,8 +276,7 @@ def _show_evaluation(found: Evaluation, title: str) -> None:
 def _show_robustness(found: Robustness) -> None:
     if found.evasions:
         show_table(found.table())
-    for line in found.lines:
-        console().print(plain(line))
+    print_lines(found.lines)
     for note in found.notes:
         console().print(plain(f"note: {note}", "dim"))
 

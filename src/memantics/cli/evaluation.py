@@ -14,8 +14,11 @@ from memantics.actions.evaluate import (
     RunEnd,
     SuitePlan,
     conduct,
+    count_unanswered,
     dump_end,
     estimate_plan,
+    list_errors,
+    list_failures,
     note_estimates,
     plan_evaluation,
     read_settings,
@@ -45,6 +48,8 @@ def run(
     seed: flags.Seed = None,
     option: flags.Grid = None,
     invalid: flags.Invalid = None,
+    probe: flags.Probe = "",
+    rewordings: flags.Rewordings = None,
     out: flags.Out = Path("runs"),
     *,
     asking: Asking,
@@ -57,7 +62,8 @@ def run(
     """
     scope = (data, split, limit, sample, seed)
     settings = read_settings("--set", option)
-    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking)
+    changed = (probe, rewordings)
+    wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
         tell(f"skipped {skipped.task}: {skipped.error}")
@@ -103,34 +109,18 @@ def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> Non
 
 def _finish(ends: Sequence[RunEnd]) -> None:
     """Say what went wrong, each thing once, and end with the exit code that fits."""
-    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
-    several = len({own.job.facts.model for own in ends}) > 1
-    for line in dict.fromkeys(
-        f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
-        for model, error in errors
-    ):
-        tell(f"error: {line}")
-    if errors and len(errors) < len(ends):
-        tell(f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on")
+    for line in list_errors(ends):
+        tell(line)
     for own in ends:
         if own.fault is not None:
             raise own.fault
-    failed = _tell_failed(ends)
-    if any(isinstance(error, InputError | Unavailable) for _, error in errors):
+    for line in list_failures(ends):
+        tell(line)
+    errors = [own.error for own in ends if own.error is not None]
+    if any(isinstance(error, InputError | Unavailable) for error in errors):
         raise typer.Exit(2)
-    if errors or failed:
+    if errors or count_unanswered(ends):
         raise typer.Exit(1)
-
-
-def _tell_failed(ends: Sequence[RunEnd]) -> int:
-    ended = [own.ended for own in ends if own.ended is not None]
-    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
-    waiting = sum(own.waiting for own in ended)
-    if failed:
-        tell(f"{failed} items failed; run the same command to ask them again")
-    if waiting:
-        tell(f"{waiting} items wait for answers of runs that failed on them")
-    return failed + waiting
 
 
 def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:

@@ -64,6 +64,18 @@ Invalid = Annotated[
     str | None,
     typer.Option(help="Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop."),
 ]
+Probe = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT=HOW",
+        help="Change one thing: picture=swapped|blank, caption=removed|reworded, options=permuted, "
+        "memory=caption|id|template.",
+    ),
+]
+Rewordings = Annotated[
+    Path | None,
+    typer.Option(help="Captions in other words: a table with the columns image and text."),
+]
 Out = Annotated[Path, typer.Option(help="Where the run directories go.")]
 BaseUrl = Annotated[
     str | None,

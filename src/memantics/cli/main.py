@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -16,8 +15,9 @@ import typer.main
 from typer.core import TyperGroup
 
 from memantics import __version__
-from memantics.cli.terminal import guard_streams, say, tell
-from memantics.core.errors import InputError, MemanticsError, Unavailable
+from memantics.cli.terminal import say, tell
+from memantics.core.errors import InputError, MemanticsError, Unavailable, explain_os_error
+from memantics.core.terminal import guard_streams
 
 # Names of commands, where each is, and its line in the help.
 COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
@@ -25,14 +25,6 @@ COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
 )
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
-
-_REMEDIES = {
-    errno.ENOENT: "check the path",
-    errno.EACCES: "check its permissions, or choose another place",
-    errno.EROFS: "choose another place: this one can only be read",
-    errno.ENOSPC: "make room on the disk, then run the same command again",
-    errno.EDQUOT: "make room on the disk, then run the same command again",
-}
 
 
 class LazyGroup(TyperGroup):
@@ -140,9 +132,7 @@ def _main() -> NoReturn:
             raise
         _fail(f"a file name or text is not UTF-8 ({error}); rename the file", 2)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        hint = _REMEDIES.get(error.errno or 0, "check that the place can be read and written")
-        _fail(f"{where}{error.strerror or error}; {hint}", 2)
+        _fail(explain_os_error(error), 2)
     sys.exit(code)
 
 

@@ -19,6 +19,7 @@ from memantics.actions.progress import (
     RunEnd,
     SuiteTotal,
     describe,
+    describe_shortly,
     foretell,
     show_count,
 )
@@ -155,14 +156,14 @@ class SuiteView(_View):
         self._sum.show(job, progress)
         if self._console.is_terminal:
             line = self._lines[id(job)]
-            self._bars.update(line, completed=progress.done, state=_describe_shortly(progress))
+            self._bars.update(line, completed=progress.done, state=describe_shortly(progress))
             self._update_total()
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
             for own in self._jobs:
                 seen = self._sum.seen.get(id(own))
                 if id(own) in self._lines and seen is not None:
-                    _print_line(_title(own), seen, _describe_shortly(seen))
+                    _print_line(_title(own), seen, describe_shortly(seen))
             total = self._sum.add_up()
             _print_line(f"{len(self._jobs)} runs", total, describe(total, self._prices))
 
@@ -185,11 +186,3 @@ def _title(job: Job) -> str:
 
 def _print_line(title: str, progress: Progress, state: str) -> None:
     tell(f"{title}: {show_count(progress)} {state}".rstrip())
-
-
-def _describe_shortly(progress: Progress) -> str:
-    """Rate and trouble; the rest stands in the line of the total."""
-    words = [f"{progress.rate:.1f}/s"]
-    words += [f"{progress.failed} failed"] if progress.failed else []
-    words += [f"wait {progress.paused:.0f} s"] if progress.paused > 0 else []
-    return ", ".join(words)

@@ -35,7 +35,14 @@ Review = Annotated[
     str, typer.Option(metavar="LOW..HIGH", help="Probabilities that people are to look at.")
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what moved each flagged meme.")]
-Readings = Annotated[bool, typer.Option(help="Listen to Chinese texts for hidden words.")]
+Readings = Annotated[
+    action.Readings,
+    typer.Option(help="Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
+]
+Ocr = Annotated[action.Profile, typer.Option(help="How images are read where no text is given.")]
+Templates = Annotated[
+    Path | None, typer.Option(help="A folder that 'collect' listed: its families are known.")
+]
 IdColumn = Annotated[str, typer.Option(help="Column of the ids in tables.")]
 ImageColumn = Annotated[str, typer.Option(help="Column of image paths or bytes.")]
 TextColumn = Annotated[str, typer.Option(help="Column of texts.")]
@@ -57,7 +64,9 @@ def screen(
     decide: Decide = "",
     review: Review = "",
     explain: Explain = False,
-    readings: Readings = True,
+    readings: Readings = "flagged",
+    ocr: Ocr = "fast",
+    templates: Templates = None,
     id_column: IdColumn = "",
     image_column: ImageColumn = "",
     text_column: TextColumn = "",
@@ -74,7 +83,7 @@ def screen(
     Running the same command again does only what is not finished. What cannot be judged says why.
     """
     settings = action.ScreenSettings(
-        detector, threshold, decide, action.read_range(review), explain, readings
+        detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
     )
     done = action.screen(
         sources,
@@ -85,7 +94,7 @@ def screen(
         shard_size=shard_size,
         retry_failed=retry_failed,
         csv=csv,
-        progress=_show_progress,
+        progress=show_progress,
     )
     if as_json:
         print_json(done)
@@ -96,7 +105,8 @@ def screen(
         raise typer.Exit(1)
 
 
-def _show_progress(now: action.ScaleProgress) -> None:
+def show_progress(now: action.ScaleProgress) -> None:
+    """Say how far it is."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
     tell(f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second")
 

@@ -14,41 +14,47 @@ from memantics.cli.terminal import say
 if TYPE_CHECKING:
     from memantics.serve.settings import ServeSettings
 
+ModelNames = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="KIND/NAME for what needs a model; may be repeated."),
+]
+DetectorFile = Annotated[
+    Path | None, typer.Option(help="Detector file. Default: the starter pack's sample.")
+]
+StoreFolder = Annotated[
+    Path | None, typer.Option(help="Knowledge store. Default: the starter pack's knowledge.")
+]
+Workers = Annotated[int, typer.Option(min=1, max=64, help="Processes; each loads the models.")]
+StateFolder = Annotated[
+    Path | None, typer.Option(help="Folder of jobs. Default: serve in the home folder.")
+]
+Proxies = Annotated[list[str] | None, typer.Option(help="Proxy whose X-Forwarded-For is believed.")]
+Origins = Annotated[list[str] | None, typer.Option(help="Site whose scripts may call (CORS).")]
+ImageHosts = Annotated[
+    list[str] | None, typer.Option(help="Host from which images may be fetched.")
+]
+
 
 @asks_models(price=False)
 def serve(
     asking: Asking,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="KIND/NAME for what needs a model; may be repeated."),
-    ] = None,
-    detector: Annotated[
-        Path | None, typer.Option(help="Detector file. Default: the starter pack's sample.")
-    ] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Knowledge store. Default: the starter pack's knowledge.")
-    ] = None,
+    model: ModelNames = None,
+    detector: DetectorFile = None,
+    store: StoreFolder = None,
     runs: Annotated[Path | None, typer.Option(help="Folder of runs to browse.")] = None,
     images: Annotated[Path | None, typer.Option(help="Folder of the store's memes.")] = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
-    workers: Annotated[
-        int, typer.Option(min=1, max=64, help="Processes; each loads the models.")
-    ] = 1,
+    workers: Workers = 1,
     tokens: Annotated[Path | None, typer.Option(help="File of 'memantics serve-token'.")] = None,
-    state: Annotated[
-        Path | None, typer.Option(help="Folder of jobs. Default: serve in the home folder.")
-    ] = None,
+    state: StateFolder = None,
+    queue: Annotated[int, typer.Option(min=1, help="Items that may wait; then 429.")] = 256,
+    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
+    keep: Annotated[float, typer.Option(min=0.0, help="Hours a job's result is kept.")] = 24.0,
     public_url: Annotated[str, typer.Option(help="The address people use, behind a proxy.")] = "",
-    trusted_proxy: Annotated[
-        list[str] | None, typer.Option(help="Proxy whose X-Forwarded-For is believed.")
-    ] = None,
-    origin: Annotated[
-        list[str] | None, typer.Option(help="Site whose scripts may call (CORS).")
-    ] = None,
-    image_host: Annotated[
-        list[str] | None, typer.Option(help="Host from which images may be fetched.")
-    ] = None,
+    trusted_proxy: Proxies = None,
+    origin: Origins = None,
+    image_host: ImageHosts = None,
 ) -> None:
     """Serve moderation, analysis and pages over HTTP, offline by default."""
     from memantics.serve import require_extra
@@ -68,7 +74,7 @@ def serve(
     settings = ServeSettings(
         reach,
         Models(detector, tuple(model or ()), asking, store, runs, images),
-        Bounds(hosts=tuple(image_host or ())),
+        Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,
         **({"state": state} if state else {}),
@@ -78,6 +84,8 @@ def serve(
 
 def _show_start(settings: ServeSettings) -> None:
     say(f"Serving on {settings.reach.address}")
+    if settings.models.detector is None:
+        say("Verdicts are the sample detector's: an example, not to be acted on (--detector FILE).")
     say("Stop with Ctrl+C; what was accepted is finished first.")
 
 

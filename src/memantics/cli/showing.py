@@ -9,7 +9,7 @@ import typer
 
 from memantics.actions import report as reports
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_data, print_json
+from memantics.cli.terminal import console, plain, print_data, print_json, tell
 
 Judged = Annotated[
     Path, typer.Argument(help="A run of MER-Bench's judge, or of one that is like it.")
@@ -24,6 +24,9 @@ def report(
     images: flags.Pictures = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
+    folders, left = reports.split_unfinished(folders)
+    for reason in left.values():
+        tell(f"left out: {reason}")
     if form != "html" and out is None:
         print_data(reports.render_report(folders, form))
         return

@@ -19,6 +19,7 @@ MemanticsError
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -157,3 +158,23 @@ class Rejected(ModelError):
 
 class Refused(ModelError):
     """A content filter before or behind the model declined this request."""
+
+
+_REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.EACCES: "check its permissions, or choose another place",
+    errno.EROFS: "choose another place: this one can only be read",
+    errno.ENOSPC: "make room on the disk, then run the same command again",
+    errno.EDQUOT: "make room on the disk, then run the same command again",
+}
+
+
+def explain_os_error(error: OSError) -> str:
+    """What a file system refused, where, and what to do.
+
+    >>> explain_os_error(FileNotFoundError(errno.ENOENT, "No such file or directory", "a.png"))
+    'a.png: No such file or directory; check the path'
+    """
+    where = f"{error.filename}: " if error.filename else ""
+    hint = _REMEDIES.get(error.errno or 0, "check that the place can be read and written")
+    return f"{where}{error.strerror or error}; {hint}"

@@ -125,7 +125,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model returned. ``refusal`` is set when the model or its provider declined."""
+    """What a model returned. ``refusal`` is set when the model or its provider declined.
+
+    ``adapted`` says how the request was changed so that the server would take it.
+    """
 
     text: str
     reasoning: str = ""
@@ -134,6 +137,7 @@ class Reply:
     tokens_in: int = 0
     tokens_out: int = 0
     served_by: str = ""
+    adapted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,7 @@ class Answer:
     seconds: float = 0.0
     calls: int = 1
     cached: bool = False
+    adapted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

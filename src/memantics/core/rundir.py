@@ -28,8 +28,9 @@ class RunFacts:
     """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them.
 
     ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
-    whose answers are part of the requests. ``imported`` says from which file of which tool the
-    answers come, where no model was asked here.
+    whose answers are part of the requests. ``adapted`` says how requests were changed so that the
+    server would take them, ``imported`` says from which file of which tool the
+    answers come, where no model was asked here. ``probe`` says what was changed on purpose.
     """
 
     benchmark: str
@@ -55,7 +56,9 @@ class RunFacts:
     sample: int | None = None
     seed: int | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
+    adapted: tuple[str, ...] = ()
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,8 @@ class Task:
     asked only after ``feed`` has given it those answers, by need and by meme. ``marks``, where a
     task has it, gives each outcome's own value of every figure that is a plain mean of such
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
-    what takes long to find, to items that are really asked and on a thread.
+    what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
+    changed on purpose (:mod:`memantics.run.probes`).
     """
 
     name: str
@@ -112,3 +113,4 @@ class Task:
     feed: Callable[[Mapping[str, Mapping[str, str]]], Task] | None = None
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
     complete: Callable[[Item], Item] | None = None
+    probe: str = ""

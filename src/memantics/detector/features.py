@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -255,36 +255,47 @@ class Extractor:
         """Rows from pieces, block by block (``texts[block][example]``)."""
         from scipy.sparse import csr_matrix
 
-        columns, values, ends = array("i"), array("f"), array("q", [0])
-        offsets = self.offsets()
-        for row in range(len(texts[0]) if texts else 0):
-            for place, vocabulary in enumerate(self.vocabularies):
-                own, weights = _weigh(texts[place][row], vocabulary, self.indices[place])
-                if own.size:
-                    weights *= np.float32(vocabulary.block.weight / self.scale)
-                    columns.frombytes((own + offsets[place]).astype(np.int32).tobytes())
-                    values.frombytes(weights.tobytes())
-            ends.append(len(columns))
+        size = len(texts[0]) if texts else 0
+        parts = [
+            _weigh(texts[place], vocabulary, self.indices[place])
+            for place, vocabulary in enumerate(self.vocabularies)
+        ]
+        weights = [np.float32(own.block.weight / self.scale) for own in self.vocabularies]
+        shifts = self.offsets()
+        nothing = np.zeros(0, np.int64)
+        rows = np.concatenate([nothing, *(part[0] for part in parts)])
+        columns = np.concatenate(
+            [nothing, *(at + part[1] for at, part in zip(shifts, parts, strict=False))]
+        )
+        values = np.concatenate(
+            [nothing, *(by * part[2] for by, part in zip(weights, parts, strict=True))]
+        )
+        # Stable: within a row the blocks stay in order, and so do the columns of each.
+        order = np.argsort(rows, kind="stable")
+        ends = np.zeros(size + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=size), out=ends[1:])
         return csr_matrix(
-            (
-                np.frombuffer(values, np.float32) if values else np.zeros(0, np.float32),
-                np.frombuffer(columns, np.int32) if columns else np.zeros(0, np.int32),
-                np.frombuffer(ends, np.int64),
-            ),
-            shape=(len(ends) - 1, self.width),
+            (values[order].astype(np.float32), columns[order].astype(np.int32), ends),
+            shape=(size, self.width),
         )
 
 
 def _weigh(
-    pieces: Sequence[str], vocabulary: Vocabulary, index: Mapping[str, int]
-) -> tuple[NDArray[np.int64], Singles]:
-    """Sublinear counts times rarity, as a row of length 1, columns in order."""
-    found = [place for piece in pieces if (place := index.get(piece)) is not None]
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    columns, counts = np.unique(np.array(found, np.int64), return_counts=True)
+    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, index: Mapping[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
+    """Rows, columns and values: sublinear counts times rarity, rows of length 1, all in order."""
+    found = [[place for piece in own if (place := index.get(piece)) is not None] for own in texts]
+    rows = np.repeat(np.arange(len(found)), [len(own) for own in found])
+    width = max(1, len(vocabulary.pieces))
+    flat = np.fromiter(chain.from_iterable(found), np.int64, len(rows))
+    cells, counts = np.unique(rows * width + flat, return_counts=True)
+    rows, columns = np.divmod(cells, width)
     values = (1 + np.log(counts.astype(np.float32))) * vocabulary.rarity[columns]
-    return columns, (values / np.sqrt(np.dot(values, values))).astype(np.float32)
+    starts = np.searchsorted(rows, np.arange(len(found) + 1))
+    for start, end in pairwise(starts.tolist()):
+        part = values[start:end]
+        part /= np.sqrt(np.dot(part, part)) if end > start else 1
+    return rows, columns, values
 
 
 def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list[list[list[str]]]:

@@ -199,16 +199,6 @@ def odds_ratio(only_first: int, only_second: int) -> float | None:
     return only_second / only_first if only_first else None
 
 
-def cohen_g(only_first: int, only_second: int) -> float | None:
-    """The second system's share of the items that only one got right, less one half.
-
-    >>> cohen_g(2, 8)
-    0.30000000000000004
-    """
-    n = only_first + only_second
-    return only_second / n - 0.5 if n else None
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for having tested several differences (Holm's step-down).
 

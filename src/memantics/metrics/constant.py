@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.interval import Floats
-from memantics.metrics.text import Stem, rouge_l, rouge_tokens
+from memantics.metrics.text import Stem, join_tokens, rouge_l, rouge_tokens
 
 _CANDIDATES = 120
 _BEAM = 4
@@ -198,9 +198,9 @@ def _tables(words: Sequence[int], references: Ints) -> list[Ints]:
 def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem | None) -> str:
     """Words as people write them: a stem gets its commonest word back."""
     if stem is None:
-        return " ".join(words)
+        return join_tokens(words)
     spelled: dict[str, Counter[str]] = {}
     for text in (text for texts in references for text in texts):
         for plain, own in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
             spelled.setdefault(own, Counter())[plain] += 1
-    return " ".join(spelled[word].most_common(1)[0][0] for word in words)
+    return join_tokens([spelled[word].most_common(1)[0][0] for word in words])

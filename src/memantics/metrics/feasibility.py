@@ -98,17 +98,6 @@ def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digit
     return own.low <= value(min(1.0, true.high), min(1.0, false.high)) and low <= own.high
 
 
-def difference_fits(first: float, second: float, printed: float, digits: int) -> bool:
-    """A printed difference is that of two printed figures.
-
-    >>> difference_fits(0.660, 0.782, -0.112, 3), difference_fits(0.380, 0.782, -0.402, 3)
-    (False, True)
-    """
-    one, two = span(first, digits), span(second, digits)
-    room = 10.0**-digits + _TINY
-    return one.low - two.high - room <= printed <= one.high - two.low + room
-
-
 @dataclass(frozen=True, slots=True)
 class Claims:
     """What a table says about its figures besides their values.

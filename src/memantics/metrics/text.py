@@ -34,8 +34,13 @@ TOKENIZERS: tuple[Tokenizer, ...] = get_args(Tokenizer)
 _ORDER = 4
 _EPSILON = 0.1
 _MARKS_13A = re.compile(r"([{-~\[-` -&(-+:-@/])")
-_WORDS = re.compile(r"\w+|[^\w\s]+")
-_ROUGE = re.compile(r"[a-z0-9]+")
+# Scripts that put no space between words: each of their characters is a token.
+_UNSPACED = (
+    "\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_WORDS = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]+")
+_ROUGE = re.compile(rf"[a-z0-9]+|[{_UNSPACED}]")
 
 
 def strip_prefix(text: str, prefix: str) -> str:
@@ -51,8 +56,9 @@ def strip_prefix(text: str, prefix: str) -> str:
 def tokenize(text: str, how: Tokenizer = "words", *, lower: bool = True) -> list[str]:
     """Cut a text into the tokens that BLEU counts.
 
-    ``words`` separates runs of letters and digits from runs of marks, ``13a`` follows the rules
-    of the NIST script of that name, ``space`` only splits at white space.
+    ``words`` separates runs of letters and digits from runs of marks, and cuts Chinese, Japanese
+    and Korean into characters; ``13a`` follows the rules of the NIST script of that name, ``space``
+    only splits at white space.
 
     >>> tokenize("It's 2.5 %, ok?"), tokenize("It's 2.5 %, ok?", "13a")
     (['it', "'", 's', '2', '.', '5', '%,', 'ok', '?'], ["it's", '2.5', '%', ',', 'ok', '?'])
@@ -222,8 +228,10 @@ class RougeL:
 def rouge_tokens(text: str, stem: Stem | None = None) -> list[str]:
     """Lower-case runs of Latin letters and digits; words of more than three letters are stemmed.
 
-    >>> rouge_tokens("The meme's joke: 2 cats")
-    ['the', 'meme', 's', 'joke', '2', 'cats']
+    Chinese, Japanese and Korean are cut into characters: they put no space between words.
+
+    >>> rouge_tokens("The meme's joke: 2 cats"), rouge_tokens("吐槽加班, OK")
+    (['the', 'meme', 's', 'joke', '2', 'cats'], ['吐', '槽', '加', '班', 'ok'])
     """
     return list(_rouge_tokens(text, stem))
 
@@ -239,11 +247,22 @@ def _stem_long(stem: Stem) -> Stem:
     return lru_cache(maxsize=1 << 16)(lambda word: stem(word) if len(word) > 3 else word)
 
 
+def join_tokens(tokens: Sequence[str]) -> str:
+    """A text of tokens: white space stands only where a language has it.
+
+    >>> join_tokens(["the", "meme"]), join_tokens(["吐", "槽", "ok", "了"])
+    ('the meme', '吐槽ok了')
+    """
+    return re.sub(rf"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])", "", " ".join(tokens))
+
+
 def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL:
     """ROUGE-L of one text against one reference.
 
     >>> rouge_l("the meme mocks updates", "the meme mocks cats").f1
     0.75
+    >>> rouge_l("吐槽加班太多", "吐槽加班太多").f1, rouge_l("吐槽加班", "吐槽上班").f1
+    (1.0, 0.75)
     """
     own, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
     common = LCSseq.similarity(own, other)
@@ -275,6 +294,8 @@ def split_sentences(text: str) -> list[str]:
 
     >>> split_sentences("It mocks updates. Why? Because they take long\n* really")
     ['It mocks updates.', 'Why?', 'Because they take long', '* really']
+    >>> split_sentences("吐槽加班。为什么？太累")
+    ['吐槽加班。', '为什么？', '太累']
     """
-    parts = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
+    parts = re.split(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\s*\n\s*", text.strip())
     return [part for part in parts if part.strip()]

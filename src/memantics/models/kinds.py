@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,12 +39,13 @@ class ModelKind:
     open: Callable[[str, ModelSettings], Model]
 
 
-def open_model(name: str, settings: ModelSettings) -> Model:
-    """The model called ``KIND/NAME``."""
-    kinds = {kind.kind: kind for kind in MODEL_KINDS}
+def open_kind(name: str, settings: ModelSettings, known: Sequence[ModelKind]) -> Model:
+    """The model called ``KIND/NAME``, of one of the kinds."""
+    kinds = {kind.kind: kind for kind in known}
     head, slash, rest = name.partition("/")
     if head not in kinds:
-        raise UnknownName("kind of model", head, kinds)
+        hint = f"for a model on a server write openai/{name}; known: {', '.join(sorted(kinds))}"
+        raise InputError(f"unknown kind of model {head!r}", hint=hint)
     if not slash or not rest:
         raise InputError(f"model {name!r} lacks its name", hint=f"such as {kinds[head].example}")
     return kinds[head].open(name, settings)
@@ -59,14 +60,19 @@ def _open_openai(name: str, settings: ModelSettings) -> Model:
             f"model {name!r} needs the address of its server",
             hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
+    params = dict(settings.params)
+    check = params.pop("check_name", "on")
+    if check not in ("on", "off"):
+        raise UnknownName("value of --param check_name:", check, ("on", "off"))
     return OpenAIModel(
         name.removeprefix("openai/"),
         base_url,
         os.environ.get("OPENAI_API_KEY", ""),
         OpenAISettings(
-            wire=read_wire_settings(settings.params),
+            wire=read_wire_settings(params),
             connections=settings.concurrency,
             timeout=settings.timeout,
+            check_name=check != "off",
         ),
     )
 
@@ -111,6 +117,12 @@ def _open_recorded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
     from memantics.models.recorded import RecordedModel
 
     return RecordedModel(Path(name.removeprefix("recorded/")))
+
+
+def _open_humans(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
+    from memantics.models.humans import HumansModel
+
+    return HumansModel(name)
 
 
 def _open_fake(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
@@ -166,6 +178,7 @@ MODEL_KINDS = (
         _open_baseline,
     ),
     ModelKind("recorded", "recorded/FILE", "answers of an earlier run, replayed", _open_recorded),
+    ModelKind("humans", "humans/FILE", "what annotators said: a table of answers", _open_humans),
     ModelKind(
         "inspect",
         "inspect/PROVIDER/NAME",

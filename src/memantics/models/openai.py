@@ -1,4 +1,8 @@
-"""``openai/NAME``: any server that speaks the OpenAI chat-completions format, and its refusals."""
+"""``openai/NAME``: any server that speaks the OpenAI chat-completions format, and its refusals.
+
+Servers differ in what they take. One that refuses ``response_format`` is asked without it from
+then on; a name that is not among those it lists is refused before the first call.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import os
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -30,6 +34,7 @@ from memantics.core.errors import (
     Unreachable,
 )
 from memantics.core.records import Reply, Request
+from memantics.models.listing import fetch_names, match_name, refuse_name
 from memantics.models.wire import WireSettings, decode_reply, encode_request
 
 _RETRIED = frozenset({408, 409, 425, 429})
@@ -45,6 +50,11 @@ _FILTER_WORDS = (
 )
 _KEY_WORDS = ("api key not valid", "api_key_invalid", "invalid_api_key", "incorrect api key")
 _QUOTA_WORDS = ("insufficient_quota", "billing_hard_limit_reached", "exceeded your current quota")
+
+# Some servers call it their own fault (HTTP 500) when a model cannot see.
+_BLIND_WORDS = ("image input is not supported", "does not support image")
+_FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")
+NO_FORMAT = "asked without response_format, which the server refuses"
 
 _ORDER = {key: place for place, key in enumerate(("error", "message", "detail", "msg"))}
 
@@ -67,7 +77,7 @@ def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
     hint = _judge_hopeless(status, marks)
     if hint:
         return Unavailable(what, hint=hint)
-    if status in _RETRIED or status >= 500:
+    if (status in _RETRIED or status >= 500) and not _has(marks, _BLIND_WORDS):
         wait = read_retry_after(headers)
         return Transient(what, retry_after=wait, overloaded=status in _OVERLOADED)
     return Rejected(what)
@@ -152,8 +162,6 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-__all__ = ["OpenAIModel", "OpenAISettings"]
-
 # Above this, aiohttp wants a file-like body, so that sending does not hold up the loop.
 _LARGE_BODY: Final = 2**20
 
@@ -163,12 +171,14 @@ class OpenAISettings:
     """How a server is talked to. Only ``wire`` shapes answers; the rest may change between runs.
 
     ``connections`` should be the number of calls in flight. ``timeout`` is for one whole call.
+    ``check_name`` looks for the model among those the server lists, before the first call.
     """
 
     wire: WireSettings = field(default_factory=WireSettings)
     connections: int = 64
     timeout: float = 600.0
     connect_timeout: float = 10.0
+    check_name: bool = True
     max_reply_bytes: int = 16 * 1024 * 1024
 
 
@@ -197,11 +207,12 @@ class OpenAIModel:
         self._url = self._url.with_query(self._base.query) if self._base.query else self._url
         self._key = _check_key(key)
         self._session: aiohttp.ClientSession | None = None
-        wire = self.settings.wire
+        self._checking: asyncio.Future[None] | None = None
+        self._wire = self.settings.wire
         self._identity: dict[str, JsonValue] = {
             "name": self.name,
             "base_url": str(self._base),
-            "settings": wire.describe(),
+            "settings": self._wire.describe(),
         }
 
     def __repr__(self) -> str:
@@ -213,8 +224,34 @@ class OpenAIModel:
         return self._identity
 
     async def answer(self, request: Request) -> Reply:
-        """Ask once."""
-        body = encode_request(self._model, request, self.settings.wire)
+        """Ask once; where the server refuses ``response_format``, once more without it."""
+        if self.settings.check_name:
+            # One look for all calls: they go on together when it ends.
+            self._checking = self._checking or asyncio.ensure_future(self._check_name())
+            await asyncio.shield(self._checking)
+        wire = self._wire
+        if request.schema is None or wire.structured == "off":
+            reply = await self._ask(request, wire)
+        else:
+            try:
+                return await self._ask(request, wire)
+            except Rejected as error:
+                if not _has(str(error).lower(), _FORMAT_WORDS):
+                    raise
+                plain = replace(wire, structured="off")
+                reply, self._wire = await self._ask(request, plain), plain
+        adapted = request.schema is not None and self.settings.wire.structured != "off"
+        return replace(reply, adapted=NO_FORMAT) if adapted else reply
+
+    async def _check_name(self) -> None:
+        """Refuse a name that the server does not list; one that lists nothing is believed."""
+        place = (self._url.parent.parent / "models").with_query(self._url.query)
+        listed = await fetch_names(self._open(), place, self.settings.connect_timeout)
+        if listed and not match_name(self._model, listed):
+            raise refuse_name(self._model, self._base.authority, listed)
+
+    async def _ask(self, request: Request, wire: WireSettings) -> Reply:
+        body = encode_request(self._model, request, wire)
         with self._faults():
             response = await self._open().post(
                 self._url,
@@ -232,6 +269,9 @@ class OpenAIModel:
 
     async def close(self) -> None:
         """Close the connections."""
+        if self._checking is not None:
+            self._checking.cancel()
+            self._checking = None
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -354,7 +394,6 @@ def _find_proxy(url: URL) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return False

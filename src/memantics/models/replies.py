@@ -32,6 +32,22 @@ def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
     return orjson.dumps(nest({field.name: values[field.name] for field in form.fields})).decode()
 
 
+def answer_choice(form: Form, key: str) -> str:
+    """The reply that chooses one option, where a form may also ask for reasons in words.
+
+    >>> from memantics.core.records import Field, Option
+    >>> options = (Option("yes", "yes"), Option("no", "no"))
+    >>> form = Form("?", (Field("why", "text"), Field("verdict", "choice", options)), reply="json")
+    >>> answer_choice(form, "no")
+    '{"why":"-","verdict":"no"}'
+    """
+    choices = [field for field in form.fields if field.options]
+    words = [field.name for field in form.fields if field.kind == "text" and not field.options]
+    if form.reply != "json" or len(choices) != 1 or len(words) + 1 != len(form.fields):
+        return key
+    return render_reply(form, {**dict.fromkeys(words, "-"), choices[0].name: key})
+
+
 def nest(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Objects within objects, by the dots in names.
 

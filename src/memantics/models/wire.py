@@ -196,8 +196,9 @@ _COMPLETION = TypeAdapter(_Completion)
 def decode_reply(data: bytes) -> Reply:
     """Read a completion; whatever is none raises :class:`Transient` and says what was wrong.
 
-    >>> decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
-    Reply(text='B', reasoning='hm', refusal='', finish='', tokens_in=0, tokens_out=0, served_by='')
+    >>> reply = decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
+    >>> reply.text, reply.reasoning
+    ('B', 'hm')
     >>> decode_reply(b'{"choices": []}')
     Traceback (most recent call last):
     memantics.core.errors.Transient: the answer holds no choices

@@ -160,11 +160,14 @@ def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
     return tuple(" ".join(line.split()) for line in lines)
 
 
+_BEHIND = 4.0  # of the score: on the starter puns the right reading is never further behind
+
+
 def hint(heard: Heard, *, limit: int = 3) -> str:
     """One line for a prompt: how sure the engine is that something else is meant, and what.
 
-    Empty where it hears nothing else. Script variants of the caption and readings less than ten
-    times as common as what is written are left out, the meant one apart.
+    Empty where it hears nothing else. Script variants of the caption, readings less than ten times
+    as common as what is written, the meant one apart, and those far behind it are left out.
     """
     if heard.meant is None:
         return ""
@@ -173,6 +176,7 @@ def hint(heard: Heard, *, limit: int = 3) -> str:
         reading
         for reading in heard.readings
         if (reading is heard.meant or reading.gain >= 1)
+        and reading.score > heard.meant.score - _BEHIND
         and "".join(map(simplify, reading.text)) != plain
     ]
     named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])

@@ -142,7 +142,7 @@ class _Job:
 
     @property
     def subject(self) -> ReappraisalSubject:
-        return ReappraisalSubject(self.meme.id, self.meme.image, self.page)
+        return ReappraisalSubject(self.meme.id, self.meme.image, self.page, self.meme.notes)
 
 
 class _Stopped(Exception):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from memantics.build.drafts import show_material
+from memantics.core.memes import HEARD, TEMPLATE
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Field, Form, Image, Message, Option, Request, Sampling
 from memantics.core.reply import read_object
@@ -34,11 +36,12 @@ _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalSubject:
-    """A meme on its way: its id, its image on disk, and its structure."""
+    """A meme on its way: its id, its image on disk, its structure, and notes on it by name."""
 
     id: str
     image: Path
     page: Page
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Planner(Protocol):
@@ -244,6 +247,9 @@ def _request(
     fields: tuple[Field, ...],
     schema: dict[str, JsonValue],
 ) -> Request:
+    """The image, then what was read of the meme before, then the task."""
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
-    return Request((Message("user", (Image(subject.image), text)),), form, _SAMPLING, schema)
+    told = show_material({name: subject.notes.get(name, "") for name in (HEARD, TEMPLATE)}, "")
+    parts = (Image(subject.image), *((told,) if told else ()), text)
+    return Request((Message("user", parts),), form, _SAMPLING, schema)

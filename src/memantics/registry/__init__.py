@@ -1,6 +1,6 @@
 """Names to objects: the only place that knows every benchmark and every kind of model."""
 
-from memantics.models.kinds import MODEL_KINDS, ModelKind, ModelSettings, open_model
+from memantics.models.kinds import ModelKind, ModelSettings
 from memantics.registry.benchmarks import (
     find_benchmark,
     find_benchmarks,
@@ -9,6 +9,7 @@ from memantics.registry.benchmarks import (
 )
 from memantics.registry.contract import PACKAGE, STARTER_IMAGES, Benchmark, TaskRef
 from memantics.registry.data import describe_data, find_source
+from memantics.registry.models import MODEL_KINDS, open_model
 from memantics.registry.tasks import (
     Wish,
     list_choices,

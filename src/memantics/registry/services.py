@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.errors import DataError, InputError, MissingExtra
+from memantics.core.home import home
+from memantics.core.images import read_bytes
+from memantics.core.matching import image_key
 from memantics.core.services import (
     BertSettings,
     LayoutTags,
@@ -15,6 +18,8 @@ from memantics.core.services import (
     Services,
     TextScorer,
 )
+from memantics.core.tables import read_rows
+from memantics.run.probes import ProbeTools
 
 
 @cache
@@ -35,6 +40,32 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
             return [line.box for line in ocr.read(data, name).lines]
 
     return find_lines
+
+
+def open_probe_tools(rewordings: Path | None) -> ProbeTools:
+    """What causal probes need; pictures that they change lie in the home folder."""
+    from memantics.models.embedded.ocr import open_reader
+    from memantics.vision.erasing import PictureShelf
+
+    # One network for all threads: each would load its own.
+    ocr = open_reader("fast")
+
+    def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
+        return [line.box for line in ocr.read(data, name).lines]
+
+    shelf = PictureShelf(home() / "probes", find_lines)
+    words = {} if rewordings is None else _read_rewordings(rewordings)
+    return ProbeTools(
+        shelf.blank, shelf.erase, lambda path: ocr.read(read_bytes(path), path.name).text, words
+    )
+
+
+def _read_rewordings(path: Path) -> dict[str, str]:
+    rows = [row for _, row in read_rows(path)]
+    absent = {"image", "text"} - set(rows[0] if rows else ())
+    if absent:
+        raise DataError(path.name, f"has no column {min(absent)}", hint="it needs image and text")
+    return {image_key(row["image"]): row["text"] for row in rows}
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from memantics.core.card import TaskCard
 from memantics.core.data import DataKind
@@ -12,13 +13,16 @@ from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.core.model import Model
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
-from memantics.models.kinds import ModelSettings, open_model
+from memantics.models.kinds import ModelSettings
 from memantics.registry.benchmarks import find_tasks
 from memantics.registry.contract import TaskRef
 from memantics.registry.data import describe_data, find_source
+from memantics.registry.models import open_model
+from memantics.registry.services import open_probe_tools
 from memantics.run.evaluate import PosedTask, pose
 from memantics.run.facts import Scope
 from memantics.run.plan import TaskChoice
+from memantics.run.probes import probe_task
 from memantics.run.score import MOST_DRAWS, RANDOM
 
 
@@ -32,6 +36,8 @@ class Wish:
     sample: int | None = None
     seed: int = 0
     invalid: str | None = None
+    probe: str = ""
+    rewordings: Path | None = None
 
 
 def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask:
@@ -50,6 +56,8 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask
     chosen = {name: value for name, value in options.items() if name in known}
     split = wish.split or ref.pick_split(source)
     task = ref.make(chosen, split, source, wish.invalid)
+    if wish.probe:
+        task = probe_task(task, wish.probe, open_probe_tools(wish.rewordings))
     scope = Scope(split, wish.limit, wish.sample, wish.seed)
     describe = partial(describe_data, ref.benchmark, source)
     return pose((ref.benchmark.card, ref.card), task, describe, scope)
@@ -82,4 +90,5 @@ def open_baselines(card: TaskCard) -> tuple[Model, ...]:
 def open_task_of_run(facts: RunFacts, invalid: str | None) -> tuple[TaskRef, Task]:
     """The task of a finished run, without its data: it can parse and score."""
     ref = find_tasks([facts.task])[0]
-    return ref, ref.make(facts.options, facts.split, None, invalid or facts.invalid)
+    task = ref.make(facts.options, facts.split, None, invalid or facts.invalid)
+    return ref, probe_task(task, facts.probe, None) if facts.probe else task

@@ -194,7 +194,7 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
     row = LeaderboardRow(
         label=label,
         model=run.facts.model,
-        note=run.facts.model_note,
+        note="; ".join(filter(None, (run.facts.model_note, *run.facts.adapted))),
         scores=run.figures.scores,
         main=None,
         run=place,
@@ -318,4 +318,6 @@ def show_scope(board: Board) -> str:
     facts = board.runs[0].facts
     if facts.sample is not None:
         parts.append(f"sample of {facts.sample} items, seed {facts.seed}")
+    if facts.probe:
+        parts.append(f"probe {facts.probe}")
     return ", ".join(parts)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.core.errors import InputError
+from memantics.core.errors import InputError, StoreError
 from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, to_plain
 from memantics.core.rundir import (
@@ -100,7 +100,8 @@ class Run(Result):
         facts = self.facts
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
-        return (self.task, self.kind, checksum, facts.split, str(facts.limit), drawn)
+        scope = (facts.split, str(facts.limit), drawn)
+        return (self.task, self.kind, checksum, *scope, facts.probe)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The run as plain data."""
@@ -152,6 +153,26 @@ def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -
 def load_run(folder: str | Path) -> Run:
     """Read a run directory."""
     return load_runs([Path(folder)])[0]
+
+
+def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
+    """Folders of finished runs, and why the others are left out.
+
+    Where none is finished the first one's error is raised: nothing could be shown.
+    """
+    finished, left = [], dict[Path, str]()
+    first: StoreError | None = None
+    for folder in folders:
+        try:
+            read_facts(folder)
+            read_scores(folder)
+        except StoreError as error:
+            first, left[folder] = first or error, str(error)
+        else:
+            finished.append(folder)
+    if first is not None and not finished:
+        raise first
+    return finished, left
 
 
 def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from memantics.core.data import dump_json
 from memantics.core.records import STATUSES
+from memantics.core.rundir import RunFacts
 from memantics.core.text import mask_unseen
 from memantics.report.leaderboard import (
     Board,
@@ -27,6 +28,7 @@ from memantics.report.leaderboard import (
 from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run
 
+_RARE = frozenset({"adapted", "repeat", "siblings", "wording"})
 _MARKDOWN = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
@@ -145,7 +147,7 @@ def _board_json(board: Board) -> JsonValue:
         "limit": board.limit,
         "differences": list(board.differences),
         "rows": [_row_json(row) for row in board.rows],
-        "runs": [{"folder": run.name, "facts": asdict(run.facts)} for run in board.runs],
+        "runs": [{"folder": run.name, "facts": _list_facts(run.facts)} for run in board.runs],
     }
 
 
@@ -197,3 +199,8 @@ def _terminal_table(board: Board) -> Table:
             name.append(" (unfinished)", style="yellow not bold")
         made.add_row(name, *(Text(cell, style=style) for cell in cells))
     return made
+
+
+def _list_facts(facts: RunFacts) -> dict[str, JsonValue]:
+    """The facts of a run; those that only some runs have are left out where they are empty."""
+    return {name: value for name, value in asdict(facts).items() if value or name not in _RARE}

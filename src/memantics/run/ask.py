@@ -180,6 +180,7 @@ class _Asking:
             seconds=round(called.seconds, 4),
             calls=called.calls,
             cached=called.calls == 0 and called.reply is not None,
+            adapted=reply.adapted,
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:

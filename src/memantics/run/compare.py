@@ -27,6 +27,7 @@ from memantics.run.score import counts, read_outcomes
 from memantics.tasks.choices import hits
 
 RIGHT = "right"
+PERMUTED = "options=permuted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
         "failed or dropped": 0,
         "gold answers differ": 0,
     }
+    # Where options were put into another order on purpose, the key of the right one changed too.
+    permuted = PERMUTED in (first.facts.probe, second.facts.probe)
     pairs = []
     for outcome in first.outcomes:
         other = others.get(outcome.item.id)
@@ -148,7 +151,7 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
             continue
         if not (counts(outcome, first.task.invalid) and counts(other, second.task.invalid)):
             left_out["failed or dropped"] += 1
-        elif outcome.item.gold != other.item.gold:
+        elif outcome.item.gold != other.item.gold and not permuted:
             left_out["gold answers differ"] += 1
         else:
             pairs.append((outcome, other))
@@ -157,6 +160,8 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
 
 def _note(first: RunFacts, second: RunFacts) -> list[str]:
     notes = []
+    if first.probe != second.probe:
+        notes.append(f"probes differ: {first.probe or 'none'}, {second.probe or 'none'}")
     names = sorted({*first.options, *second.options})
     other = [name for name in names if first.options.get(name) != second.options.get(name)]
     if other:

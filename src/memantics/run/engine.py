@@ -60,6 +60,7 @@ class Engine:
         )
         self._begin = settings.clock.now()
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
+        self._adapted: dict[str, None] = {}
         self._resumed = self._cached = self._tokens_in = self._tokens_out = 0
 
     @property
@@ -87,6 +88,7 @@ class Engine:
             memes=self.expected[0],
             expected_in=self.expected[1],
             expected_out=self.expected[2],
+            adapted=tuple(self._adapted),
         )
 
     def count_item(self, status: Status, *, resumed: bool = False) -> None:
@@ -96,6 +98,8 @@ class Engine:
 
     def count_attempt(self, spent: Reply | Answer, *, cached: bool) -> None:
         """Count what an attempt cost; what was known already costs nothing."""
+        if spent.adapted:
+            self._adapted[spent.adapted] = None
         if cached:
             self._cached += 1
         else:

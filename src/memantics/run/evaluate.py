@@ -146,7 +146,9 @@ async def evaluate(
         progress = await ask(task, job.model, writer, cache, settings, watch)
     facts = read_facts(job.folder)
     finished = "" if waiting else now()
-    write_facts(job.folder, replace(facts, finished=finished, prices=job.facts.prices))
+    adapted = tuple(dict.fromkeys([*facts.adapted, *progress.adapted]))
+    facts = replace(facts, finished=finished, prices=job.facts.prices, adapted=adapted)
+    write_facts(job.folder, facts)
     return Ended(progress, await score(job), waiting)
 
 

@@ -63,6 +63,8 @@ def describe(
     }
     if scope.sample is not None:
         shape["sample"] = [scope.sample, scope.seed]
+    if task.probe:
+        shape["probe"] = task.probe
     return RunFacts(
         benchmark=card.name,
         task=task.name,
@@ -86,6 +88,7 @@ def describe(
         prices=prices,
         sample=scope.sample,
         seed=None if scope.sample is None else scope.seed,
+        probe=task.probe,
     )
 
 

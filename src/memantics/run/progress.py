@@ -14,6 +14,7 @@ class Progress:
     ``resumed`` of the ``done`` items were finished by an earlier start. Calls, tokens and retries
     are of this start; tokens from the cache cost nothing and do not count. A build says before it
     asks what its ``memes`` will take, ``expected_in`` and ``expected_out`` tokens; 0: not said.
+    ``adapted`` says how requests were changed so that the server would take them.
 
     >>> half = Progress(done=50, total=100, answered=50, seconds=10.0)
     >>> half.rate, half.left
@@ -41,6 +42,7 @@ class Progress:
     memes: int = 0
     expected_in: int = 0
     expected_out: int = 0
+    adapted: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[Status, int]:

@@ -34,6 +34,7 @@ from memantics.core.rundir import (
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.run.engine import read_reply
+from memantics.run.judge import read_judged
 
 # The baseline that draws, the most draws of it, and how many drawn answers are enough.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
@@ -93,7 +94,7 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
-        scores=task.score(keep_scored(outcomes, task.invalid)),
+        scores=(*task.score(keep_scored(outcomes, task.invalid)), *read_judged(folder)),
         baselines=await _score_baselines(items.all.values(), task, trivial),
         usage=usage,
     )

@@ -79,9 +79,7 @@ class PoolEngine:
             yield from self._run_pool(stream, again, broken, work, folder)
             if not broken:
                 return
-            # Whose shard it was cannot be told from outside: each is run in a pool of its own.
-            for order in broken:
-                yield self._run_apart(order, work, folder)
+            yield from self._run_apart(broken, work, folder)
 
     def _run_pool(
         self,
@@ -117,13 +115,19 @@ class PoolEngine:
                 except BrokenProcessPool:
                     broken.append(order)
 
-    def _run_apart(self, order: Order, work: Work, folder: Path) -> Part:
-        try:
-            with self._open(1, work, folder) as pool:
-                return pool.submit(_run_order, order).result()
-        except BrokenProcessPool:
-            rows = list(self._run_row_by_row(order, work, folder))
-            return write_part(order.shard, work, rows, folder, 0.0)
+    def _run_apart(self, orders: list[Order], work: Work, folder: Path) -> Iterator[Part]:
+        """Whose shard it was cannot be told from outside: one worker runs them in turn."""
+        left = deque(orders)
+        while left:
+            try:
+                with self._open(1, work, folder) as pool:
+                    while left:
+                        yield pool.submit(_run_order, left[0]).result()
+                        left.popleft()
+            except BrokenProcessPool:
+                order = left.popleft()
+                rows = list(self._run_row_by_row(order, work, folder))
+                yield write_part(order.shard, work, rows, folder, 0.0)
 
     def _run_row_by_row(self, order: Order, work: Work, folder: Path) -> Iterator[Row]:
         """One of these memes ends whoever looks at it: it alone becomes a failed row."""

@@ -61,8 +61,7 @@ class Manifest:
                     f"{folder} was begun with other settings: {', '.join(changed)}",
                     hint="choose another --out, or give the same settings to go on",
                 )
-            for left in (folder / "parts").glob(".part-*.partial"):
-                left.unlink(missing_ok=True)  # of workers that were killed while writing
+            self._sweep()
             self._journal = Journal(folder / MANIFEST, folder / MANIFEST)
             if known is None:
                 self._journal.append(_line({"format": FORMAT, "settings": dict(settings)}))
@@ -92,8 +91,14 @@ class Manifest:
         for number in [number for number in self._parts if number >= count]:
             (self.folder / "parts" / self._parts.pop(number).file).unlink(missing_ok=True)
 
+    def _sweep(self) -> None:
+        """Remove what workers left that were killed while writing."""
+        for left in (self.folder / "parts").glob(".part-*.partial"):
+            left.unlink(missing_ok=True)
+
     def close(self) -> None:
-        """Let go of the folder."""
+        """Let go of the folder, in which no worker writes any more."""
+        self._sweep()
         self._journal.close()
         self._lock.close()
 

@@ -81,6 +81,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
         redoc_url=None,
     )
     app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
+    app.router.routes.append(moderations.plain)
     for part in (moderations, analysis, following, health, document, login):
         app.include_router(part.router)
     engine = service.engine

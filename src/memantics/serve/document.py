@@ -23,6 +23,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
+        made["servers"] = [{"url": "/"}]
         schemas = made["components"]["schemas"]
         _, bodies = models_json_schema(
             [(ModerationBody, "validation")], ref_template="#/components/schemas/{model}"

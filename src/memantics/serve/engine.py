@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from memantics.actions.analyze import LocalParts
 from memantics.actions.asking import Asking
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
 from memantics.actions.knowledge import STARTER, KnowledgeStore
 from memantics.actions.verdicts import ImageText, Moderator, RememberingOcr, Verdict
 from memantics.core.errors import MemanticsError
@@ -30,7 +31,7 @@ class Engine:
 
     def __init__(self, settings: ServeSettings) -> None:
         models, room = settings.models, settings.bounds.waiting
-        file = models.detector
+        file = find_detector(models.detector)
         self.detector = Detector.load(file) if file is not None else Detector.starter()
         self.moderator = Moderator(self.detector)
         self.models = models.models

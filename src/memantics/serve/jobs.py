@@ -127,11 +127,17 @@ class JobStore:
         return dict(rows)
 
     def recover(self) -> int:
-        """After a start: what ran when the service ended waits again."""
+        """After a start: what ran when the service ended waits again; folders of no job go."""
         with self._writing() as db:
-            return db.execute(
+            found = db.execute(
                 "UPDATE jobs SET status = 'queued', lease = NULL WHERE status = 'running'"
             ).rowcount
+            rows = db.execute("SELECT id FROM jobs WHERE status = 'queued'").fetchall()
+        waiting = {row[0] for row in rows}
+        for place in (self.folder / "jobs").glob("*"):
+            if place.name not in waiting:
+                shutil.rmtree(place, ignore_errors=True)
+        return found
 
     def claim(self) -> StoredJob | None:
         """Take the oldest job that waits, or whose process died; None where there is none."""

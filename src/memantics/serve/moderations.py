@@ -15,6 +15,8 @@ import orjson
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from memantics.actions.verdicts import MOST_TEXT, ImageText, Verdict
 from memantics.core.errors import MemanticsError
@@ -45,6 +47,9 @@ OTHERS = (
     "violence/graphic",
 )
 CATEGORIES = (HARMFUL, *(name for names in TYPES.values() for name in names), *OTHERS)
+_NO_SCORES = dict.fromkeys(CATEGORIES, 0.0)
+_NO_FLAGS = dict.fromkeys(CATEGORIES, False)
+_NO_KINDS: dict[str, tuple[Kind, ...]] = dict.fromkeys(CATEGORIES, ())
 # Names that clients of OpenAI send without thinking of them.
 USUAL = ("omni-moderation-latest", "text-moderation-latest", "text-moderation-stable", "memantics")
 
@@ -159,20 +164,19 @@ async def moderate(request: Request) -> Response:
     return Response(orjson.dumps(shown), media_type="application/json")
 
 
-def _list_inputs(body: ModerationBody) -> list[list[TextPart | ImagePart]]:
-    """The parts of each input that gets a result of its own."""
+def _list_inputs(body: ModerationBody) -> list[list[str | ImagePart]]:
+    """The texts and images of each input that gets a result of its own."""
     given = body.input
     if isinstance(given, str):
-        return [[TextPart.model_construct(type="text", text=given)]]
-    texts = [one for one in given if isinstance(one, str)]
-    if texts:
-        return [[TextPart.model_construct(type="text", text=text)] for text in texts]
-    parts = [one for one in given if not isinstance(one, str)]
+        return [[given]]
+    if given and isinstance(given[0], str):
+        return [[text] for text in given if isinstance(text, str)]
+    parts: list[str | ImagePart] = [one.text if isinstance(one, TextPart) else one for one in given]
     return [parts] if parts else []
 
 
 def _check(
-    service: Service, body: ModerationBody, inputs: Sequence[Sequence[TextPart | ImagePart]]
+    service: Service, body: ModerationBody, inputs: Sequence[Sequence[str | ImagePart]]
 ) -> None:
     moderator, most = service.engine.moderator, service.settings.bounds.inputs
     known = (*USUAL, moderator.name, moderator.detector.name)
@@ -186,16 +190,14 @@ def _check(
         raise Refusal(400, "invalid_request", f"input: {count} parts; {most} are taken at once")
 
 
-async def _judge(
-    service: Service, parts: Sequence[TextPart | ImagePart]
-) -> list[tuple[Kind, Verdict]]:
+async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tuple[Kind, Verdict]]:
     """Read all images, then judge all texts."""
     engine = service.engine
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
     images: list[bytes] = list(await asyncio.gather(*map(service.door.take, addresses)))
     read = iter(await engine.images.ask(images) if images else ())
     items: list[str | ImageText | MemanticsError] = [
-        part.text if isinstance(part, TextPart) else next(read) for part in parts
+        part if isinstance(part, str) else next(read) for part in parts
     ]
     ready = [item for item in items if not isinstance(item, MemanticsError)]
     said = iter(await engine.texts.ask(ready) if ready else ())
@@ -203,21 +205,19 @@ async def _judge(
     for part, item in zip(parts, items, strict=True):
         verdict = engine.moderator.refuse(item) if isinstance(item, MemanticsError) else next(said)
         service.metrics.count_verdict(verdict)
-        found.append(("text" if isinstance(part, TextPart) else "image", verdict))
+        found.append(("text" if isinstance(part, str) else "image", verdict))
     return found
 
 
 def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
     """One result for the parts of an input: the highest score of each category counts."""
-    scores = dict.fromkeys(CATEGORIES, 0.0)
-    flags = dict.fromkeys(CATEGORIES, False)
-    kinds: dict[str, list[Kind]] = {name: [] for name in CATEGORIES}
+    scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
     for kind, verdict in parts:
         for name, score, flag in _list_categories(verdict):
             scores[name] = max(scores.get(name, 0.0), score)
             flags[name] = flags.get(name, False) or flag
-            if kind not in kinds.setdefault(name, []):
-                kinds[name].append(kind)
+            if kind not in kinds.get(name, ()):
+                kinds[name] = (*kinds.get(name, ()), kind)
     states = {verdict.status for _, verdict in parts}
     status = next(iter(states)) if len(states) == 1 else "partly judged"
     if status == "partly judged" and "judged" not in states:
@@ -243,6 +243,19 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
     for own in verdict.types:
         for name in TYPES.get(own.type, () if own.type == "none" else (own.type,)):
             yield name, own.probability, harmful and verdict.type == own.type
+
+
+class PlainRoute(Route):
+    """A route into whose function nothing is injected: a third of the framework's work is saved."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match, and leave the route to be counted by, as the framework's own routes do."""
+        found, child = super().matches(scope)
+        return found, {**child, "route": self}
+
+
+# It stands before the route above, which is for the document.
+plain = PlainRoute("/v1/moderations", moderate, methods=["POST"])
 
 
 @router.get("/v1/models", operation_id="list_models", responses=ERRORS)

@@ -106,6 +106,7 @@ class ServeSettings:
             self.reach.public_url.startswith("https://"),
             open_paths=PROBES,
             form_bytes=self.bounds.body_bytes,
+            program_paths=("/v1/",),
         )
 
 

@@ -18,9 +18,12 @@ _QUOTES = "\"'`*_()[]{}<>“”‘’「」『』《》【】（）"
 # Names of an answer, and what joins them to it: "the correct answer is", "答案应为".
 _NAMES = (
     r"(?:final\s+answer|correct\s+answer|correct\s+option|conclusion|answer|judge?ment|option"
-    r"|choice|verdict|label|答案|判断|判定|结论|选项|选择|分类|结果)"
+    r"|choice|verdict|label|guess|答案|判断|判定|结论|选项|选择|分类|结果)"
 )
-_JOINED = r"[\s*_]*(?:is|:|：|=|应该|应当|应|为|是|->|→)+\s*"
+_JOINED = (
+    r"[\s*_]*(?:is|:|：|=|应该|应当|应|大概|可能|为|是|->|→)+\s*"
+    r"(?:(?:most\s+)?(?:probably|likely|clearly)\s+)?"
+)
 _MARKER = re.compile(_NAMES + _JOINED, re.IGNORECASE)
 # Behind a marker a letter may follow such words: "Answer: Option C", "答案：选项C".
 _FILLER = r"[\W_]*(?:(?:the\s+)?(?:option|choice|letter)|选项?)?[\W_]*"
@@ -32,6 +35,12 @@ _CHOOSE = re.compile(
     r"|\bnot\s+(?:option\s+)?\(?[A-Z]\)?\W+but\b",
     re.IGNORECASE,
 )
+# After these a bare letter must end its clause: "It's A." names an option, "It's A cat" does not.
+_SAID = re.compile(
+    r"\bit(?:['’]s|\s+is)\s|\bI(?:['’]d|\s+would)\s+say\s|我猜(?:是|选)?|我(?:觉得|认为)(?:应该)?是",
+    re.IGNORECASE,
+)
+_END = r"(?=[\W_]*(?:$|\n)|[\W_]*[.,;:!?，。；：！？])"
 _CLAUSE = re.compile(r"[,.;:!?，。；：！？、\n]")
 # Words that hold a negation and deny nothing, and questions that only name a label.
 _AFFIRMED = re.compile(
@@ -91,8 +100,9 @@ def parse_letter(
         raise Unparsed("empty reply")
     one = rf"([{''.join(options)}])(?![A-Za-z0-9'’])"
     held = find_object(body).get("answer") if body.startswith(("{", "```")) else None
-    if isinstance(held, str) and held.strip(" .()").upper() in options:
-        return held.strip(" .()").upper()
+    for said in (held, body):  # a small letter counts where nothing else is said
+        if isinstance(said, str) and said.strip(" .()").upper() in options:
+            return said.strip(" .()").upper()
     marked = list(_find_marked(body, one))
     if marked:
         return marked[0] if take == "first" else marked[-1]
@@ -121,9 +131,9 @@ def parse_letter(
 def _find_marked(body: str, one: str) -> Iterator[str]:
     """Letters behind a marker, in the order of the reply; those that are denied are left out."""
     found: dict[int, str] = {}
-    for marker in (_MARKER, _CHOOSE):
+    for marker, end in ((_MARKER, ""), (_CHOOSE, ""), (_SAID, _END)):
         for match in marker.finditer(body):
-            letter = re.match(_FILLER + one, body[match.end() :])
+            letter = re.match(_FILLER + one + end, body[match.end() :])
             if letter and not _is_denied(body, match.start()):
                 found[match.end() + letter.start(1)] = letter[1]
     return (found[place] for place in sorted(found))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from memantics.vision.panels import Panel
 from memantics.vision.regions import PixelBox, enclose
@@ -21,6 +22,7 @@ _SITE = re.compile(
     r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
     re.IGNORECASE,
 )
+_CAPTION = 4  # letters: beside a line as long as that a single one is part of the drawing
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -197,3 +199,32 @@ def _shouts(text: str) -> bool | None:
 def _thickness(line: TextLine) -> int:
     """The height of a line, or the width of one that runs downwards."""
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height
+
+
+class Printed(Protocol):
+    """A line that any OCR found."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        ...
+
+
+AnyLine = TypeVar("AnyLine", bound=Printed)
+
+
+def choose_captions(lines: Iterable[Printed]) -> list[str]:
+    """The texts of the lines that are captions.
+
+    >>> box = (0, 0, 9, 9)
+    >>> choose_captions(TextLine(text, box) for text in ("?", "0", "白", "最近有点键忘"))
+    ['最近有点键忘']
+    """
+    return [line.text.strip() for line in choose_caption_lines(lines)]
+
+
+def choose_caption_lines(lines: Iterable[AnyLine]) -> list[AnyLine]:
+    """The lines that are captions: scraps of drawings (a key cap, a question mark) stay out."""
+    said = [line for line in lines if any(char.isalnum() for char in line.text)]
+    longest = max((len(line.text.strip()) for line in said), default=0)
+    return [line for line in said if len(line.text.strip()) > 1 or longest < _CAPTION]

@@ -96,6 +96,22 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
                 yield start + row, start + column, int(distances[row, column])
 
 
+def pack_hashes(hashes: Sequence[int]) -> Bits:
+    """Hashes as an array, to be searched again and again."""
+    return np.array(hashes, dtype=np.uint64)
+
+
+def find_nearest(own: int, hashes: Bits, within: int) -> int | None:
+    """The place of the nearest hash, the first of several; None where none is near enough.
+
+    >>> [find_nearest(0b111, pack_hashes([0b1, 0b11, 0b110]), bits) for bits in (0, 1)]
+    [None, 1]
+    """
+    distances = _count_bits(hashes ^ np.uint64(own))
+    place = int(distances.argmin()) if distances.size else 0
+    return place if distances.size and distances[place] <= within else None
+
+
 def _count_bits(values: Bits) -> NDArray[np.uint8]:
     """Set bits of each number, by adding neighbours of 1, 2, 4 … bits."""
     count = values - ((values >> np.uint64(1)) & np.uint64(0x5555555555555555))

@@ -50,7 +50,9 @@ def start_logs() -> None:
 def note(event: str, **facts: object) -> None:
     """Write one event down."""
     if LOGGER.isEnabledFor(logging.INFO):
-        LOGGER.info(event, extra={"facts": facts})
+        # Made by hand: looking for the line that called takes as long as writing the event.
+        extra = {"facts": facts}
+        LOGGER.handle(LOGGER.makeRecord(NAME, logging.INFO, "", 0, event, (), None, extra=extra))
 
 
 def note_failure(event: str, error: BaseException, **facts: object) -> None:

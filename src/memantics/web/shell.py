@@ -43,7 +43,8 @@ class Limits:
     ``hosts`` are the names by which it may be called (None: any), ``open_paths`` those served
     under any name. Paths that end with one of ``uploads`` take ``upload_bytes``, others
     ``form_bytes``; a body has ``body_seconds`` to arrive. The rest of a path that begins with one
-    of ``secret_paths`` is not logged.
+    of ``secret_paths`` is not logged. Answers under ``program_paths`` are for programs: of the
+    headers they have those that count where no page is shown.
     """
 
     hosts: frozenset[str] | None
@@ -54,9 +55,13 @@ class Limits:
     upload_bytes: int = UPLOAD_BYTES
     secret_paths: tuple[str, ...] = ()
     body_seconds: float = 60.0
+    program_paths: tuple[str, ...] = ()
 
 
 Watch = Callable[[Scope, int, float], None]
+
+
+PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class TooLarge(Exception):
@@ -93,7 +98,8 @@ class Shell:
             if message["type"] == "http.response.start":
                 started = True
                 status = message["status"]
-                message = dict(message, headers=self._dress(message["headers"], request_id))
+                headers = self._dress(scope, message["headers"], request_id)
+                message = dict(message, headers=headers)
             await send(message)
 
         try:
@@ -126,7 +132,11 @@ class Shell:
                 ms=round(seconds * 1000, 1),
             )
 
-    def _dress(self, headers: list[tuple[bytes, bytes]], request_id: str) -> list[object]:
+    def _dress(
+        self, scope: Scope, headers: list[tuple[bytes, bytes]], request_id: str
+    ) -> list[object]:
+        if self._limits.program_paths and scope["path"].startswith(self._limits.program_paths):
+            return [*headers, *PROGRAM_HEADERS, (b"x-request-id", request_id.encode())]
         names = {name.lower() for name, _ in headers}
         kept = [pair for pair in self._headers if pair[0] not in names]
         if b"cache-control" not in names:

@@ -6,7 +6,10 @@ import json
 
 import pytest
 
-from memantics.starter import image_path
+from memantics.build.analysis.records import Findings, Harm, Missing
+from memantics.core.memes import Meme
+from memantics.report.pages.analysis import render_page
+from memantics.starter import image_path, read_starter
 from tests.browser import launch, watch
 from tests.commands import Shell
 
@@ -24,7 +27,9 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert "健忘" in card["sounds"][0]["reading"]
     assert card["harm"][0]["harmful"] is False
     assert "starter" in card["harm"][0]["by"]
-    assert {gap["part"] for gap in card["left_out"]} >= {"intents", "dimensions and graph"}
+    parts = {gap["part"] for gap in card["left_out"]}
+    assert parts >= {"intents", "dimensions and graph", "emotion"}
+    assert card["emotion"] == []  # unknown rather than guessed
 
 
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
@@ -69,3 +74,31 @@ def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         seen.assert_quiet()
+
+
+def test_what_is_left_out_is_one_line_for_each_reason() -> None:
+    meme = Meme("m", image_path("en-001"))
+    gaps = (Missing("a", "needs --model"), Missing("b", "no text"), Missing("c", "needs --model"))
+    assert Findings(meme, missing=gaps).gaps == ("a, c: needs --model", "b: no text")
+    assert Findings(meme).gaps == ()
+
+
+@pytest.mark.parametrize(("baseline", "blurred"), [(True, False), (False, True)])
+def test_a_samples_verdict_blurs_nothing(baseline: bool, blurred: bool) -> None:
+    harm = Harm(True, "d", 0.9, baseline=baseline)
+    page = render_page([Findings(Meme("m", image_path("en-001")), harms=(harm,))])
+    assert ("It may be harmful" in page) is blurred
+
+
+def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
+    """An English slur is not "harmless" to a detector of Chinese memes."""
+    table = shell.folder / "zh.jsonl"
+    texts = [meme for meme in read_starter() if meme.language == "zh"]
+    lines = [json.dumps({"id": m.id, "text": m.text, "label": int(m.harm.harmful)}) for m in texts]
+    table.write_text("\n".join(lines), encoding="utf-8")
+    shell.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
+    ask = ("analyze", image_path("en-012"), "--detector", "zh.zip", "--json")
+    (card,) = json.loads(shell.done(*ask))
+    assert card["harm"] == []
+    reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
+    assert "the detector was trained on zh" in reasons["harm by a detector"]

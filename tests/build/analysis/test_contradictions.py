@@ -92,6 +92,8 @@ def felt(label: str, by: str = "viewer") -> Individual:
         ("happy", (felt("disgust", "figure"),), False),
         ("happy", (felt("thoughtful pause"),), False),
         ("neutral", (felt("disgust"),), False),
+        ("tense", (felt("Amusement of the viewer"),), False),
+        ("tense", (felt("Amusement"), felt("joy")), True),
         ("happy", (), False),
     ],
 )

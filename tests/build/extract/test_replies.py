@@ -239,6 +239,14 @@ def test_what_nobody_asked_for_costs_nothing(text: str) -> None:
     )
 
 
+def test_a_relation_of_ours_that_was_not_offered_is_left_out() -> None:
+    names = ("hasMappingEntity", "mappedOnto")
+    ends = [{"relation": name, "target": "y"} for name in names]
+    said = json.dumps([{"label": "x is y", "relations": ends}])
+    (own,) = read_individuals(said, "AnalogicalMapping", (), ["hasMappingEntity"]).individuals
+    assert [link.relation for link in own.relations] == ["hasMappingEntity"]
+
+
 def test_a_closed_list_names_only_what_is_allowed_here() -> None:
     said = '[{"label": "x", "relations": [{"relation": "loves", "target": "y"}]}]'
     with pytest.raises(Unparsed, match=r"^relation 'loves' is not allowed here: hasParticipant$"):
@@ -253,6 +261,7 @@ def test_a_closed_list_names_only_what_is_allowed_here() -> None:
         ("Emotion", {"holder": "viewer"}, "It smiles. (felt by the viewer)"),
         ("Emotion", {"holder": "nobody"}, "It smiles."),
         ("TargetCommunity", {"role": "Attacked"}, "It smiles. (attacked)"),
+        ("TargetCommunity", {"role": "attacked (mildly)"}, "It smiles. (attacked)"),
         ("Scene", {"role": "attacked"}, "It smiles."),
     ],
 )

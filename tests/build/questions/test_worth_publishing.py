@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from memantics.build.questions.asking import QuestionSubject, even_out
-from memantics.build.questions.assembly import Item, deal_none, make_item
+from memantics.build.questions.assembly import Item, deal_none, finish, make_item
 from memantics.build.questions.chain import Built
 from memantics.build.questions.lending import OptionPool, ask_alike, find_form
 from memantics.build.questions.records import (
@@ -180,6 +180,17 @@ def test_the_share_of_none_is_never_exceeded(count: int, share: float, without: 
     dealt = deal_none(items, QuestionSettings(none_share=share))
     assert sum(item.correct is None for item in dealt) == without
     assert all(len(item.shown) == 3 for item in dealt)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Right would be “aaaa”."), ("zh", "正确的说法是“aaaa”。")]
+)
+def test_where_the_right_option_is_missing_the_explanation_names_it(
+    language: str, said: str
+) -> None:
+    settings = QuestionSettings(none_share=0.5, language=language)
+    finished = finish(deal_none([make(n, 4) for n in range(2)], settings), settings)
+    assert {own.none_is_key: own.explanation for own in finished} == {True: said, False: ""}
 
 
 def test_an_item_with_two_wrong_options_keeps_its_key() -> None:

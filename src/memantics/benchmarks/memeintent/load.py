@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import Source, conform, find_file, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
+from memantics.core.language import BY_SCRIPT, guess_language
 
 FILES = ("sigdial.json", "data/sigdial.json")
 IMAGE_FOLDERS = ("images", "img", "data/images")
@@ -129,7 +130,8 @@ def _check(key: str, own: _Meme, files: Mapping[str, str], where: str) -> None:
     if own.img in files:
         raise DataError(where, f"image {own.img} belongs to row {files[own.img]} already", row=key)
     for intent in own.intents:
-        if not intent.startswith(PREFIX):
+        # The opening is English; a set in another script has none.
+        if not (intent.startswith(PREFIX) or guess_language(intent).language in BY_SCRIPT):
             raise DataError(
                 where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -25,6 +26,7 @@ from memantics.tasks.factories import mean_score
 
 Pair = tuple[str, str]
 Marks = dict[str, list[float | None]]
+_OPENING_ZH = re.compile(r"^\s*(?:这张|这个|该)(?:表情包|梗图|图片?)\s*")
 _PARTS = ("rouge_l_precision", "rouge_l_recall")
 _DESCRIPTIVE = "descriptive only: the description in the data is one of many that would be right"
 
@@ -88,12 +90,21 @@ def _pair_up(task: str, sheet: _Sheet, scoring: Scoring, strip: bool) -> list[li
     if task != "background":
         pairs = [(sheet.reply, reference) for reference in sheet.references]
         if strip:
-            pairs = [(strip_prefix(a, PREFIX), strip_prefix(b, PREFIX)) for a, b in pairs]
+            pairs = [(strip_opening(a), strip_opening(b)) for a, b in pairs]
         return [pairs]
     lines, facts = split_facts(sheet.reply), split_facts(sheet.references[0])
     if scoring.by_fact:
         return [[(line, fact) for line in lines or ("",)] for fact in facts]
     return [[(" ".join(lines), " ".join(facts))]]
+
+
+def strip_opening(text: str) -> str:
+    """Without the words that every intent goes on from, in its language.
+
+    >>> strip_opening("The meme mocks updates"), strip_opening("这张表情包吐槽加班")
+    ('mocks updates', '吐槽加班')
+    """
+    return _OPENING_ZH.sub("", strip_prefix(text, PREFIX), count=1)
 
 
 def _mark_all(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Marks:
@@ -155,8 +166,7 @@ def _average(values: Sequence[float]) -> float | None:
 def _score_constant(sheets: Sequence[_Sheet], scoring: Scoring, strip: bool, label: str) -> Score:
     """What the best constant text gets on the same memes: a bar that shows no understanding."""
     references = [
-        [strip_prefix(text, PREFIX) if strip else text for text in sheet.references]
-        for sheet in sheets
+        [strip_opening(text) if strip else text for text in sheet.references] for sheet in sheets
     ]
     found = _find_constant(tuple(map(tuple, references)), scoring.stem)
     note = f"“{found.text}” for every meme, fitted to these references" if found else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memantics.core.language import BY_SCRIPT, guess_language
 from memantics.core.review import Review
 from memantics.core.writing import (
     Made,
@@ -58,9 +59,15 @@ def write_intents(review: Review) -> Made:
 def complete(intent: str) -> str:
     """An intent as the format writes it; people leave out the words that it goes on from.
 
+    Those words are English: an intent in another script stays as it is.
+
     >>> complete("mocks late trains"), complete("The meme mocks late trains")
     ('the meme mocks late trains', 'the meme mocks late trains')
+    >>> complete("吐槽地铁晚点")
+    '吐槽地铁晚点'
     """
+    if guess_language(intent).language in BY_SCRIPT:
+        return intent
     head, rest = intent[: len(PREFIX)], intent[len(PREFIX) :]
     return PREFIX + (rest if head.casefold() == PREFIX else intent)
 

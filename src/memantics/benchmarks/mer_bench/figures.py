@@ -152,9 +152,11 @@ def _table(
 
 
 def _row(key: str, figure: Figure, found: Summary, by: str = "", label: str = "") -> Score:
-    spread = "" if figure.sd is None else f" ± {100 * figure.sd:.2f} over {found.runs} runs"
-    level = " (of run means)" if key.endswith("_run") else ""
-    note = f"{100 * figure.value:.2f}{spread}{level}"
+    level = "of run means" if key.endswith("_run") else ""
+    note = level
+    if figure.sd is not None:  # as the paper prints it: percent
+        note = f"{100 * figure.value:.2f} ± {100 * figure.sd:.2f} over {found.runs} runs"
+        note += f" ({level})" if level else ""
     return Score(key, figure.value, found.judged, figure.low, figure.high, by, label, note)
 
 

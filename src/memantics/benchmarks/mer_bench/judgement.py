@@ -272,14 +272,15 @@ class Reading:
 
 
 def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
-    """Check keys and types; every fault is named. A reply without any reason at all is bare."""
+    """Check values; every fault is named. A reply without any reason at all is bare.
+
+    Keys that nobody asked for are left out, and "4" is the number 4.
+    """
     if not given:
         raise Unparsed("no JSON object found")
-    parts = {part.name: given.get(part.name) for part in PARTS}
+    parts = {part.name: _mend(given.get(part.name)) for part in PARTS}
     bare = not any(isinstance(own, dict) and {REASON, OTHER} & own.keys() for own in parts.values())
-    faults = [f"unknown key {key!r}" for key in given if key not in parts]
-    for part in PARTS:
-        faults += _faults(part, parts[part.name], bare)
+    faults = [fault for part in PARTS for fault in _faults(part, parts[part.name], bare)]
     if faults:
         raise Unparsed(join_faults(faults))
     # From here on every part is an object of the right shape.
@@ -298,6 +299,29 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
     )
 
 
+def _mend(part: JsonValue) -> JsonValue:
+    """A part whose values have the types that they plainly mean.
+
+    >>> _mend({"magnitude_1_5": "4", "consistent": "True", "other_emotion": "null"})
+    {'magnitude_1_5': 4, 'consistent': True, 'other_emotion': None}
+    """
+    if not isinstance(part, dict):
+        return part
+    return {key: _mend_value(key, value) for key, value in part.items()}
+
+
+def _mend_value(key: str, value: JsonValue) -> JsonValue:
+    if key == REASON or isinstance(value, bool):
+        return value
+    said = str(value).strip().casefold()
+    if key == OTHER and said in ("", "null", "none", "n/a"):
+        return None
+    if key == "consistent" and said in ("true", "false"):
+        return said == "true"
+    whole = re.fullmatch(r"(\d)(?:\.0*)?", said)
+    return int(whole[1]) if key.endswith("_1_5") and whole else value
+
+
 def _plain(value: JsonValue) -> int | bool | str:
     if isinstance(value, int):
         return value
@@ -313,8 +337,7 @@ def _faults(part: Part, own: JsonValue, bare: bool) -> Iterator[str]:
         yield f"{part.name} is missing" if own is None else f"{part.name} is not an object"
         return
     wanted = [*part.values, *(() if bare else (REASON,))]
-    wanted += [OTHER] if part.name == EMOTION and not bare else []
-    yield from (f"unknown key {part.name}.{key}"[:80] for key in own if key not in wanted)
+    wanted += [OTHER] if part.name == EMOTION and OTHER in own else []
     for key in wanted:
         name = f"{part.name}.{key}"
         if key not in own:

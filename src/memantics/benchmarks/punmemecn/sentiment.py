@@ -205,8 +205,13 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
 
 
 def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
+    """One half of the label; its majority is that half of the commonest whole label.
+
+    The commonest target and the commonest type together may be a rare label.
+    """
     words = WORDS[language]
-    majority = commonest(getattr(meme, part) for meme in memes)
+    whole = commonest(meme.sentiment for meme in memes)
+    majority = next((getattr(meme, part) for meme in memes if meme.sentiment == whole), None)
     return Field(
         name=NAMES[language][part],
         kind="choice",

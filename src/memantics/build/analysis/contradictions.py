@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from memantics.build.analysis.records import Contradiction, Feeling, Findings, Harm
@@ -14,6 +15,10 @@ from memantics.models.embedded.lexicon import Lexicon
 _CLEAR = 0.3  # a word's valence from which its side is clear
 _GOOD = frozenset({"happy", "calm", "relaxed", "excited"})
 _BAD = frozenset({"sad", "angry", "tense", "bored"})
+# A meme may amuse whatever feeling it carries.
+_LAUGHTER = re.compile(
+    r"amus|laugh|\bfun|humou?r|好笑|发笑|有趣|搞笑|逗乐|幽默|会心一笑", re.IGNORECASE
+)
 _VIEWER = ROLES["Emotion"][1]["viewer"]
 
 
@@ -72,7 +77,11 @@ def _compare_feelings(
     """Against what a viewer is said to feel: a figure may well feel the opposite."""
     sign = (feeling.emotion in _GOOD) - (feeling.emotion in _BAD)
     lexicon = Lexicon()
-    felt = [own for own in emotions if own.description.endswith(f"({_VIEWER})")]
+    felt = [
+        own
+        for own in emotions
+        if own.description.endswith(f"({_VIEWER})") and not _LAUGHTER.search(own.label)
+    ]
     clear = [own for own in felt if abs(lexicon.feel(own.label).valence) >= _CLEAR]
     opposed = all(lexicon.feel(own.label).valence * sign < 0 for own in clear)
     if sign and clear and opposed:

@@ -11,7 +11,6 @@ from typing import Any
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.records import (
-    Feeling,
     Findings,
     Harm,
     Missing,
@@ -31,18 +30,17 @@ class Tools:
     """What this machine can do without a model; each part can be absent.
 
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
-    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict,
-    ``feel`` an emotion from words alone.
+    of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
+    it gives none.
     """
 
     read: Callable[[bytes, str], Sequence[str]]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
-    screen: Callable[[Meme], Harm | None] | None = None
-    feel: Callable[[Meme], Feeling] | None = None
+    screen: Callable[[Meme], Harm | str] | None = None
 
 
-MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge")
+MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
 VERDICTS = 3  # calls beside those of the dimensions: intents, harm, emotion
 
 
@@ -56,16 +54,15 @@ def look(meme: Meme, tools: Tools) -> Findings:
     known = replace(meme, text=text, language=language)
     missing = [Missing(part, "needs --model") for part in MODEL_PARTS]
     screened = tools.screen(known) if tools.screen else None
-    if screened is None:
-        missing.append(Missing("harm by a detector", "there is no text to judge by"))
+    if isinstance(screened, str):
+        missing.append(Missing("harm by a detector", screened))
     return Findings(
         known,
         lines,
         language,
         count_panels(image),
-        harms=(screened,) if screened else (),
+        harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=tuple(tools.listen(text, language)) if text else (),
-        feelings=(tools.feel(known),) if tools.feel and text else (),
         missing=tuple(missing),
     )
 
@@ -98,7 +95,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         intents=intents.value or (),
         background=background,
         harms=(*((harm.value,) if harm.value else ()), *seen.harms),
-        feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
+        feelings=(feeling.value,) if feeling.value else (),
         missing=tuple(_list_missing(extraction, taken))
         + tuple(own for own in seen.missing if own.part not in MODEL_PARTS),
         statuses=_count(extraction, taken),

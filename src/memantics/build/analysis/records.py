@@ -138,6 +138,14 @@ class Findings(Result):
         return tuple(said)
 
     @property
+    def gaps(self) -> tuple[str, ...]:
+        """What was left out, one line for each reason."""
+        parts: dict[str, list[str]] = {}
+        for gap in self.missing:
+            parts.setdefault(gap.reason, []).append(gap.part)
+        return tuple(f"{', '.join(names)}: {reason}" for reason, names in parts.items())
+
+    @property
     def form(self) -> str:
         """Language and panels in words."""
         unknown = self.language == UNKNOWN

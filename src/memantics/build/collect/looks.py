@@ -14,9 +14,10 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError
 from memantics.core.images import decode, read_bytes
+from memantics.vision.captions import choose_captions
 from memantics.vision.hashes import hash_image
 
-VERSION = "looks-2"
+VERSION = "looks-3"
 _SIDE = 128  # of the small copy in which the picture around the text is judged
 _MARGIN = 0.12  # of a line's height: outlines and shadows of letters belong to the text
 # A box of which each letter takes more of the image than this is a drawing misread as a letter.
@@ -113,7 +114,7 @@ def look_at(path: Path, reader: TextReader) -> Look:
         width=image.width,
         height=image.height,
         hash=f"{hash_image(image):016x}",
-        text="\n".join(line.text.strip() for line in lines),
+        text="\n".join(choose_captions(lines)),
         certainty=round(_weigh(lines), 4),
         line_height=max((line.box[3] - line.box[1] for line in lines), default=0),
         covered=round(covered, 4),

@@ -188,7 +188,12 @@ def _make(
     if not label:
         raise Unparsed("a label is empty")
     kind = _read_kind(said.kind) if dimension == "Toxicity" else ""
-    links = (_make_relation(one.relation, one.target, directory) for one in said.relations)
+    # A relation of ours that was not offered here is left out, like a key that nobody asked for.
+    links = (
+        _make_relation(one.relation, one.target, directory)
+        for one in said.relations
+        if one.relation in directory.relations or one.relation not in RELATIONS
+    )
     return Individual(
         dimension,
         names.give(make_name(said.name) or make_name(said.label)),
@@ -203,7 +208,8 @@ def _tell_role(description: str, said: SaidIndividual, dimension: Dimension) -> 
     if dimension not in ROLES:
         return description
     name, words = ROLES[dimension]
-    role = words.get(clean_line(getattr(said, name), 40).casefold(), "")
+    answer = clean_line(getattr(said, name), 40).casefold()
+    role = next((words[word] for word in words if word in answer), "")  # "the viewer", too
     return f"{description} ({role})".strip() if role else description
 
 

@@ -160,6 +160,9 @@ def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion
     random.Random(f"{settings.seed}/{item.id}").shuffle(others)
     options = (*others[:place], key, *others[place:])
     slot, draft = item.slot, item.draft
+    why = draft.explanation
+    if item.correct is None:
+        why = f"{settings.name_absent(draft.correct)} {why}".strip()
     return DraftQuestion(
         slot.id,
         slot.meme,
@@ -167,7 +170,7 @@ def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion
         draft.question,
         options,
         place,
-        draft.explanation,
+        why,
         draft.cites,
         slot.focus,
         settings.seed,

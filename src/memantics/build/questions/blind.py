@@ -9,9 +9,9 @@ that is known: whether the knowledge was needed is noted.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from memantics.build.extract.chain import in_order
 from memantics.build.questions.asking import LETTERS, QuestionSubject, ask_blind, ask_seen, ask_told
@@ -19,11 +19,9 @@ from memantics.build.questions.assembly import Item
 from memantics.build.questions.records import QuestionSettings
 from memantics.core.records import Request
 from memantics.core.step import Asker, Step
-from memantics.core.task import Unparsed
+from memantics.tasks.parse import parse_letter
 
 _WINDOW = 256
-_LETTER = re.compile(r"^\W*(?:(?:final\s+)?answer\s*(?:is)?\W*)?([A-D])(?![A-Za-z0-9'’])", re.I)
-_CLOSING = re.compile(r"(?:^|\n)\W*(?:final\s+)?answer\W*(?:is)?\W*([A-D])\W*$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +46,13 @@ class Trial:
 Orders = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def read_letter(text: str) -> str:
-    r"""The letter of an option at the beginning of a reply, or in its closing line.
+def read_letter(text: str, options: Sequence[str] = ("",) * len(LETTERS)) -> str:
+    r"""The letter of the option that a reply chooses, in any of the forms that runs read too.
 
-    >>> read_letter("Answer: (b)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
+    >>> read_letter("Answer: (B)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
     ('B', 'C', 'D')
     """
-    found = _CLOSING.search(text.strip()[-200:]) or _LETTER.match(text.strip()[:200])
-    if found is None:
-        raise Unparsed("no option letter found")
-    return found.group(1).upper()
+    return parse_letter(text, dict(zip(LETTERS, options, strict=True)))
 
 
 async def try_items(
@@ -130,8 +125,8 @@ async def _choose(
 ) -> bool | None:
     name, order = way
     texts = [*(own.text for own in item.shown), settings.none_text]
-    request = ask([texts[place] for place in order])
-    step = Step(f"{item.id}/{name}", request, read_letter, 2)
+    listed = [texts[place] for place in order]
+    step = Step(f"{item.id}/{name}", ask(listed), partial(read_letter, options=listed), 2)
     taken = await asker.take(step)
     if taken.value is None:
         return None

@@ -18,6 +18,7 @@ FEWEST_WRONG = 2  # beside a right option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
 _DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
+ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正确的说法是“{}”。"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class QuestionSettings:
     def none_text(self) -> str:
         """The text of the last resort, in the language of the questions."""
         return NONE_TEXTS.get(self.language, NONE_TEXTS["en"])
+
+    def name_absent(self, correct: str) -> str:
+        """What would be right where it is not among the options, for the explanation."""
+        return ABSENT_TEXTS.get(self.language, ABSENT_TEXTS["en"]).format(correct)
 
 
 @dataclass(frozen=True, slots=True)

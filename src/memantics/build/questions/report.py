@@ -1,4 +1,4 @@
-"""What a set of questions amounts to: how many, what was set aside, what gives keys away."""
+"""What a set of questions amounts to: how many, what was set aside, shortcuts to the key."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from memantics.models.embedded.wording import write
 from memantics.models.replies import render_reply
 
 NAME = "embedded/reader"
-_RULES = "1"
+_RULES = "2"
 
 
 def open_senses() -> Senses:

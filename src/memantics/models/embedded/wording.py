@@ -10,6 +10,8 @@ from memantics.models.embedded.evidence import Evidence, Senses
 
 _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
+_SOUND = re.compile(r"pinyin|拼音", re.IGNORECASE)
+_READ = re.compile(r"^(?:ocr|transcri\w*|文字)$", re.IGNORECASE)
 _SPEECH = {
     "en": {
         "rude": "the meme insults someone by saying",
@@ -31,9 +33,17 @@ _SPEECH = {
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """One sentence: what kind of thing is said, and its first words."""
+    """What is read or how it is pronounced, where that is asked; else one sentence.
+
+    The sentence says what kind of thing the meme does, with its first words.
+    """
     language = "zh" if evidence.form.language == "zh" else "en"
     said = evidence.said
+    asked = f"{field.name} {evidence.form.question}"
+    if _SOUND.search(asked):
+        return spell(said)
+    if _READ.search(field.name) and said.strip():
+        return said
     if _REASON.search(field.name) and evidence.texts:
         said = evidence.texts[-1]
     phrases = _SPEECH[language]
@@ -47,6 +57,17 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
     if language == "en":
         return f'{phrases[kind]} "{_start(said, language)}"'
     return f"{phrases[kind]}“{_start(said, language)}”{_heard(said, senses)}"
+
+
+def spell(text: str) -> str:
+    """Chinese text in pinyin with tone marks, a space between syllables.
+
+    >>> spell("今晚又狮眠了")
+    'jīn wǎn yòu shī mián le'
+    """
+    from pypinyin import Style, lazy_pinyin
+
+    return " ".join(lazy_pinyin(text, style=Style.TONE, errors="ignore"))
 
 
 def _start(said: str, language: str) -> str:

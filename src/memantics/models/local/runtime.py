@@ -24,6 +24,7 @@ from memantics.core.errors import ModelError, Rejected, Unavailable
 from memantics.core.images import load, shrink
 from memantics.core.records import Image, Message, Reply, Request
 from memantics.models.chat import ChatTemplate, move, open_processor
+from memantics.models.local.plain import PlainDialogue, encodes
 from memantics.models.local.settings import MAX_TOKENS, LocalSettings
 from memantics.models.wire import split_thought
 
@@ -123,11 +124,13 @@ class Prompt:
 class Dialogue:
     """The tokenizer of a text model, or the processor of one that also sees."""
 
-    def __init__(self, processor: Any, sees: bool, settings: LocalSettings) -> None:
+    def __init__(self, processor: Any, sees: bool, settings: LocalSettings, config: Any) -> None:
         self._chat = ChatTemplate(processor, sees)
         self._settings = settings
         self.tokenizer = self._chat.tokenizer
-        if self._chat.template is None:
+        plain = sees and self._chat.template is None
+        self._plain = PlainDialogue(self._chat, processor, config, settings) if plain else None
+        if self._chat.template is None and not plain:
             raise Unavailable(
                 "this model has no chat template, so it cannot be asked questions",
                 hint="use its instruction-tuned version",
@@ -135,6 +138,8 @@ class Dialogue:
 
     def render(self, request: Request) -> Prompt:
         """The text that the chat template makes of a request, and its images, decoded."""
+        if self._plain is not None:
+            return Prompt(*self._plain.render(request))
         parts = [part for message in request.messages for part in message.parts]
         images = [part for part in parts if isinstance(part, Image)]
         if images and not self._chat.sees:
@@ -164,6 +169,8 @@ class Dialogue:
     def encode(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
         """The tensors of a batch; what is generated follows each prompt directly."""
         texts = [prompt.text for prompt in prompts]
+        if self._plain is not None:
+            return self._plain.encode(texts, [prompt.images for prompt in prompts])
         return self._chat.encode(texts, [prompt.images for prompt in prompts], "left")
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -242,7 +249,7 @@ class Runtime:
             processor = open_processor(folder, config, trust)
         else:
             processor = transformers.AutoTokenizer.from_pretrained(str(folder), **arguments)
-        self.dialogue = Dialogue(processor, sees, self._settings)
+        self.dialogue = Dialogue(processor, sees, self._settings, config)
         kind = transformers.AutoModelForCausalLM
         if sees:
             kind = transformers.AutoModelForImageTextToText
@@ -258,6 +265,7 @@ class Runtime:
         self.architecture = type(self._model).__name__
         self._generation, self._ends = self._settle(self._model.generation_config)
         text = config.get_text_config()
+        self._encodes = encodes(config)
         self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
 
     def _settle(self, own: Any) -> tuple[Any, frozenset[int]]:
@@ -311,7 +319,8 @@ class Runtime:
                 hint="use fewer or smaller images (--param max_pixels=500000)",
             )
         device, limits = self._model.device, [turn.limit for turn in turns]
-        length = inputs["input_ids"].shape[1]
+        # What an encoder read is no part of what its decoder writes, which begins with one mark.
+        length = 1 if self._encodes else inputs["input_ids"].shape[1]
         made = copy.copy(self._generation)
         made.max_new_tokens = max(limits)
         settings = self._settings

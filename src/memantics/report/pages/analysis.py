@@ -56,7 +56,8 @@ def _make_sheet(own: Findings) -> Sheet:
     return Sheet(
         own,
         make_thumbnail(own.meme.image, _SIDE),
-        any(harm.harmful for harm in own.verdicts) or bool(known and known.of("Toxicity")),
+        any(harm.harmful and not harm.baseline for harm in own.verdicts)
+        or bool(known and known.of("Toxicity")),
         draw(known) if known and known.individuals else Markup(),
         draw_narrow(known) if known and known.individuals else Markup(),
         tuple(make_legend(known)) if known else (),

@@ -5,21 +5,35 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from memantics.core.journal import replace_file
 from memantics.report.page import fill_page
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What of each verdict the page needs.
+COLUMNS = (
+    "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
+    "phash", "family", "out_of_domain",
+)  # fmt: skip
 _BINS = 20
 _SHOWN = 12
+_Kept = tuple[float, int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts over all verdicts, and a few of them: memory does not grow with their number."""
+    """Counts over all verdicts, and a few of them: memory does not grow with their number.
+
+    ``families`` are pictures that look alike among the flagged, ``templates`` known ones.
+    """
 
     rows: int
     statuses: Mapping[str, int]
@@ -27,59 +41,98 @@ class Summary:
     types: Mapping[str, int]
     languages: Mapping[str, int]
     reasons: Mapping[str, int]
+    templates: Mapping[str, int]
     scores: tuple[int, ...]
+    outside: int
     families: tuple[tuple[str, int], ...]
     certain: tuple[Mapping[str, Any], ...] = ()
     doubtful: tuple[Mapping[str, Any], ...] = ()
-    heard: tuple[Mapping[str, Any], ...] = field(default=())
+    heard: tuple[Mapping[str, Any], ...] = ()
 
 
-def summarize(rows: Iterable[Mapping[str, Any]]) -> Summary:
-    """Count verdicts in one pass."""
-    names = ("statuses", "labels", "types", "languages", "reasons", "looks")
-    counts: dict[str, Counter[str]] = {name: Counter() for name in names}
-    counts["labels"].update(dict.fromkeys(("harmless", "harmful", "review"), 0))
-    scores = [0] * _BINS
-    certain: list[tuple[float, int, Mapping[str, Any]]] = []
-    doubtful: list[tuple[float, int, Mapping[str, Any]]] = []
-    heard: list[Mapping[str, Any]] = []
-    total = 0
-    for place, row in enumerate(rows):
-        total += 1
-        counts["statuses"][row["status"]] += 1
-        if row["status"] != "judged":
-            counts["reasons"][f"{row['status']}: {_shorten(row['reason'])}"] += 1
-            continue
-        chance = float(row["probability"])
-        counts["labels"][row["label"]] += 1
-        counts["languages"][row["language"]] += 1
-        scores[min(_BINS - 1, int(chance * _BINS))] += 1
-        _keep(certain, (chance, -place, row))
-        _keep(doubtful, (-abs(chance - 0.5), -place, row))
-        if row["label"] != "harmless":
-            counts["types"][row["type"] or "none"] += 1
-            if row["phash"]:
-                counts["looks"][row["phash"]] += 1
-        if row["readings"] and len(heard) < _SHOWN:
-            heard.append(row)
-    return Summary(
-        rows=total,
-        statuses=dict(counts["statuses"]),
-        labels=dict(counts["labels"]),
-        types=dict(counts["types"].most_common()),
-        languages=dict(counts["languages"].most_common()),
-        reasons=dict(counts["reasons"].most_common(20)),
-        scores=tuple(scores),
-        families=tuple((look, n) for look, n in counts["looks"].most_common(_SHOWN) if n > 1),
-        certain=tuple(row for _, _, row in sorted(certain, key=lambda kept: kept[:2])[::-1]),
-        doubtful=tuple(row for _, _, row in sorted(doubtful, key=lambda kept: kept[:2])[::-1]),
-        heard=tuple(heard),
-    )
+def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summary:
+    """Count verdicts in one pass over the parts; ``families`` are those of perceptual hashes."""
+    import pyarrow.compute as pc
+
+    tally = _Tally(families)
+    for table in tables:
+        tally.count("statuses", table["status"])
+        tally.rows += table.num_rows
+        judged = pc.equal(table["status"], "judged")
+        rest = table.filter(pc.invert(judged)).select(["status", "reason"]).to_pylist()
+        tally.counts["reasons"].update(
+            f"{row['status']}: {_shorten(row['reason'])}" for row in rest
+        )
+        tally.add_judged(table.filter(judged))
+    return tally.close()
 
 
-def _keep(
-    heap: list[tuple[float, int, Mapping[str, Any]]], new: tuple[float, int, Mapping[str, Any]]
-) -> None:
+class _Tally:
+    def __init__(self, families: Mapping[str, str]) -> None:
+        names = ("statuses", "labels", "types", "languages", "reasons", "templates", "families")
+        self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+        self.counts["labels"].update(dict.fromkeys(("harmless", "harmful", "review"), 0))
+        self.rows = self.outside = 0
+        self._families = families
+        self._scores = np.zeros(_BINS, np.int64)
+        self._certain: list[_Kept] = []
+        self._doubtful: list[_Kept] = []
+        self._heard: list[Mapping[str, Any]] = []
+        self._judged = 0
+
+    def count(self, name: str, column: pa.ChunkedArray) -> None:
+        for pair in column.value_counts().to_pylist():
+            self.counts[name][pair["values"] or "none"] += pair["counts"]
+
+    def add_judged(self, table: pa.Table) -> None:
+        import pyarrow.compute as pc
+
+        chances = table["probability"].to_numpy()
+        places = np.minimum(_BINS - 1, (chances * _BINS).astype(np.int64))
+        self._scores += np.bincount(places, minlength=_BINS)
+        self.count("labels", table["label"])
+        self.count("languages", table["language"])
+        self.outside += pc.sum(table["out_of_domain"]).as_py() or 0
+        flagged = table.filter(pc.not_equal(table["label"], "harmless"))
+        self.count("types", flagged["type"])
+        self.count("templates", flagged["family"].drop_null())
+        looks = [look for look in flagged["phash"].to_pylist() if look]
+        self.counts["families"].update(
+            self._families[look] for look in looks if look in self._families
+        )
+        for heap, order in ((self._certain, chances), (self._doubtful, -np.abs(chances - 0.5))):
+            first = np.lexsort((np.arange(len(order)), -order))[:_SHOWN]
+            for place, row in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
+                _keep(heap, (float(order[place]), -(self._judged + place), row))
+        if len(self._heard) < _SHOWN:
+            heard = table.filter(pc.greater(pc.list_value_length(table["readings"]), 0))
+            self._heard += heard.slice(0, _SHOWN - len(self._heard)).to_pylist()
+        self._judged += table.num_rows
+
+    def close(self) -> Summary:
+        counts = self.counts
+        return Summary(
+            rows=self.rows,
+            statuses=dict(counts["statuses"]),
+            labels=dict(counts["labels"]),
+            types=dict(counts["types"].most_common()),
+            languages=dict(counts["languages"].most_common()),
+            reasons=dict(counts["reasons"].most_common(20)),
+            templates=dict(counts["templates"].most_common(_SHOWN)),
+            scores=tuple(self._scores.tolist()),
+            outside=self.outside,
+            families=tuple((n, k) for n, k in counts["families"].most_common(_SHOWN) if k > 1),
+            certain=_unload(self._certain),
+            doubtful=_unload(self._doubtful),
+            heard=tuple(self._heard),
+        )
+
+
+def _unload(heap: list[_Kept]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(row for _, _, row in sorted(heap, key=lambda kept: kept[:2])[::-1])
+
+
+def _keep(heap: list[_Kept], new: _Kept) -> None:
     """Keep the few largest; places make ties comparable."""
     if len(heap) < _SHOWN:
         heapq.heappush(heap, new)

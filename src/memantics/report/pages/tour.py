@@ -36,7 +36,6 @@ class TourMeme:
     knowledge: Knowledge
     sound: Heard | None = None
     why: Explanation | None = None
-    unjudged: str = ""
 
     @property
     def picture(self) -> Thumbnail:

@@ -165,9 +165,11 @@
     const fields = data.sheets[sheet];
     const parts = [];
     for (const [place, field] of fields.entries()) {
-      if (fields.length > 1) parts.push(fact(field.kind, field.name));
+      if (fields.length > 1) parts.push(fact("Field", field.name));
       if (!field.options.length) continue;
-      parts.push(make("ul", { class: "options" }, ...field.options.map(([key, text, image]) => {
+      // Bare words stand side by side: nine labels are one line, not nine.
+      const bare = field.options.every(([key, text, image]) => data.texts[text] === key && image === null);
+      parts.push(make("ul", { class: bare ? "options bare" : "options" }, ...field.options.map(([key, text, image]) => {
         const isGold = key === keys[place];
         return make("li", { class: isGold ? "gold" : "" }, isolate(key, "key"),
           data.texts[text] === key ? make("span", { class: "text" }) : isolate(data.texts[text], "text"),
@@ -175,9 +177,10 @@
           isGold ? make("span", { class: "badge v0" }, "gold") : null);
       })));
     }
+    const shown = fields.length > 3 ? [fold("Fields of an answer (" + fields.length + ")", ...parts)] : parts;
     const onSheet = keys.length > 0 && keys.every((key) => key !== null);
-    if (gold !== null && !onSheet) parts.push(fact("Gold", data.texts[gold] || "none"));
-    return parts;
+    if (gold !== null && !onSheet) shown.push(fact("Gold", data.texts[gold] || "none"));
+    return shown;
   };
 
   const drawAnswer = (answer, run, item) => {

@@ -52,7 +52,7 @@ EXAMPLES = {
 def list_tabs(models: Models) -> tuple[tuple[str, str], ...]:
     """The pages in the head of every page."""
     runs = (("runs", "/browse/runs"),) if models.runs else ()
-    return (("studio", "/"), ("store", "/browse/store"), *runs)
+    return (("studio", "/"), ("store", "/browse/store"), *runs, ("api", "/docs"))
 
 
 def find_pages(request: Request) -> Pages:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import AsyncIterator, Awaitable
 from typing import Annotated
 from xml.etree import ElementTree
@@ -14,7 +12,6 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field, JsonValue
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from memantics.actions.detect import Detector
 from memantics.actions.studio import (
     EMBEDDED,
     MeaningFound,
@@ -33,9 +30,11 @@ from memantics.actions.studio import (
 )
 from memantics.core.errors import MemanticsError
 from memantics.core.result import Result
+from memantics.core.waiting import make_sync
 from memantics.report.payload import embed_json
+from memantics.serve.context import find_service
+from memantics.serve.engine import Engine
 from memantics.serve.pages import Pages, describe
-from memantics.serve.settings import Models
 from memantics.serve.studio.saving import StudioRecord, render_record
 from memantics.web.site import Language
 
@@ -46,7 +45,6 @@ FIRST: dict[Language, tuple[str, ...]] = {
     "zh": ("CN90001", "zh-004", "CN90007", "zh-002", "CN90003", "en-030", "CN90008", "en-002"),
 }
 _MOST_TEXT = 4000
-_LOCK = threading.Lock()
 
 
 class Said(BaseModel):
@@ -73,15 +71,14 @@ def find_pages(request: Request) -> Pages:
 
 
 def find_studio(request: Request) -> Studio:
-    """What looks at memes, made when it is first needed."""
-    state = request.app.state
-    with _LOCK:
-        if getattr(state, "studio", None) is None:
-            own: Models = state.settings.models
-            detector = Detector.load(own.detector) if own.detector else Detector.starter()
-            state.studio = Studio(detector, own.models, own.asking)
-    studio: Studio = state.studio
+    """What looks at memes."""
+    studio: Studio = request.app.state.studio
     return studio
+
+
+def find_engine(request: Request) -> Engine:
+    """The queues of the service: where too many wait, it says so."""
+    return find_service(request).engine
 
 
 async def read_picture(request: Request) -> Picture:
@@ -91,6 +88,7 @@ async def read_picture(request: Request) -> Picture:
 
 SharedStudio = Annotated[Studio, Depends(find_studio)]
 SharedPages = Annotated[Pages, Depends(find_pages)]
+Queues = Annotated[Engine, Depends(find_engine)]
 SentPicture = Annotated[Picture, Depends(read_picture)]
 
 
@@ -113,39 +111,41 @@ def show_starter(meme: str) -> Response:
 
 
 @router.post("/studio/starter/{meme}", dependencies=_own_page)
-async def explain_starter(meme: str) -> Response:
+async def explain_starter(meme: str, queues: Queues) -> Response:
     """What the people who drew a meme of the starter pack say about it."""
 
     def tell() -> JsonValue:
         return show_meaning(tell_starter_meaning(meme))
 
-    return await answer(asyncio.to_thread(tell))
+    return await answer(queues.work(tell))
 
 
 @router.post("/studio/text", dependencies=_own_page)
-async def find_text(picture: SentPicture, studio: SharedStudio) -> Response:
+async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) -> Response:
     """The captions with their boxes."""
-    return await answer(asyncio.to_thread(read_text, studio, picture))
+    return await answer(queues.work(read_text, studio, picture))
 
 
 @router.post("/studio/sound", dependencies=_own_page)
-async def find_sound(said: Said) -> Response:
+async def find_sound(said: Said, queues: Queues) -> Response:
     """What a caption sounds like."""
-    return await answer(asyncio.to_thread(hear, said.text, said.language))
+    return await answer(queues.work(hear, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)
-async def find_harm(said: Said, studio: SharedStudio) -> Response:
+async def find_harm(said: Said, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
-    return await answer(asyncio.to_thread(judge, studio, said.text, said.language))
+    return await answer(queues.work(judge, studio, said.text, said.language))
 
 
 @router.post("/studio/kinder", dependencies=_own_page)
 async def find_kinder(
-    picture: SentPicture, studio: SharedStudio, model: str = EMBEDDED
+    picture: SentPicture, studio: SharedStudio, queues: Queues, model: str = EMBEDDED
 ) -> Response:
     """A kinder version."""
-    return await answer(soften(studio, picture, model))
+    if model != EMBEDDED:  # waits for a model most of the time, and takes no thread meanwhile
+        return await answer(soften(studio, picture, model))
+    return await answer(queues.work(make_sync(soften), studio, picture))
 
 
 @router.post("/studio/meaning", dependencies=_own_page)
@@ -159,15 +159,14 @@ async def find_meaning(
 
 
 @router.post("/studio/page", dependencies=_own_page)
-async def save_page(record: StudioRecord, pages: SharedPages) -> Response:
+async def save_page(record: StudioRecord, pages: SharedPages, queues: Queues) -> Response:
     """All parts as one page."""
 
-    async def render() -> Response:
-        words = pages.site.words(record.language)
-        body = await asyncio.to_thread(render_record, record, words)
+    def render() -> Response:
+        body = render_record(record, pages.site.words(record.language))
         return Response(body, media_type="text/html; charset=utf-8")
 
-    return await answer(render())
+    return await answer(queues.work(render))
 
 
 async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:

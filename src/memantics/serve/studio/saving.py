@@ -54,7 +54,6 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
     )
     style += (_HERE / "saved.css").read_text(encoding="utf-8")
     script = (templates / "analysis.js").read_text(encoding="utf-8")
-    judged = [record.harm, *(found.harm for found in record.meanings)]
     return fill_page(
         (_HERE / "saved.html").read_text(encoding="utf-8"),
         (style, script),
@@ -67,10 +66,20 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         letters=[(own.char, _level(own.share)) for own in record.harm.characters]
         if record.harm
         else [],
-        blurred=any(own is not None and own.harmful for own in judged),
+        blurred=is_harmful(record),
         meanings=[(found, draw_meaning(found)) for found in record.meanings],
         date=datetime.now(UTC).date().isoformat(),
     )
+
+
+def is_harmful(record: StudioRecord) -> bool:
+    """Whether somebody to rely on found harm; a sample's verdict blurs nothing."""
+    judged = record.harm is not None and record.harm.harmful and not record.harm.sample
+    told = any(
+        (found.harm is not None and found.harm.harmful) or found.knowledge.of("Toxicity")
+        for found in record.meanings
+    )
+    return judged or told
 
 
 def check_picture(url: str) -> str:

@@ -74,7 +74,7 @@
     const { part, body, by } = section(name);
     part.removeAttribute("aria-busy");
     body.replaceChildren(...children.filter(Boolean));
-    if (by && who) by.replaceChildren(el("span", { textContent: `${t("result.who")} ` }), ...who);
+    if (by && who) by.replaceChildren(el("span", { textContent: `${t(name === "kinder" ? "kinder.who" : "result.who")} ` }), ...who);
     if (by) by.hidden = !who;
   };
   const complain = (error, again) => el("div", { className: "note bad" },
@@ -186,7 +186,7 @@
     if (found.status !== "judged") {
       settle("harm", [el("p", { textContent: t("harm.none") })]);
       announce(t("harm.none"));
-      unveil("result.unjudged");
+      cover();
       return;
     }
     const chance = percent(found.probability);
@@ -209,8 +209,7 @@
       found.foreign ? el("p", { className: "quiet small", textContent: t("harm.foreign") }) : null,
     ], who);
     announce(t("harm.done", { verdict: t(found.harmful ? "harm.harmful" : "harm.harmless"), percent: chance }));
-    if (found.harmful || meme.starter?.harmful) veil("result.may_harm");
-    else unveil();
+    cover();
   };
 
   /* ---- the veil ---- */
@@ -220,11 +219,11 @@
     byId("why").textContent = t(why);
     byId("blur").hidden = true;
   };
-  const unveil = (why) => {
-    if (meme.starter?.harmful && !meme.shown) return veil(why ?? "result.may_harm");
-    document.body.classList.remove("veil");
-    return undefined;
-  };
+  const unveil = () => document.body.classList.remove("veil");
+  /* A sample's verdict blurs nothing; a detector's, a model's and the pack's own word do. */
+  const isHarmful = () => Boolean(meme.starter?.harmful || (meme.parts.harm?.harmful && !meme.parts.harm.sample)
+    || (meme.parts.meanings ?? []).some(({ found }) => found && (found.harm?.harmful || found.knowledge.individuals.some((one) => one.dimension === "Toxicity"))));
+  const cover = () => { if (isHarmful()) veil("result.may_harm"); else unveil(); };
   byId("show").addEventListener("click", () => {
     meme.shown = true;
     unveil();
@@ -233,7 +232,7 @@
   });
   byId("blur").addEventListener("click", () => {
     meme.shown = false;
-    veil(meme.parts.harm?.harmful || meme.starter?.harmful ? "result.may_harm" : "result.unjudged");
+    veil(isHarmful() ? "result.may_harm" : "result.unjudged");
     byId("show").focus();
   });
 
@@ -333,6 +332,7 @@
         el("p", { className: "quiet small", textContent: one.total ? t("meaning.progress", one) : t("result.working") }));
     })));
     settle("meaning", children);
+    if (isHarmful()) cover();
   };
   const askModels = async (models) => {
     const signal = stop.signal;

@@ -1,0 +1,55 @@
+"""``python -m perf.serve_server KIND FOLDER``: one of the servers that are compared.
+
+``ours`` is the service, ``narrow`` the same with room for four waiting items, ``bare`` an endpoint
+of the same framework that decodes the same body and does nothing. Each prints its port and serves
+until it is told to stop.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from socket import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from memantics.serve.app import build_app
+from memantics.serve.moderations import ModerationBody
+from memantics.serve.settings import Bounds, ServeSettings
+from memantics.web.address import listen
+from memantics.web.server import serve
+
+PATIENT = 600.0
+
+
+def serve_ours(folder: Path, taken: socket, waiting: int = 256) -> None:
+    """The service."""
+    bounds = Bounds(waiting=waiting, deadline=PATIENT)
+    serve(build_app(ServeSettings(bounds=bounds, state=folder / "state")), taken)
+
+
+def serve_bare(taken: socket) -> None:
+    """Decodes and does nothing."""
+    app = FastAPI()
+
+    @app.post("/v1/moderations")
+    async def moderate(body: ModerationBody) -> dict[str, str]:
+        return {"model": body.model or ""}
+
+    config = uvicorn.Config(app, log_config=None, access_log=False, backlog=512)
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def main() -> None:
+    kind, folder = sys.argv[1], Path(sys.argv[2])
+    with listen("127.0.0.1", 0) as taken:
+        print(taken.getsockname()[1], flush=True)
+        if kind == "bare":
+            serve_bare(taken)
+        else:
+            serve_ours(folder, taken, 4 if kind == "narrow" else 256)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Analyse or describe any number of memes, shard by shard: one Parquet part and one journal each.
+
+Workers are processes (or Ray's) and do what this machine does; each keeps as many calls in flight
+as its asking allows. So CPU work and calls to a model server grow apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.actions.analyze import LocalParts, analyze_memes
+from memantics.actions.asking import Asking
+from memantics.actions.desk import open_desk
+from memantics.actions.detect import Detector
+from memantics.actions.detector_files import find_detector
+from memantics.actions.reading import read_once
+from memantics.build.extract.chain import ExtractSettings, extract_memes
+from memantics.core.errors import ImageError, InputError
+from memantics.core.images import probe
+from memantics.core.journal import replace_file, whole_file
+from memantics.core.memes import Meme
+from memantics.core.result import Result
+from memantics.core.waiting import run_sync
+from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
+from memantics.models.embedded.ocr import open_reader
+from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
+from memantics.scale.engines import Engine, PoolEngine
+from memantics.scale.fetching import Fetcher
+from memantics.scale.records import Process, Ref, Row
+from memantics.scale.sources import Columns, read_sources
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Product = Literal["analysis", "knowledge"]
+FILES: Mapping[Product, str] = {"analysis": "analyses.jsonl", "knowledge": KNOWLEDGE}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSettings:
+    """What is made of each meme, and by which model; an analysis can do without one."""
+
+    product: Product
+    model: str | None = None
+    language: str = ""
+    detector: Path | None = None
+    asking: Asking = field(default_factory=Asking)
+
+    def __post_init__(self) -> None:
+        if self.product == "knowledge" and not self.model:
+            raise InputError("knowledge takes a model", hint="name one with --model")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsBuilt(Result):
+    """Where the rows are, ``file`` with one result a line, and how many memes ended how."""
+
+    folder: Path
+    file: Path
+    rows: int
+    statuses: Mapping[str, int]
+    done_now: int
+    seconds: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class BuildWork:
+    """What a worker does to a shard; see :class:`~memantics.scale.records.Work`."""
+
+    settings: ShardSettings
+    folder: Path
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """``result`` is JSON: an analysis, or the knowledge of one meme."""
+        import pyarrow as pa
+
+        names = ("id", "status", "reason", "result")
+        return pa.schema([(name, pa.string()) for name in names])
+
+    def open(self) -> Process:
+        """Load what this machine does once."""
+        return _Builder(self).build
+
+    def fail(self, ref: Ref, reason: str) -> Row:
+        """A meme without a result."""
+        return {"id": ref.id, "status": "failed", "reason": reason, "result": None}
+
+
+class _Builder:
+    def __init__(self, work: BuildWork) -> None:
+        self._work, self._settings, self._fetcher = work, work.settings, Fetcher()
+        self._parts: LocalParts | None = None
+        if work.settings.product == "analysis":
+            file = work.settings.detector
+            detector = Detector.load(file) if file else Detector.starter()
+            self._parts = LocalParts(detector, open_reader())
+
+    def build(self, refs: Sequence[Ref]) -> list[Row]:
+        """A row for each reference; calls are journalled by shard, and none is asked twice."""
+        rows: dict[str, Row] = {}
+        memes = []
+        for ref in refs:
+            try:
+                memes.append(Meme(ref.id, self._place(ref), ref.text or "", ref.language))
+            except ImageError as error:
+                rows[ref.id] = self._work.fail(ref, str(error))
+        key = hashlib.sha256(orjson.dumps(list(refs))).hexdigest()[:16]
+        journal = self._work.folder / "calls" / key
+        if memes:
+            rows |= run_sync(self._ask(memes, journal))
+        return [rows.get(ref.id) or self._work.fail(ref, "nothing came of it") for ref in refs]
+
+    async def _ask(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+        make = self._extract if self._settings.product == "knowledge" else self._analyze
+        return await make(memes, journal)
+
+    async def _analyze(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+        own = self._settings
+        made = await analyze_memes(
+            memes,
+            {
+                "model": own.model,
+                "language": own.language or None,
+                "journal": journal,
+                "asking": own.asking,
+                "parts": self._parts,
+            },
+        )
+        rows = {one.meme.id: _row(one.meme.id, one.to_dict(), one.statuses) for one in made}
+        missing = [meme.id for meme in memes if meme.id not in rows]
+        for name, error in zip(missing, made.refused, strict=True):
+            rows[name] = self._work.fail(Ref(name), str(error))
+        return rows
+
+    async def _extract(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+        own = self._settings
+        rows: dict[str, Row] = {}
+        known = await read_once(memes)
+        settings = ExtractSettings(language=own.language or "en", collection=self._work.folder.name)
+        async with open_desk(own.model, own.asking, journal) as desk:
+            async for made in extract_memes(desk, known, settings, 2 * own.asking.concurrency):
+                statuses = Counter(str(step.status) for step in made.steps)
+                line = orjson.loads(dump_knowledge(made.knowledge))
+                rows[made.knowledge.meme] = _row(made.knowledge.meme, line, statuses)
+        return rows
+
+    def _place(self, ref: Ref) -> Path:
+        """The file of an image; what lies in a table or an archive is copied beside the result."""
+        if ref.kind == "text":
+            raise ImageError(ref.id, "missing", "a text has no image", hint="give an image")
+        data = self._fetcher.fetch(ref) or b""
+        facts = probe(data, ref.id)
+        if ref.kind == "file":
+            return Path(ref.place)
+        name = f"{hashlib.sha256(data).hexdigest()}.{facts.format.lower().replace('jpeg', 'jpg')}"
+        path = self._work.folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data, "image")
+        return path
+
+
+def _row(name: str, result: JsonValue, statuses: Mapping[str, int]) -> Row:
+    failed = statuses.get("failed", 0)
+    return {
+        "id": name,
+        "status": "failed" if failed else "done",
+        "reason": f"{failed} of {sum(statuses.values())} steps failed" if failed else "",
+        "result": orjson.dumps(result).decode(),
+    }
+
+
+def build_shards(
+    sources: str | Path | Sequence[str | Path],
+    settings: ShardSettings,
+    *,
+    out: str | Path,
+    columns: Columns | None = None,
+    engine: Engine | None = None,
+    shard_size: int = 50,
+    retry_failed: bool = False,
+    progress: Callable[[ScaleProgress], None] = lambda _: None,
+) -> ShardsBuilt:
+    """Analyse or describe every meme of the sources; calling it again does what is not finished."""
+    listed = [sources] if isinstance(sources, str | Path) else list(sources)
+    folder = Path(out)
+    settings = replace(settings, detector=find_detector(settings.detector))
+    detector = settings.detector and Detector.load(settings.detector).checksum
+    identity: dict[str, JsonValue] = {
+        "product": settings.product,
+        "model": settings.model,
+        "language": settings.language,
+        "detector": detector or None,
+    }
+    absolute = folder.resolve()  # workers of a cluster have other working directories
+    done = run_shards(
+        read_sources(listed, columns),
+        BuildWork(settings, absolute),
+        ScaleSettings(folder, identity, shard_size, retry_failed),
+        engine or PoolEngine(),
+        progress,
+    )
+    file = folder / FILES[settings.product]
+    with whole_file(file) as lines:
+        for result in _read_results(folder):
+            lines.write(result.encode() + b"\n")
+    return ShardsBuilt(
+        folder, file, done.rows, done.statuses, done.done_now, done.seconds, done.cpu
+    )
+
+
+def _read_results(folder: Path) -> Iterator[str]:
+    import pyarrow.parquet as pq
+
+    for path in sorted((folder / "parts").glob("part-*.parquet")):
+        column = pq.read_table(path, columns=["result"]).column(0)
+        yield from (result for result in column.to_pylist() if result)

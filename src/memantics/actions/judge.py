@@ -1,0 +1,177 @@
+"""``judge``: free-text answers of runs judged by models, checked against people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.actions.asking import Asking, open_cache
+from memantics.actions.report import RunLike, find_folder
+from memantics.core.errors import DataError, InputError
+from memantics.core.model import Model
+from memantics.core.records import Outcome
+from memantics.core.result import Result, Table
+from memantics.core.rundir import RunFacts, RunWriter, read_facts, write_facts
+from memantics.core.tables import read_rows
+from memantics.core.task import Task
+from memantics.core.waiting import make_sync
+from memantics.registry import ModelSettings, open_baselines, open_model, open_task_of_run
+from memantics.report.runs import Run, load_run
+from memantics.run.ask import AskSettings, ask
+from memantics.run.facts import fingerprint, folder_name, now
+from memantics.run.judge import (
+    QUALITIES,
+    Agreement,
+    Ratings,
+    make_judging,
+    make_scores,
+    need_text,
+    write_judged,
+)
+from memantics.run.score import read_outcomes, score_run
+
+__all__ = ["Judgement", "judge", "judge_async", "judge_runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Result):
+    """A judged run, and how far its judges agree with each other and with people."""
+
+    run: Run
+    judges: tuple[str, ...]
+    agreement: tuple[Agreement, ...]
+
+    def table(self) -> Table:
+        """A line for each quality."""
+        columns = (
+            "quality",
+            ">mean (1–5)",
+            ">alpha judges",
+            ">alpha people",
+            ">rated",
+            ">calibrated",
+        )
+        rows = []
+        for own in self.agreement:
+            mean = self.run.scores[f"judge_{own.quality}"].value
+            figures = (mean, own.alpha_judges, own.alpha_people)
+            shown = ["–" if value is None else f"{value:.2f}" for value in figures]
+            last = "–" if own.calibrated is None else f"{own.calibrated:.2f}"
+            rows.append((own.quality, *shown, str(own.rated), last))
+        return Table(columns, tuple(rows), f"{self.run.model}, judged by {', '.join(self.judges)}")
+
+
+async def judge_async(
+    runs: RunLike | Sequence[RunLike],
+    *,
+    model: str | Sequence[str],
+    ratings: str | Path | None = None,
+    picture: bool = True,
+    base_url: str | None = None,
+) -> list[Judgement]:
+    """Have models judge the free-text answers of runs: correctness and coverage, 1 to 5.
+
+    ``ratings`` is a table of what people said (columns ``item``, ``correctness``, ``coverage``):
+    the judges' agreement with them is shown, and a calibrated mean beside the plain one. Figures
+    stand beside the run's own from then on.
+    """
+    models = [model] if isinstance(model, str) else list(model)
+    folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
+    path = None if ratings is None else Path(ratings)
+    asking = Asking(ModelSettings(base_url, timeout=300.0))
+    return await judge_runs(folders, models, asking, ratings=path, picture=picture)
+
+
+judge = make_sync(judge_async)
+
+
+async def judge_runs(
+    folders: Sequence[Path],
+    models: Sequence[str],
+    asking: Asking,
+    *,
+    ratings: Path | None = None,
+    picture: bool = True,
+) -> list[Judgement]:
+    """Judge every run by every model."""
+    if not models:
+        raise InputError("nobody was named to judge", hint="add --model MODEL")
+    people = {} if ratings is None else read_ratings(ratings)
+    judges = [open_model(name, asking.settings) for name in dict.fromkeys(models)]
+    try:
+        return [await _judge_run(own, judges, asking, people, picture) for own in folders]
+    finally:
+        for own in judges:
+            await own.close()
+
+
+async def _judge_run(
+    folder: Path, judges: Sequence[Model], asking: Asking, people: Ratings, picture: bool
+) -> Judgement:
+    facts = read_facts(folder)
+    ref, task = open_task_of_run(facts, None)
+    outcomes = read_outcomes(folder, task)
+    need_text(outcomes, folder)
+    judging = make_judging(facts.task, outcomes, picture=picture)
+    said: dict[str, list[Outcome]] = {}
+    for own in judges:
+        said[own.name] = await _ask(folder, facts, own, judging, asking, picture)
+    if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
+        raise InputError(
+            f"no judge gave a verdict on {folder}", hint="see the answers in its folder judges/"
+        )
+    scores, agreement = make_scores(outcomes, said, people)
+    write_judged(folder, scores)
+    await score_run(folder, task, open_baselines(ref.card))
+    return Judgement(load_run(folder), tuple(said), agreement)
+
+
+async def _ask(
+    folder: Path, facts: RunFacts, judge: Model, task: Task, asking: Asking, picture: bool
+) -> list[Outcome]:
+    """The verdicts of one judge: a run of its own inside the judged one."""
+    shape: dict[str, JsonValue] = {
+        "judged": facts.fingerprint,
+        "identity": dict(judge.identity),
+        "prompts": dict(task.prompts),
+        "picture": picture,
+    }
+    own = replace(
+        facts,
+        title=f"judging {facts.title}",
+        main=task.main,
+        model=judge.name,
+        model_note=judge.note,
+        identity=judge.identity,
+        prompts=task.prompts,
+        invalid=str(task.invalid),
+        fingerprint=fingerprint(shape),
+        started=now(),
+        finished="",
+        imported={},
+    )
+    place = folder / "judges" / folder_name(own)
+    with open_cache(asking.use_cache) as cache, RunWriter(place, own) as writer:
+        await ask(task, judge, writer, cache, AskSettings(concurrency=asking.concurrency))
+    write_facts(place, replace(own, finished=now()))
+    return read_outcomes(place, task)
+
+
+def read_ratings(path: Path) -> Ratings:
+    """What people said, by quality and item; several rows for one item are several raters."""
+    found: dict[str, dict[str, list[float]]] = {key: {} for key in QUALITIES}
+    for number, row in read_rows(path):
+        if not {"item", *QUALITIES} <= set(row):
+            raise DataError(
+                path.name, "needs the columns item, correctness and coverage", row=number
+            )
+        for key in QUALITIES:
+            cell = row[key].strip()
+            if cell not in ("", "1", "2", "3", "4", "5"):
+                raise DataError(path.name, f"{key} {cell[:20]!r} is no mark 1 to 5", row=number)
+            if cell:
+                found[key].setdefault(row["item"], []).append(float(cell))
+    return found

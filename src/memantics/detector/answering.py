@@ -1,0 +1,117 @@
+"""``detector/FILE``: a detector as a model, for tasks that ask whether or how memes are harmful."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.data import checksum
+from memantics.core.errors import Rejected
+from memantics.core.records import Form, Image, Reply, Request
+from memantics.detector.card import SAMPLE_NOTE
+from memantics.detector.examples import Example
+from memantics.detector.judges import open_judge, read_images
+from memantics.models.replies import answer_choice
+
+# How forms call the texts that a detector reads.
+_TEXTS = ("text", "caption")
+# How the texts of options begin that stand for a verdict.
+_VERDICTS: Mapping[str, tuple[str, ...]] = {
+    "harmless": ("harmless", "无害"),
+    "harmful": ("harmful", "有害"),
+}
+_TYPES: Mapping[str, tuple[str, ...]] = {
+    "targeted": ("targeted", "针对性"),
+    "offence": ("general offence", "一般冒犯"),
+    "sexual": ("sexual", "性暗示"),
+    "dispirited": ("dispirited", "消沉"),
+    "none": ("harmless", "无害"),
+}
+
+
+class DetectorModel:
+    """Answers with the verdict of a detector; a question of another kind is refused.
+
+    It reads the text that the task gives. Where the task gives none, the text is read from the
+    image, as ``memantics screen`` does.
+    """
+
+    cacheable = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        path = Path(name.removeprefix("detector/")).expanduser()
+        self._judge = open_judge(path)
+        self._digest = _digest(path)
+        sample = bool(self._judge.card.get("sample", False))
+        self.note = f"detector: {SAMPLE_NOTE}" if sample else "detector"
+        self._alone = threading.Lock()
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The detector's files, wherever they lie."""
+        return {"name": "detector", "sha256": self._digest}
+
+    async def answer(self, request: Request) -> Reply:
+        """The option that the detector's verdict stands for."""
+        return await asyncio.to_thread(self._answer, request)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def _answer(self, request: Request) -> Reply:
+        options = _find_verdicts(request.form)  # before an image is read for nothing
+        with self._alone:  # one set of weights and one OCR reader
+            said = self._judge.predict([_read(request)])[0]
+        verdict = said.name if len(options) == 2 else said.type
+        if verdict not in options:
+            raise Rejected(
+                "this detector tells no types apart", hint="give one that was trained on types"
+            )
+        text = answer_choice(request.form, options[verdict])
+        return Reply(text, finish="stop", served_by=f"{said.probability:.4f}")
+
+
+def _find_verdicts(form: Form) -> dict[str, str]:
+    """The key of the option that each verdict stands for; a question of another kind has none."""
+    choices = [field.options for field in form.fields if field.options]
+    options = choices[0] if len(choices) == 1 else ()
+    words = _VERDICTS if len(options) == 2 else _TYPES
+    found = {
+        verdict: option.key
+        for verdict, names in words.items()
+        for option in options
+        if option.text.casefold().startswith(names)
+    }
+    if len(found) == len(words) == len(options):
+        return found
+    raise Rejected(
+        "the options are no verdicts of a detector",
+        hint="run toxicn_mm/detection, toxicn_mm/type or punmemecn/harmful",
+    )
+
+
+def _read(request: Request) -> Example:
+    """The meme of a request as a detector sees it."""
+    context = request.form.context
+    parts = [part for message in request.messages for part in message.parts]
+    image = next((part.path for part in parts if isinstance(part, Image)), None)
+    text = next((context[name] for name in _TEXTS if context.get(name)), "")
+    more = {name: context.get(name, "") for name in ("text_caption", "image_caption")}
+    example = Example("meme", text, more["text_caption"], more["image_caption"], image)
+    if not example.empty:
+        return example
+    if image is None:
+        raise Rejected("a detector needs a text or an image", hint="choose another --set input=…")
+    read = read_images([example])[0][0]
+    return Example("meme", read.ocr, image=image, ocr=read.ocr)
+
+
+def _digest(path: Path) -> str:
+    """One hash over the files of a detector."""
+    files = [own for own in path.rglob("*") if own.is_file()] if path.is_dir() else [path]
+    return checksum(files, path if path.is_dir() else path.parent)

@@ -1,0 +1,61 @@
+"""Lines of text in an image, and their reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text and its box (left, top, right, bottom) in pixels."""
+
+    text: str
+    box: tuple[int, int, int, int]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an image says, in reading order."""
+
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All lines, one below the other."""
+        return "\n".join(line.text for line in self.lines)
+
+
+class Ocr(Protocol):
+    """Anything that reads images. ``version`` changes whenever readings may change."""
+
+    version: str
+
+    def read(self, data: bytes, name: str) -> Reading:
+        """Read the bytes of an image file; ``name`` is for errors."""
+        ...
+
+
+def order_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Rows from the top, each from the left; boxes that overlap half their height share a row.
+
+    >>> right, left = Line("b", (60, 2, 90, 22), 1.0), Line("a", (0, 0, 50, 20), 1.0)
+    >>> below = Line("c", (0, 40, 50, 60), 1.0)
+    >>> "".join(line.text for line in order_lines([below, right, left]))
+    'abc'
+    """
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda each: (each.box[1] + each.box[3], each.box, each.text)):
+        if rows and _same_row(rows[-1][0], line):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return tuple(line for row in rows for line in sorted(row, key=lambda each: each.box))
+
+
+def _same_row(one: Line, other: Line) -> bool:
+    shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
+    lower = min(one.box[3] - one.box[1], other.box[3] - other.box[1])
+    return shared > lower / 2

@@ -1,0 +1,294 @@
+"""Causal probes: a task with one thing changed, so that the difference says what answers rest on.
+
+===================  ==========================================================================
+``picture=swapped``  the picture of another meme; caption, question and options stay
+``picture=blank``    a white picture of the same size
+``caption=removed``  the caption is not told, and painted over in the picture
+``caption=reworded`` the caption in other words, from a table; painted over in the picture
+``options=permuted`` the options in another order
+``memory=caption``   contamination: the first half of a caption is shown, the rest is wanted
+``memory=id``        contamination: the picture is shown, its id in the data set is wanted
+``memory=template``  contamination: the picture's template, where the data name it
+===================  ==========================================================================
+
+A model that ignores what was changed answers as before; one that rests on it falls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.matching import image_key, item_images
+from memantics.core.records import Field, Form, Image, Item, Message, Outcome, Request, Score
+from memantics.core.task import Task, Unparsed
+from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
+from memantics.tasks.choices import LETTERS
+from memantics.tasks.factories import mean_score, share
+from memantics.tasks.parse import clean
+
+PROBES: Mapping[str, tuple[str, ...]] = {
+    "picture": ("swapped", "blank"),
+    "caption": ("removed", "reworded"),
+    "options": ("permuted",),
+    "memory": ("caption", "id", "template"),
+}
+# The names under which forms hold what is printed on a meme.
+_CAPTIONS = ("text", "caption")
+_LEAST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTools:
+    """What probes need besides the items.
+
+    ``blank`` gives a white picture of the size of another, ``erase`` a picture without its text,
+    ``read`` what is printed on one; ``rewordings`` are captions in other words, by image.
+    """
+
+    blank: Callable[[Path], Path]
+    erase: Callable[[Path], Path]
+    read: Callable[[Path], str]
+    rewordings: Mapping[str, str]
+
+
+def check_probe(probe: str) -> tuple[str, str]:
+    """What is changed, and how.
+
+    >>> check_probe("picture=swapped")
+    ('picture', 'swapped')
+    """
+    what, _, how = probe.partition("=")
+    if what not in PROBES:
+        raise UnknownName("probe", what, PROBES)
+    if how not in PROBES[what]:
+        raise UnknownName(f"value of the probe {what}:", how, PROBES[what])
+    return what, how
+
+
+def probe_task(task: Task, probe: str, tools: ProbeTools | None) -> Task:
+    """The task with one thing changed; without tools it can parse and score only."""
+    what, how = check_probe(probe)
+    changed = replace(task, probe=probe)
+    if what == "memory":
+        return _ask_memory(changed, how, tools)
+    if tools is None:
+        return changed
+    whole, feed = task.items, task.feed
+    alter = _find_change(what, how, task, tools)
+    complete = task.complete
+    return replace(
+        changed,
+        items=lambda: map(alter, whole()) if what != "caption" else whole(),
+        # Reading and painting over a picture takes a second: only for items that are asked.
+        complete=_chain(complete, alter) if what == "caption" else complete,
+        feed=feed and (lambda fed: probe_task(feed(fed), probe, tools)),
+    )
+
+
+def _chain(
+    first: Callable[[Item], Item] | None, second: Callable[[Item], Item]
+) -> Callable[[Item], Item]:
+    return second if first is None else lambda item: second(first(item))
+
+
+def _find_change(what: str, how: str, task: Task, tools: ProbeTools) -> Callable[[Item], Item]:
+    if what == "picture":
+        if how == "swapped":
+            return _Swap(task.items)
+        return lambda item: replace(item, images=_change_images(item.images, tools.blank))
+    if what == "options":
+        return permute_options
+    words = tools.rewordings if how == "reworded" else None
+    if words is not None and not words:
+        raise InputError(
+            "caption=reworded needs captions in other words",
+            hint="give --rewordings FILE, a table with the columns image and text",
+        )
+    return lambda item: change_caption(item, tools, words)
+
+
+def _change_images(images: Sequence[Image], change: Callable[[Path], Path]) -> tuple[Image, ...]:
+    return tuple(Image(change(image.path)) for image in images)
+
+
+class _Swap:
+    """Gives each meme the pictures of another, always the same one."""
+
+    def __init__(self, items: Callable[[], Iterator[Item]]) -> None:
+        self._items = items
+        self._others: dict[str, tuple[Image, ...]] | None = None
+
+    def __call__(self, item: Item) -> Item:
+        if self._others is None:
+            self._others = self._pair_up()
+        return replace(item, images=self._others[item.group]) if item.images else item
+
+    def _pair_up(self) -> dict[str, tuple[Image, ...]]:
+        """Each meme gets the next one's pictures, in an order that follows from their names."""
+        own: dict[int, dict[str, tuple[Image, ...]]] = {}
+        for item in self._items():
+            if item.images:
+                own.setdefault(len(item.images), {}).setdefault(item.group, item.images)
+        others: dict[str, tuple[Image, ...]] = {}
+        for memes in own.values():
+            order = sorted(memes, key=_rank)
+            if len(order) < 2:
+                raise DataError(order[0], "there is no other meme to swap pictures with")
+            others |= {
+                meme: memes[after]
+                for meme, after in zip(order, [*order[1:], order[0]], strict=True)
+            }
+        return others
+
+
+def _rank(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+
+
+def permute_options(item: Item) -> Item:
+    """The options of each choice in another order; lettered ones get new letters, and so the gold.
+
+    >>> from memantics.tasks.choices import letter_field
+    >>> item = Item("1", "m", "A", Form("?", (letter_field(["cat", "dog"]),)))
+    >>> turned = permute_options(item)
+    >>> [o.text for o in turned.form.fields[0].options], turned.gold
+    (['dog', 'cat'], 'B')
+    """
+    fields, gold = [], item.gold
+    for field in item.form.fields:
+        keys = [option.key for option in field.options]
+        turn = 1 + _rank(item.id)[0] % (len(keys) - 1) if len(keys) > 1 else 0
+        turned = [*field.options[turn:], *field.options[:turn]]
+        if keys == list(LETTERS[: len(keys)]) and turn:
+            texts = zip(keys, turned, strict=True)
+            fresh = {option.key: key for key, option in texts}
+            gold = fresh.get(gold, gold) if isinstance(gold, str) else gold
+            turned = [replace(option, key=key) for key, option in zip(keys, turned, strict=True)]
+        fields.append(replace(field, options=tuple(turned)))
+    return replace(item, gold=gold, form=replace(item.form, fields=tuple(fields)))
+
+
+def change_caption(item: Item, tools: ProbeTools, words: Mapping[str, str] | None) -> Item:
+    """The item without its caption, or with it in other words; painted over in the pictures."""
+    new = ""
+    if words is not None:
+        found = [words[key] for key in item_images(item) if key in words]
+        if not found:
+            raise DataError(item.group, "the table has no caption in other words for this meme")
+        new = found[0]
+    named = [name for name in _CAPTIONS if name in item.form.context]
+    if words is not None and not named:
+        raise InputError(
+            "this task tells no caption in words, so there is nothing to reword",
+            hint="use --probe caption=removed",
+        )
+    context = {**item.form.context, **dict.fromkeys(named, new)}
+    form = replace(item.form, context=context)
+    return replace(item, form=form, images=_change_images(item.images, tools.erase))
+
+
+_QUESTIONS = {
+    "caption": "A meme that is known on the internet begins with these words:\n\n{head}\n\n"
+    "How does its text go on? Reply with the missing words alone, exactly as they are printed.",
+    "id": "This picture is part of a published data set. What is its id (its file name without the"
+    " ending) there? Reply with the id alone.",
+    "template": "Which meme template is this? Reply with its name alone.",
+}
+
+
+def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
+    """What a model that has seen the data may know by heart, asked once for each meme."""
+
+    def items() -> Iterator[Item]:
+        seen: set[str] = set()
+        for item in task.items():
+            if item.images and item.group not in seen:
+                seen.add(item.group)
+                made = _make_memory(item, how)
+                if made is not None:
+                    yield made
+
+    def complete(item: Item) -> Item:
+        assert tools is not None
+        if how != "caption":
+            return item
+        text = item.form.context.get("text") or tools.read(item.images[0].path)
+        head, tail = halve(text)
+        return replace(item, gold=tail, form=replace(item.form, context={"head": head}), images=())
+
+    def ask(item: Item, _complaint: str | None) -> Request:
+        text = _QUESTIONS[how].format(head=item.form.context.get("head", ""))
+        return Request((Message("user", (*item.images, text)),), item.form)
+
+    return replace(
+        task,
+        items=items,
+        ask=ask,
+        parse=_read_line,
+        score=lambda outcomes: _score_memory(how, outcomes),
+        main="recalled",
+        prompts={f"memory_{how}": hashlib.sha256(_QUESTIONS[how].encode()).hexdigest()[:16]},
+        needs=(),
+        feed=None,
+        marks=None,
+        complete=complete if tools is not None else None,
+    )
+
+
+def _make_memory(item: Item, how: str) -> Item | None:
+    """The question about one meme; None where its answer is not known."""
+    gold: JsonValue = image_key(item.images[0].path.name) if how == "id" else ""
+    if how == "template":
+        gold = item.tags.get("template", "")
+        if not gold:
+            return None
+    told = next((item.form.context[n] for n in _CAPTIONS if item.form.context.get(n)), "")
+    kept = {"text": told} if told else {}
+    form = Form(_QUESTIONS[how], (Field("memory", "text"),), item.form.language, "text", kept)
+    return Item(f"{item.group}:{how}", item.group, gold, form, item.images)
+
+
+def halve(text: str) -> tuple[str, str]:
+    """The first half of a caption's words, and the rest; short captions have no halves.
+
+    >>> halve("one does not simply walk"), halve("又要加班了"), halve("so what")
+    (('one does', 'not simply walk'), ('又要', '加班了'), ('so what', ''))
+    """
+    tokens = rouge_tokens(text)
+    if len(tokens) < _LEAST:
+        return text, ""
+    middle = len(tokens) // 2
+    return join_tokens(tokens[:middle]), join_tokens(tokens[middle:])
+
+
+def _read_line(text: str, _form: Form) -> JsonValue:
+    body = clean(text).strip()
+    if not body:
+        raise Unparsed("empty reply")
+    return body[:2000]
+
+
+def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """How many memes are known by heart; of captions also how much of the rest is given."""
+    known = [o for o in outcomes if o.item.gold]
+    memes = [o.item.group for o in known]
+    said = [str(o.value) if o.status == "answered" else "" for o in known]
+    likeness = [rouge_l(own, str(o.item.gold)).f1 for own, o in zip(said, known, strict=True)]
+    exact = [own == 1.0 for own in likeness]
+    if how == "id":
+        exact = [image_key(own) == o.item.gold for own, o in zip(said, known, strict=True)]
+    note = {
+        "caption": "the second half of the caption, word for word",
+        "id": "the id of the picture in its data set",
+        "template": "the name of the template",
+    }[how]
+    scores = [share("recalled", exact, memes, note=note)]
+    if how == "caption":
+        scores.append(mean_score("rouge_l", likeness, memes, note="against the second half"))
+    return tuple(scores)

@@ -1,0 +1,188 @@
+"""Judges of free text: their marks by hand, their agreement, people to check them by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import orjson
+import pytest
+from pydantic import JsonValue
+
+import memantics as mm
+from memantics.core.errors import InputError
+from memantics.core.model import Model
+from memantics.core.records import Image, Reply, Request
+from memantics.core.rundir import read_items
+from memantics.models.kinds import ModelKind
+from memantics.registry import models as registered
+from memantics.run.judge import ENOUGH, SCHEMA, measure_agreement
+from tests.commands import Shell
+
+TASK = "memeintent/intent"
+MEMES = 12
+
+
+class Scripted:
+    """A judge whose verdict is a function of the answer that it is shown."""
+
+    note, cacheable = "scripted", False
+
+    def __init__(self, name: str, verdict: Callable[[str], str]) -> None:
+        self.name, self._verdict = name, verdict
+        self.requests: list[Request] = []
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        return {"name": self.name}
+
+    async def answer(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return Reply(self._verdict(request.form.context["answer"]))
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
+    planted: dict[str, Model] = {}
+    kind = ModelKind("judge", "judge/NAME", "", lambda name, _: planted[name])
+    monkeypatch.setattr(registered, "MODEL_KINDS", (*registered.MODEL_KINDS, kind))
+
+    def add(name: str, verdict: Callable[[str], str]) -> Scripted:
+        model = Scripted(f"judge/{name}", verdict)
+        planted[model.name] = model
+        return model
+
+    return add
+
+
+def say(correctness: int, coverage: int) -> str:
+    return orjson.dumps({"reason": "x", "correctness": correctness, "coverage": coverage}).decode()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> mm.Run:
+    """Answers ``the meme says 0`` to ``the meme says 11``."""
+    items = list(mm.load_dataset(TASK))[:MEMES]
+    rows = [
+        {"image": item.images[0].path.name, "answer": f"the meme says {n}"}
+        for n, item in enumerate(items)
+    ]
+    path = tmp_path / "said.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    made = mm.evaluate(TASK, model=f"humans/{path}", limit=MEMES, out=tmp_path / "runs")
+    assert isinstance(made, mm.Run)
+    return made
+
+
+def number(answer: str) -> int:
+    return int(re.findall(r"\d+", answer)[-1])
+
+
+def test_figures_of_judges_stand_beside_the_runs_own(
+    run: mm.Run, plant: Callable[..., Scripted]
+) -> None:
+    first = plant("one", lambda answer: say(1 + number(answer) % 5, 3))
+    plant("two", lambda answer: say(1 + (number(answer) + number(answer) % 2) % 5, 3))
+    (done,) = mm.judge(run, model=["judge/one", "judge/two"])
+    one = [1 + n % 5 for n in range(MEMES)]
+    two = [1 + (n + n % 2) % 5 for n in range(MEMES)]
+    mean = float(np.mean([one, two]))
+    assert done.run.scores["judge_correctness"].value == pytest.approx(mean)
+    assert done.run.scores["judge_coverage"].value == 3.0
+    assert done.run.scores["rouge_l"] == run.scores["rouge_l"]
+    alpha = krippendorff.alpha(np.array([one, two]), level_of_measurement="interval")
+    assert done.agreement[0].alpha_judges == pytest.approx(alpha)
+    assert "not checked against people" in done.run.scores["judge_correctness"].note
+    # They stay when the run is scored again, and each judge has a line of its own.
+    again = mm.score(run)
+    assert again.scores["judge_correctness"].value == pytest.approx(mean)
+    by = {s.label: s.value for s in again.figures.scores if s.by == "judge" and "corr" in s.key}
+    assert by == {
+        "judge/one": pytest.approx(np.mean(one)),
+        "judge/two": pytest.approx(np.mean(two)),
+    }
+    # Asked once with picture, references and answer, by a strict schema, blind to the model.
+    assert len(first.requests) == MEMES
+    request = first.requests[0]
+    assert request.schema == SCHEMA
+    text = next(part for part in request.messages[0].parts if isinstance(part, str))
+    assert any(isinstance(part, Image) for part in request.messages[0].parts)
+    gold = next(iter(read_items(run.folder))).item.gold
+    assert isinstance(gold, list)
+    assert all(str(reference) in text for reference in gold)
+    assert "the meme says" in text
+    assert "humans/" not in text
+    mm.judge(run, model=["judge/one"])
+    assert len(first.requests) == MEMES
+    mm.judge(run, model=["judge/one"], picture=False)
+    assert len(first.requests) == 2 * MEMES
+    assert not any(isinstance(part, Image) for part in first.requests[-1].messages[0].parts)
+
+
+def test_judges_are_checked_against_people_and_put_on_their_scale(
+    run: mm.Run, plant: Callable[..., Scripted], tmp_path: Path
+) -> None:
+    plant("kind", lambda answer: say(min(5, 3 + number(answer) % 3), 5))
+    names = [line.item.id for line in read_items(run.folder)]
+    # People are two points stricter, and agree on the order.
+    rows = [
+        {"item": name, "correctness": min(5, 3 + n % 3) - 2, "coverage": 5}
+        for n, name in enumerate(names)
+    ]
+    path = tmp_path / "ratings.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    (done,) = mm.judge(run, model="judge/kind", ratings=path)
+    correctness, coverage = done.agreement
+    marks = [3 + n % 3 for n in range(MEMES)]
+    assert done.run.scores["judge_correctness"].value == pytest.approx(np.mean(marks))
+    assert correctness.apart == pytest.approx(2.0)
+    table = np.array([marks, [mark - 2 for mark in marks]])
+    alpha = krippendorff.alpha(table, level_of_measurement="interval")
+    assert correctness.alpha_people == pytest.approx(alpha)
+    assert correctness.calibrated == pytest.approx(np.mean(marks) - 2)
+    assert done.run.scores["judge_correctness_calibrated"].value == correctness.calibrated
+    assert f"on {MEMES} answers" in done.run.scores["judge_correctness"].note
+    assert (coverage.rated, coverage.calibrated) == (MEMES, None)
+
+
+@pytest.mark.parametrize(("rated", "fits"), [(ENOUGH, True), (ENOUGH - 1, False)])
+def test_a_line_needs_enough_ratings(rated: int, fits: bool) -> None:
+    marks = {str(n): float(1 + n % 5) for n in range(20)}
+    people = {str(n): [float(1 + n % 5)] for n in range(rated)}
+    found = measure_agreement("correctness", [marks], people)
+    assert (found.calibrated is not None) == fits
+    assert found.alpha_people == pytest.approx(1.0)
+    assert found.alpha_judges is None
+
+
+def test_a_verdict_out_of_form_is_asked_again_and_then_not_counted(
+    run: mm.Run, plant: Callable[..., Scripted]
+) -> None:
+    def verdict(answer: str) -> str:
+        return say(9, 3) if number(answer) == 0 else say(4, 4)
+
+    judge = plant("sloppy", verdict)
+    (done,) = mm.judge(run, model="judge/sloppy")
+    assert done.run.scores["judge_correctness"].n == MEMES - 1
+    assert len(judge.requests) == MEMES + 2
+    plant("mute", lambda _: "no")
+    with pytest.raises(InputError, match="no judge gave a verdict"):
+        mm.judge(run, model="judge/mute")
+
+
+def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
+    shell = Shell(tmp_path)
+    choice = mm.evaluate("mquest/qa", model="baseline/longest", limit=2, out=tmp_path / "runs")
+    assert isinstance(choice, mm.Run)
+    line = shell.refused_here("judge", choice.folder, "--model", "fake/drafter")
+    assert "no free text" in line
+    path = tmp_path / "r.csv"
+    path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
+    line = shell.refused_here("judge", run.folder, "--model", "fake/drafter", "--ratings", path)
+    assert "'7' is no mark 1 to 5" in line

@@ -1,0 +1,210 @@
+"""Memes unlike the training texts, template families, images for review, hostile images."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from memantics.actions.detect import Detector
+from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
+from memantics.core.errors import InputError
+from memantics.core.images import decode
+from memantics.core.queue import read_queue
+from memantics.detector.examples import Example
+from memantics.detector.novelty import Novelty, fit_novelty
+from memantics.registry import STARTER_IMAGES
+from memantics.scale.records import Ref
+from tests.hostile.images import generate
+from tests.hostile.test_images import look
+from tests.scale.inline import InlineEngine
+
+KIND = ("今天天气真好", "我们一起去吃饭", "周末又要加班了", "猫咪睡着了真可爱")
+CRUEL = ("你这个笨蛋滚开", "讨厌的人都去死吧", "你们全是废物垃圾", "没人喜欢你这个丑八怪")
+FONTS = Path(str(files("memantics.vision.fonts")))
+FAR = "硝酸甘油舌下含服扩张冠状动脉"
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trained on texts that are made of few sentences, so that others are far from them."""
+    draw = random.Random(1)
+    examples = [
+        Example(str(n), draw.choice(own) + draw.choice(own), label=int(own is CRUEL))
+        for n in range(60)
+        for own in (KIND, CRUEL)
+    ]
+    return Detector.train(examples, "ridge").save(
+        tmp_path_factory.mktemp("detector") / "detector.zip"
+    )
+
+
+def run(
+    source: Any, out: Path, detector: Path, **settings: Any
+) -> tuple[Screened, dict[str, dict[str, Any]]]:
+    chosen = ScreenSettings(detector=detector, **({"readings": "none"} | settings))
+    done = screen(source, chosen, out=out, engine=InlineEngine())
+    return done, {row["id"]: row for row in read_rows(out)}
+
+
+def write(path: Path, rows: dict[str, dict[str, Any]]) -> Path:
+    lines = [json.dumps({"id": name, **row}) for name, row in rows.items()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, detector: Path) -> None:
+    source = write(
+        tmp_path / "a.jsonl", {"near": {"text": KIND[0] + KIND[1]}, "far": {"text": FAR}}
+    )
+    done, rows = run(source, tmp_path / "out", detector)
+    near, far = rows["near"], rows["far"]
+    assert (near["label"], near["out_of_domain"]) == ("harmless", False)
+    assert (far["label"], far["out_of_domain"], far["status"]) == ("review", True, "judged")
+    assert near["novelty"] < far["novelty"] == 1.0
+    assert done.labels == {"harmless": 1, "harmful": 0, "review": 1}
+    assert done.review_queue is not None
+    assert [item.group for item in read_queue(done.review_queue)[1]] == ["far"]
+    page = (done.folder / "summary.html").read_text(encoding="utf-8")
+    assert "1 meme is unlike the training texts" in page
+
+
+def test_a_detector_that_does_not_know_its_texts_says_so(tmp_path: Path, detector: Path) -> None:
+    from memantics.detector.storage import load_with_card, save
+
+    made, card = load_with_card(detector)
+    assert card["novelty"] < 1
+    save(made, tmp_path / "old.zip", {name: card[name] for name in card if name != "novelty"})
+    assert Detector.load(tmp_path / "old.zip").novelty is None
+    source = write(tmp_path / "a.jsonl", {"far": {"text": FAR}})
+    _, rows = run(source, tmp_path / "out", tmp_path / "old.zip")
+    assert (rows["far"]["novelty"], rows["far"]["out_of_domain"]) == (None, None)
+    assert rows["far"]["label"] in ("harmless", "harmful")
+
+
+def test_the_bound_of_novelty_belongs_inside() -> None:
+    novelty = Novelty({"a", "b", "ab"}, 0.4)
+    assert not novelty.is_outside(novelty.measure("abc"))
+    assert novelty.is_outside(0.41)
+    assert novelty.measure("") == 0.0
+    # Each text is measured against the others: what only itself and one more have is new to it.
+    assert fit_novelty(["甲乙"] * 3) == 0.0
+    assert fit_novelty(["甲乙"] * 2) == 1.0
+
+
+def draw_pictures(folder: Path) -> None:
+    """A template with two captions, another one, and a copy saved again without loss."""
+    folder.mkdir(exist_ok=True)
+    chance = random.Random(4)
+    for name in ("a", "b"):
+        image = Image.new("RGB", (320, 240), "white")
+        pen = ImageDraw.Draw(image)
+        for _ in range(12):
+            x, y = chance.randrange(300), chance.randrange(160)
+            colour = tuple(chance.randrange(256) for _ in range(3))
+            pen.ellipse((x, y, x + chance.randrange(40, 160), y + 60), fill=colour)
+        for caption in ("one", "two"):
+            own = image.copy()
+            ImageDraw.Draw(own).text((20, 215), caption, fill="black")
+            own.save(folder / f"{name}-{caption}.png")
+
+
+def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -> None:
+    import pyarrow.parquet as pq
+
+    draw_pictures(tmp_path / "memes")
+    names = ("a-one", "a-two", "b-one")
+    rows = {name: {"image": f"memes/{name}.png", "text": CRUEL[0] + CRUEL[1]} for name in names}
+    source = write(tmp_path / "a.jsonl", rows)
+    done, found = run(source, tmp_path / "out", detector, threshold=0.0)
+    table = pq.read_table(tmp_path / "out" / "families.parquet").to_pylist()
+    family = {row["phash"]: row["family"] for row in table}
+    a, again, b = (family[found[name]["phash"]] for name in names)
+    assert a == again != b
+    assert sum(row["flagged"] for row in table) == 3
+    assert "Template families among the flagged" in done.summary.read_text(encoding="utf-8")  # type: ignore[union-attr]
+    assert {row["family"] for row in found.values()} == {None}
+    # The same pictures as a collection: their families are known, and named in the rows.
+    (tmp_path / "known").mkdir()
+    lines = [{"id": "t", "hash": found["a-one"]["phash"], "family": "drake"}, {"id": "no hash"}]
+    (tmp_path / "known" / "memes.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    _, found = run(source, tmp_path / "named", detector, templates=tmp_path / "known")
+    assert [found[name]["family"] for name in names] == ["drake", "drake", None]
+    with pytest.raises(InputError, match="is no collection"):
+        run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
+
+
+def test_the_review_queue_shows_images(tmp_path: Path, detector: Path) -> None:
+    draw_pictures(tmp_path / "memes")
+    rows: dict[str, dict[str, Any]] = {
+        "picture": {"image": "memes/a-one.png", "text": KIND[0]},
+        "text": {"text": KIND[1]},
+    }
+    done, found = run(
+        write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector, review=(0.0, 1.0)
+    )
+    assert done.review_queue is not None
+    one, other = read_queue(done.review_queue)[1]
+    assert one.images == [f"images/{found['picture']['sha256']}.png"]
+    shown = done.review_queue / one.images[0]
+    assert shown.read_bytes() == (tmp_path / "memes" / "a-one.png").read_bytes()
+    assert other.images == []
+
+
+def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: Path) -> None:
+    refused = (data for name, data in generate(13, 4800) if look(data, name) != "read")
+    rows: dict[str, dict[str, Any]] = {
+        str(n): {"text": (KIND + CRUEL)[n % 8] + (KIND + CRUEL)[n % 7]} for n in range(10_000)
+    }
+    hostile = random.Random(2).sample(sorted(rows), 100)
+    for name in hostile:
+        (tmp_path / f"{name}.png").write_bytes(next(refused))
+        rows[name] = {"image": f"{name}.png"}
+    done, found = run(write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector)
+    assert done.statuses == {"judged": 9900, "unjudged": 0, "failed": 100}
+    assert sorted(name for name, row in found.items() if row["status"] == "failed") == sorted(
+        hostile
+    )
+    assert all(found[name]["reason"].startswith(f"image {name}") for name in hostile)
+    assert all(found[name]["label"] is None for name in hostile)
+
+
+def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path: Path) -> None:
+    import io
+
+    from memantics.actions.screening import ScreenWork
+
+    image = decode((STARTER_IMAGES / "CN90001.png").read_bytes(), "meme")
+    swapped = image.copy()
+    # As large as a character of small print, and drawn where the picture is plain.
+    font = ImageFont.truetype(FONTS / "NotoSansSC-Regular-subset.otf", 14)
+    ImageDraw.Draw(swapped).text((12, 12), "健", fill="black", font=font)
+    ImageDraw.Draw(image).text((12, 12), "键", fill="black", font=font)
+    bodies = []
+    for own, options in ((image, {}), (image, {"compress_level": 1}), (swapped, {})):
+        body = io.BytesIO()
+        own.save(body, "PNG", **options)
+        bodies.append(body.getvalue())
+    refs = []
+    for place, data in enumerate(bodies):
+        path = tmp_path / f"{place}.png"
+        path.write_bytes(data)
+        refs.append(Ref(str(place), "file", str(path)))
+    work = ScreenWork(ScreenSettings(readings="none"), 0.5, "test", ("zh",))
+    screener = work.open().__self__  # type: ignore[attr-defined]
+    asked: list[str] = []
+
+    def read(_data: bytes, name: str) -> str:
+        asked.append(name)
+        return f"第{name}张"
+
+    screener._read = read
+    rows = screener.screen(refs)
+    assert asked == ["0", "2"]
+    assert [row["text"] for row in rows] == ["第0张", "第0张", "第2张"]
+    assert rows[0]["phash"] == rows[2]["phash"]

@@ -1,0 +1,43 @@
+"""One open service and one guarded one for all tests of the service: loading models takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memantics.serve.settings import Bounds, Models, Reach, ServeSettings
+from memantics.serve.tokens import Token, digest
+from tests.serve.site import Site, serving
+
+TOKENS = (
+    Token("shop", digest("shop-secret")),
+    Token("mod", digest("mod-secret"), ("moderate",)),
+    Token("slow", digest("slow-secret"), ("moderate",), rate=12),
+)
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("serve")
+
+
+@pytest.fixture(scope="session")
+def site(place: Path) -> Iterator[Site]:
+    """Open, as on one's own machine; a fake model is connected."""
+    settings = ServeSettings(
+        models=Models(models=("fake/builder",)), bounds=Bounds(deadline=120), state=place / "open"
+    )
+    with serving(settings, place / "home") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def guarded(place: Path) -> Iterator[Site]:
+    """With tokens and narrow bounds."""
+    bounds = Bounds(body_bytes=300_000, pixels=1_000_000, inputs=3, waiting=4, jobs=1)
+    reach = Reach(origins=("https://shop.example",))
+    settings = ServeSettings(reach, bounds=bounds, tokens=TOKENS, state=place / "guarded")
+    with serving(settings, place / "home") as made:
+        yield made

@@ -1,0 +1,147 @@
+"""Moderation as the official client of OpenAI asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from memantics.actions.detect import Detector
+from memantics.starter import read_starter
+from tests.hostile.images import picture, save
+from tests.serve.site import MEME, Site, data_url
+
+HARMLESS = "今天天气真好"
+
+
+@pytest.fixture
+def client(site: Site) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(
+        base_url=f"{site.address}/v1", api_key="none", max_retries=0, timeout=120
+    ) as made:
+        yield made
+
+
+def find_harmful() -> str:
+    """A text that the starter pack calls harmful, and its detector too."""
+    texts = [meme.text for meme in read_starter() if meme.harm.harmful and meme.language == "zh"]
+    said = Detector.starter().predict(texts)
+    return next(text for text, one in zip(texts, said, strict=True) if one.label == 1)
+
+
+def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) -> None:
+    harmful = find_harmful()
+    said = client.moderations.create(input=[HARMLESS, harmful])
+    assert [result.flagged for result in said.results] == [False, True]
+    one, two = Detector.starter().predict([HARMLESS, harmful])
+    for result, own in zip(said.results, (one, two), strict=True):
+        scores = result.category_scores.model_extra or {}
+        assert scores["harmful"] == pytest.approx(own.probability)
+        assert scores["targeted"] == pytest.approx(own.types["targeted"])
+        assert result.category_scores.hate == pytest.approx(own.types["targeted"])
+        assert result.category_scores.harassment == pytest.approx(own.types["offence"])
+    flags: dict[str, Any] = said.results[1].categories.model_extra or {}
+    assert flags["harmful"] is True
+    assert flags[str(two.type)] is True
+    assert said.model.startswith("starter sample@")
+    assert "not a verdict to act on" in str((said.model_extra or {})["note"])
+
+
+def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
+    client: openai.OpenAI,
+) -> None:
+    (result,) = client.moderations.create(input=HARMLESS, model="omni-moderation-latest").results
+    assert result.categories.violence is False
+    assert result.category_scores.violence == 0.0
+    assert result.category_applied_input_types.violence == []
+    assert result.category_applied_input_types.hate == ["text"]
+    assert (result.model_extra or {})["status"] == "judged"
+
+
+def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
+    url = data_url(MEME.read_bytes())
+    parts: list[Any] = [
+        {"type": "text", "text": "a caption in another language"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    (result,) = client.moderations.create(input=parts).results
+    own = Detector.starter().predict(["最近有点键忘"])[0]
+    extra = result.model_extra or {}
+    assert (result.category_scores.model_extra or {})["harmful"] == pytest.approx(own.probability)
+    assert result.category_applied_input_types.hate == ["image"]
+    # The English text was not judged, and the result does not hide it.
+    assert extra["status"] == "partly judged"
+    assert extra["reason"] == "the text is in en; the detector was trained on zh"
+    assert [verdict["status"] for verdict in extra["verdicts"]] == ["unjudged", "judged"]
+    assert extra["verdicts"][1]["text"] == "最近有点键忘"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [("   ", "the text is empty"), ("good morning to you all", "trained on zh")],
+)
+def test_what_cannot_be_judged_is_not_called_harmless(
+    client: openai.OpenAI, given: str, reason: str
+) -> None:
+    (result,) = client.moderations.create(input=given).results
+    extra = result.model_extra or {}
+    assert extra["status"] == "unjudged"
+    assert reason in extra["reason"]
+    assert extra["verdicts"][0]["label"] is None
+    assert (result.category_applied_input_types.model_extra or {})["harmful"] == []
+
+
+def test_an_image_without_text_is_unjudged_and_a_broken_one_failed(
+    client: openai.OpenAI,
+) -> None:
+    from PIL import Image
+
+    blank = save(Image.new("RGB", (64, 64), "white"), "PNG")
+    whole = save(picture(), "PNG")
+    parts: list[Any] = [
+        {"type": "image_url", "image_url": {"url": data_url(data)}}
+        for data in (blank, whole[: len(whole) // 2])
+    ]
+    (result,) = client.moderations.create(input=parts).results
+    extra = result.model_extra or {}
+    assert extra["status"] == "failed"
+    assert [verdict["status"] for verdict in extra["verdicts"]] == ["unjudged", "failed"]
+    assert "truncated" in extra["reason"]
+    assert result.flagged is False
+
+
+def test_models_are_listed_and_unknown_ones_refused(client: openai.OpenAI) -> None:
+    names = [model.id for model in client.models.list()]
+    assert client.moderations.create(input=HARMLESS, model=names[0]).model == names[0]
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.moderations.create(input=HARMLESS, model="gpt-x")
+    assert refused.value.code == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"input": []}, 400),
+        ({}, 400),
+        ({"input": [{"type": "image_url", "image_url": {"url": "data:image/png,xx"}}]}, 422),
+        ({"input": [{"type": "image_url", "image_url": {"url": "%%%"}}]}, 422),
+        ({"input": [{"type": "audio", "audio": "x"}]}, 400),
+        ({"input": "x" * 20_001}, 400),
+        ({"input": ["x"] * 65}, 400),
+    ],
+)
+def test_a_wrong_request_is_told_what_is_wrong(site: Site, body: object, status: int) -> None:
+    with site.client() as client:
+        answer = client.post("/v1/moderations", json=body)
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]
+
+
+def test_the_largest_request_is_taken(site: Site) -> None:
+    with site.client() as client:
+        texts = client.post("/v1/moderations", json={"input": ["好"] * 64})
+        long = client.post("/v1/moderations", json={"input": "好" * 20_000})
+    assert (texts.status_code, len(texts.json()["results"])) == (200, 64)
+    assert long.status_code == 200

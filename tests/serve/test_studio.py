@@ -1,0 +1,311 @@
+"""The studio in a browser: ways in, parts, veil, slider, languages, saving, hostile memes."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, expect
+
+from memantics.actions.detect import Detector
+from memantics.actions.studio import Studio, hear, judge, tell_starter_meaning
+from memantics.core.errors import ImageError, InputError
+from memantics.serve.settings import Models
+from memantics.serve.studio.saving import StudioRecord, check_picture, is_harmful
+from memantics.starter import image_path
+from tests.browser import Watched, launch, watch
+from tests.serve.visiting import (
+    assert_at_home,
+    draw_text,
+    fits,
+    hand_over,
+    serve_pages,
+    visit,
+    without_kinder,
+)
+
+PUN = image_path("CN90001")
+HOSTILE = '<img src=x onerror=alert(1)>"].png'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launch() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMANTICS_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    with serve_pages(Models()) as served:
+        yield served
+
+
+@pytest.fixture
+def seen(browser: Browser, address: str) -> Iterator[Watched]:
+    with visit(browser) as watched:
+        yield watched
+        assert_at_home(watched, address)
+
+
+def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, address: str) -> None:
+    page = seen.page
+    page.goto(address)
+    hand_over(page, "dragenter", "x.png", b"")
+    expect(page.locator("#over")).to_be_visible()
+    hand_over(page, "drop", "lunch.png", PUN.read_bytes())
+    expect(page.locator("#over")).to_be_hidden()
+    expect(page.locator("#name")).to_have_text("lunch.png")
+    expect(page.locator("#part-text .said")).to_have_text("最近有点键忘 ")
+    expect(page.locator("#part-text .by")).to_contain_text("RapidOCR")
+    # The box lies on the picture and is lit with its line.
+    assert page.locator("#boxes rect").count() == 1
+    page.locator("#part-text .line").focus()
+    expect(page.locator("#boxes rect")).to_have_class("lit")
+    box, image = (page.locator(name).bounding_box() for name in ("#boxes rect", "#picture"))
+    assert box is not None
+    assert image is not None
+    assert image["x"] <= box["x"] < box["x"] + box["width"] <= image["x"] + image["width"]
+    assert box["y"] > image["y"] + image["height"] / 2
+
+    expect(page.locator("#part-sound .answer")).to_have_text("最近有点健忘")
+    expect(page.locator("#part-sound mark")).to_have_text("键")
+    expect(page.locator("#part-sound .by")).to_contain_text(
+        re.compile(r"phonetic engine.*\d+ % sure")
+    )
+    expect(page.locator("#part-harm .verdict")).to_have_text("not harmful")
+    expect(page.locator("#part-harm .by")).to_contain_text("sample detector")
+    assert page.locator("#part-harm .letters i").all_inner_texts() == list("最近有点键忘")
+    assert page.locator("#part-harm .letters i[class]").count() > 0
+    # Judged not harmful, so it is shown.
+    expect(page.locator("body")).not_to_have_class("veil")
+
+    # What needs a model says so, and how to connect one.
+    expect(page.locator("#no-model")).to_contain_text("none is connected here")
+    expect(page.locator("#no-model code")).to_contain_text("memantics serve --model openai/NAME")
+
+    expect(page.locator("#part-kinder .by")).to_contain_text("a baseline")
+    slider = page.get_by_role("slider", name="Slide between before and after")
+    before = page.locator(".slide .before")
+    half = before.evaluate("one => getComputedStyle(one).clipPath")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert slider.input_value() == "0"
+    page.keyboard.press("ArrowRight")
+    assert slider.input_value() == "1"
+    assert before.evaluate("one => getComputedStyle(one).clipPath") != half
+    expect(page.locator("#status")).not_to_be_empty()
+
+    page.get_by_role("button", name="Another meme").click()
+    expect(page.get_by_role("heading", name="What does this meme say?")).to_be_visible()
+    assert page.locator("#picture").get_attribute("src") is None
+
+
+def test_a_pasted_meme_and_one_chosen_from_a_file(seen: Watched, address: str) -> None:
+    page = seen.page
+    without_kinder(page)
+    page.goto(address)
+    hand_over(page, "paste", "image.png", PUN.read_bytes())
+    expect(page.locator("#part-text .said")).to_have_text("最近有点键忘 ")
+    page.get_by_role("button", name="Another meme").click()
+    page.set_input_files("#file", str(PUN))
+    expect(page.locator("#name")).to_have_text("CN90001.png")
+    expect(page.locator("#part-sound .answer")).to_have_text("最近有点健忘")
+    seen.errors.clear()  # of the part that was cut off
+
+
+def test_what_cannot_be_looked_at_says_why(seen: Watched, address: str) -> None:
+    page = seen.page
+    page.goto(address)
+    hand_over(page, "drop", "", b"")
+    expect(page.get_by_role("alert")).to_contain_text("fetches nothing from other sites")
+    hand_over(page, "drop", "notes.txt", b"hello", "text/plain")
+    expect(page.get_by_role("alert")).to_contain_text("not a picture")
+    expect(page.locator("#start")).to_be_visible()
+    # A damaged file: one part fails, says what to do, and offers another try.
+    hand_over(page, "drop", "half.png", PUN.read_bytes()[:4000])
+    expect(page.locator("#part-text .note.bad")).to_contain_text("The file is damaged")
+    expect(page.locator("#part-text").get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.locator("#why")).to_have_text("Nobody could judge it")
+    blank = io.BytesIO()
+    Image.new("RGB", (300, 200), "teal").save(blank, "PNG")
+    hand_over(page, "drop", "blank.png", blank.getvalue())
+    expect(page.locator("#part-text .body")).to_have_text("No text was found in the picture.")
+    expect(page.locator("#part-harm .body")).to_contain_text("nobody judged it")
+    seen.errors[:] = [text for text in seen.errors if "422" not in text]  # the browser's own log
+
+
+def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
+    seen: Watched, address: str
+) -> None:
+    page = seen.page
+    page.goto(address)
+    pick = page.locator(".pick[data-meme=en-004]")
+    assert "blur" in pick.locator("img").evaluate("one => getComputedStyle(one).filter")
+    pick.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#name")).to_be_focused()
+    assert page.url.endswith("#en-004")
+    picture = page.locator("#picture")
+    expect(page.locator("#part-harm .verdict")).to_be_visible()
+    assert "blur" in picture.evaluate("one => getComputedStyle(one).filter")
+    expect(page.locator("#why")).to_have_text("It may be harmful")
+    # The pack's own annotations stand for a model, and say whose they are.
+    expect(page.locator("#part-meaning .by")).to_contain_text("the people who drew it")
+    assert page.locator(".stage .wide .card").count() > 3
+    card = page.locator(".stage .wide .card").first
+    card.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel .entry")).to_be_visible()
+    page.get_by_role("button", name="Show the picture").press("Enter")
+    expect(page.locator("body")).not_to_have_class("veil")
+    page.get_by_role("button", name="Blur it again").click()
+    expect(page.locator("body")).to_have_class("veil")
+
+
+def test_page_and_data_are_saved_on_request(
+    seen: Watched, browser: Browser, address: str, tmp_path: Path
+) -> None:
+    page = seen.page
+    page.goto(f"{address}/?lang=zh#CN90001")
+    expect(page.locator(".slide")).to_be_visible()
+    with page.expect_download() as got:
+        page.get_by_role("button", name="存为数据").click()
+    assert got.value.suggested_filename == "CN90001.json"
+    got.value.save_as(tmp_path / "meme.json")
+    record = StudioRecord.model_validate_json((tmp_path / "meme.json").read_bytes())
+    assert None not in (record.text, record.sound, record.harm, record.kinder)
+    told = record.model_dump()
+    assert told["text"]["text"] == "最近有点键忘"
+    assert told["sound"]["reading"] == "最近有点健忘"
+    assert not told["harm"]["harmful"]
+    assert told["kinder"]["status"] == "done"
+    assert record.meanings[0].by == "starter pack"
+    with page.expect_download() as got:
+        page.get_by_role("button", name="存为网页").click()
+    got.value.save_as(tmp_path / "meme.html")
+    with watch(browser) as saved:
+        saved.page.goto((tmp_path / "meme.html").as_uri())
+        text = saved.page.inner_text("body")
+        assert "最近有点健忘" in text
+        assert "语音引擎" in text
+        assert "示例检测器" in text
+        assert saved.page.locator(".picture img").count() == 2
+        assert saved.page.locator("svg.drawing").count() == 2
+        saved.assert_quiet()
+
+
+def test_phones_and_both_languages(browser: Browser, address: str) -> None:
+    with visit(browser, 390) as watched:
+        page = watched.page
+        without_kinder(page)
+        page.goto(address)
+        assert fits(page)
+        page.get_by_role("link", name="中文").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("这张梗图在说什么？")
+        assert page.locator("html").get_attribute("lang") == "zh-CN"
+        page.goto(f"{address}/#CN90001")  # the choice is kept
+        expect(page.locator("#part-harm .verdict")).to_have_text("无害")
+        expect(page.locator(".stage .narrow .drawing")).to_be_visible()
+        assert page.locator(".narrow text.kicker").first.inner_html() == "文字"
+        # One part failed; it says so, and the others are there.
+        expect(page.locator("#part-kinder .note.bad")).to_contain_text("无法连接服务")
+        for width in (390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert fits(page)
+            picture = page.locator("#picture").bounding_box()
+            assert picture is not None
+            assert 0 <= picture["x"] < picture["x"] + picture["width"] <= width
+        watched.errors[:] = [text for text in watched.errors if "ERR_FAILED" not in text]
+        assert_at_home(watched, address)
+
+
+def test_no_text_of_a_meme_or_its_name_becomes_markup(
+    seen: Watched, browser: Browser, address: str, tmp_path: Path
+) -> None:
+    page = seen.page
+    without_kinder(page)
+    page.goto(address)
+    hand_over(page, "drop", HOSTILE, draw_text("<script>alert(1)</script>"))
+    expect(page.locator("#name")).to_have_text(HOSTILE)
+    expect(page.locator("#part-text .said")).to_contain_text("alert")
+    expect(page.locator("#part-harm .verdict")).to_be_visible()
+    assert page.locator("main script:not([type])").count() == 0
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Save as a page").click()
+    assert "<" not in got.value.suggested_filename
+    got.value.save_as(tmp_path / "saved.html")
+    with watch(browser) as saved:
+        saved.page.goto((tmp_path / "saved.html").as_uri())
+        assert saved.page.locator("h1").inner_text() == HOSTILE
+        saved.assert_quiet()
+    # Even our own script could not make markup of a text.
+    refused = page.evaluate(
+        "() => { try { document.body.innerHTML = '<b>'; } catch (e) { return e.name; } }"
+    )
+    assert refused == "TypeError"
+    known = ("TrustedHTML", "ERR_FAILED")
+    seen.errors[:] = [text for text in seen.errors if not any(word in text for word in known)]
+
+
+def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -> None:
+    kept = {path.name for path in home.rglob("*") if path.is_file()}
+    assert {name for name in kept if not name.startswith(("starter-", "jobs.sqlite"))} == set()
+    with closing(sqlite3.connect(home / "serve" / "jobs.sqlite")) as jobs:
+        assert jobs.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
+    with urlopen(address) as page:
+        policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    request = Request(f"{address}/studio/text", PUN.read_bytes(), method="POST")
+    with pytest.raises(HTTPError) as refused:
+        urlopen(request)
+    with refused.value:
+        assert refused.value.code == 403
+
+
+def test_parts_at_their_edges(home: Path) -> None:
+    studio = Studio(Detector.starter())
+    assert judge(studio, "", "en").status == "unjudged"
+    assert judge(studio, "a cat", "en").status == "judged"
+    assert hear("", "en").status == "silent"
+    assert hear("un chat", "fr").status == "unsupported"
+    assert hear("好的", "zh").status == "heard"
+
+
+def test_whose_verdict_blurs_a_saved_page() -> None:
+    def blurs(**parts: object) -> bool:
+        return is_harmful(StudioRecord.model_validate({"name": "a", "picture": "", **parts}))
+
+    verdict = {"status": "judged", "by": "d", "harmful": True}
+    assert blurs(harm={**verdict, "sample": False})
+    assert not blurs(harm={**verdict, "sample": True})
+    assert not blurs(harm={**verdict, "sample": False, "harmful": False})
+    assert blurs(meanings=[tell_starter_meaning("en-004")])
+    assert not blurs(meanings=[tell_starter_meaning("en-030")])
+
+
+def test_a_saved_picture_must_be_one() -> None:
+    with pytest.raises(InputError, match="no data URL"):
+        check_picture("https://example.org/x.png")
+    with pytest.raises(ImageError):
+        check_picture("data:image/svg+xml;base64,PHN2Zz4=")
+    body = base64.b64encode(PUN.read_bytes()).decode()
+    assert check_picture(f"data:text/html;base64,{body}") == f"data:image/png;base64,{body}"
