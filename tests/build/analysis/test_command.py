@@ -96,9 +96,9 @@ def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
     texts = [meme for meme in read_starter() if meme.language == "zh"]
     lines = [json.dumps({"id": m.id, "text": m.text, "label": int(m.harm.harmful)}) for m in texts]
     table.write_text("\n".join(lines), encoding="utf-8")
-    shell.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
+    shell.apart.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
     ask = ("analyze", image_path("en-012"), "--detector", "zh.zip", "--json")
-    (card,) = json.loads(shell.done(*ask))
+    (card,) = json.loads(shell.apart.done(*ask))
     assert card["harm"] == []
     reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
     assert "the detector was trained on zh" in reasons["harm by a detector"]
