@@ -41,6 +41,7 @@ NAMES = [
     "analyze",
     "analyze_async",
     "audit",
+    "audit_chains",
     "build",
     "collect",
     "compare",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         import_answers,
     )
     from memantics.actions.audit import Audit, audit
+    from memantics.actions.chains import audit_chains
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
@@ -67,6 +68,7 @@ _PLACES = {
         "import_answers",
     ),
     "actions.audit": ("Audit", "audit"),
+    "actions.chains": ("audit_chains",),
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
@@ -124,6 +126,7 @@ __all__ = [
     "analyze",
     "analyze_async",
     "audit",
+    "audit_chains",
     "build",
     "collect",
     "compare",

@@ -135,6 +135,8 @@ def test_the_gold_answer_never_shows_in_the_request(ref: TaskRef) -> None:
 
 def test_every_setting_makes_requests_that_can_be_sent(ref: TaskRef) -> None:
     for options in every_setting(ref):
+        if options.get("wording") == "official":
+            continue  # the authors' words are in their release, never in a sample
         task = feed(make(ref, options, ref.benchmark.sample()))
         item = next(task.items())
         first, again = task.ask(item, None), task.ask(item, "no option letter found")

@@ -49,7 +49,7 @@ def show(request: Request) -> str:
 
 def examples() -> tuple[Demonstration, ...]:
     setup = make_setup("memeintent/intent", {"shots": "few"}, None)
-    return read_wording(read_asking(setup)).demonstrations
+    return read_wording(read_asking(setup), setup.prompts).demonstrations
 
 
 @pytest.mark.parametrize(("role", "shots", "background"), SETTINGS)

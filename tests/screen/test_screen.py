@@ -12,12 +12,12 @@ from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError
 from memantics.core.queue import read_queue
 from memantics.registry import STARTER_IMAGES
-from memantics.scale.engines import PoolEngine
 from tests.commands import Shell
+from tests.scale.inline import InlineEngine
 
 
 def run(sources: Any, out: Path, **settings: Any) -> tuple[Screened, dict[str, dict[str, Any]]]:
-    done = screen(sources, ScreenSettings(**settings), out=out, engine=PoolEngine(1))
+    done = screen(sources, ScreenSettings(**settings), out=out, engine=InlineEngine())
     return done, {row["id"]: row for row in read_rows(out)}
 
 

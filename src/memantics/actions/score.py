@@ -8,6 +8,7 @@ from memantics.core.rundir import read_facts
 from memantics.core.waiting import run_sync
 from memantics.registry import open_baselines, open_task_of_run
 from memantics.report.runs import Run, load_run
+from memantics.run.repeats import group_repeats, note_repeats
 from memantics.run.score import score_run
 
 
@@ -20,4 +21,14 @@ def score(run: str | Path | Run, *, invalid: str | None = None) -> Run:
     folder = run.folder if isinstance(run, Run) else Path(run)
     ref, task = open_task_of_run(read_facts(folder), invalid)
     run_sync(score_run(folder, task, open_baselines(ref.card)))
+    facts = read_facts(folder)
+    beside = [path.parent for path in folder.resolve().parent.glob("*/run.json")]
+    group = [
+        own
+        for own in beside
+        if facts.fingerprint in ((found := read_facts(own)).fingerprint, found.repeat_of)
+        and (own / "scores.json").is_file()
+    ]
+    if len(group) > 1:
+        note_repeats(group_repeats(group)[0], task)
     return load_run(folder)

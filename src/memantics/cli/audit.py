@@ -18,6 +18,8 @@ from memantics.actions.audit import (
     describe_finding,
     tabulate_gaps,
 )
+from memantics.actions.chains import audit_chains as look_at_chains
+from memantics.actions.chains import tabulate_chains
 from memantics.actions.progress import Progress
 from memantics.cli import flags
 from memantics.cli.progress import Watcher, wait_for
@@ -106,3 +108,20 @@ def _show(audit: Audit) -> None:
 
 def _indent(text: str, style: str = "") -> Padding:
     return Padding(plain(text, style), (0, 0, 0, 2))
+
+
+def audit_chains(
+    folders: flags.Folders,
+    show: Annotated[int, typer.Option(min=0, help="How many items at fault to name.")] = 5,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Audit chains of thought: cut off, silent on what they must name, contrary to the answer."""
+    found = [look_at_chains(folder) for folder in folders]
+    if as_json:
+        print_json(found)
+        return
+    show_table(tabulate_chains(found))
+    for own in found:
+        for word, items in (("silent", own.silent), ("contrary", own.contrary)):
+            for item in items[:show]:
+                console().print(plain(f"{word}: {item}"))

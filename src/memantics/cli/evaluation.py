@@ -13,6 +13,7 @@ from memantics.actions.evaluate import (
     Evaluation,
     RunEnd,
     SuitePlan,
+    Variation,
     conduct,
     count_unanswered,
     dump_end,
@@ -50,6 +51,12 @@ def run(
     invalid: flags.Invalid = None,
     probe: flags.Probe = "",
     rewordings: flags.Rewordings = None,
+    prompts: flags.Prompts = None,
+    shots: flags.Shots = None,
+    repeat: flags.Repeat = 1,
+    score_by: flags.ScoreBy = "reply",
+    max_tokens: flags.MaxTokens = None,
+    thinking_tokens: flags.ThinkingTokens = None,
     out: flags.Out = Path("runs"),
     *,
     asking: Asking,
@@ -61,8 +68,9 @@ def run(
     Running the same command again goes on where it stopped.
     """
     scope = (data, split, limit, sample, seed)
+    own = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
     settings = read_settings("--set", option)
-    changed = (probe, rewordings)
+    changed = (probe, rewordings, own)
     wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:

@@ -64,6 +64,25 @@ Invalid = Annotated[
     str | None,
     typer.Option(help="Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop."),
 ]
+Prompts = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Prompts in the place of ours: files of the same names."),
+]
+Shots = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Demonstrations with images: JSON lines, shown before."),
+]
+Repeat = Annotated[int, typer.Option(min=1, max=100, help="Ask everything N times, by seed.")]
+ScoreBy = Annotated[
+    Literal["reply", "logprobs"],
+    typer.Option("--score", help="Read the reply, or take the option that is likeliest."),
+]
+MaxTokens = Annotated[
+    int | None, typer.Option(min=1, help="Tokens of an answer, without the thinking before it.")
+]
+ThinkingTokens = Annotated[
+    int | None, typer.Option(min=1, help="Tokens for thinking, on top of the answer's.")
+]
 Probe = Annotated[
     str,
     typer.Option(

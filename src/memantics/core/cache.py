@@ -19,7 +19,7 @@ from memantics.core.errors import StoreError
 from memantics.core.records import Image, Reply, Request, Sampling
 
 _FLUSH_AT = 128
-_KINDS = {one.name: {"str": str, "int": int}[str(one.type)] for one in fields(Reply)}
+_KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in fields(Reply)}
 
 
 def request_digest(request: Request, images: Iterable[bytes]) -> str:
@@ -137,6 +137,11 @@ def _read_reply(body: object) -> Reply | None:
         return None
     if not isinstance(found, dict) or "text" not in found:
         return None
+    masses = found.get("masses")
+    if masses is None:
+        found.pop("masses", None)
     if any(type(value) is not _KINDS.get(name) for name, value in found.items()):
+        return None
+    if masses is not None and not all(type(share) is float for share in masses.values()):
         return None
     return Reply(**found)

@@ -20,13 +20,18 @@ class _Closed(BaseModel):
 
 
 class OptionCard(_Closed):
-    """One choice a user has, with the paper's behaviour named where it differs from ours."""
+    """One choice a user has, with the paper's behaviour named where it differs from ours.
+
+    One that came ``later`` is not among a run's options while it has its default: runs of before
+    must go on.
+    """
 
     name: Name
     help: str
     default: str
     choices: tuple[str, ...] = ()
     paper: str = ""
+    later: bool = False
 
 
 class TaskCard(_Closed):
@@ -123,7 +128,8 @@ def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
         choices = known[name].choices
         if choices and value not in choices:
             raise UnknownName(f"value of option {name}:", value, choices)
-    return {name: given.get(name, option.default) for name, option in known.items()}
+    chosen = {name: given.get(name, option.default) for name, option in known.items()}
+    return {n: v for n, v in chosen.items() if not (known[n].later and v == known[n].default)}
 
 
 def read_policy(task: TaskCard, given: str | None) -> InvalidPolicy:

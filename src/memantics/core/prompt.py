@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from memantics.core.errors import PromptError
+from memantics.core.errors import PromptError, UnknownName
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A text with named holes, and the hash by which answers remember it.
+
+    ``absent`` are values that it may be given and has no hole for: authors' own prompts say less.
 
     >>> hello = Prompt("hello", "Meme: $caption")
     >>> hello.fill(caption="one does not simply")
@@ -25,6 +27,7 @@ class Prompt:
 
     name: str
     text: str
+    absent: frozenset[str] = frozenset()
 
     @property
     def holes(self) -> frozenset[str]:
@@ -41,7 +44,7 @@ class Prompt:
 
         Values are inserted as they are: a dollar sign inside a caption opens no new hole.
         """
-        missing, unknown = self.holes - values.keys(), values.keys() - self.holes
+        missing, unknown = self.holes - values.keys(), values.keys() - self.holes - self.absent
         if missing or unknown:
             parts = [
                 f"{word} {', '.join(sorted(names))}"
@@ -80,6 +83,25 @@ def read_prompt(path: Path) -> Prompt:
             f"prompt file {path.name} has a stray '$'", hint="write $$ for a dollar sign"
         )
     return prompt
+
+
+def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Mapping[str, Prompt]:
+    """Prompts of a user in the place of ours: files of the same names with the same holes."""
+    if not folder.is_dir():
+        raise PromptError(f"--prompts {folder} is no folder", hint="put NAME.md files into one")
+    own = read_prompts(folder)
+    if not own:
+        raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")
+    for name, prompt in own.items():
+        if name not in known:
+            raise UnknownName(f"prompt of {task}:", name, known)
+        missing, unknown = known[name].holes - prompt.holes, prompt.holes - known[name].holes
+        if missing or unknown:
+            words = [f"lacks ${hole}" for hole in sorted(missing)]
+            words += [f"has ${hole}, which is not known" for hole in sorted(unknown)]
+            holes = ", ".join(f"${hole}" for hole in sorted(known[name].holes)) or "none"
+            raise PromptError(f"{folder / name}.md {'; '.join(words)}", hint=f"its holes: {holes}")
+    return {**known, **own}
 
 
 def read_prompts(folder: Path) -> Mapping[str, Prompt]:

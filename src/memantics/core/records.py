@@ -127,7 +127,9 @@ class Request:
 class Reply:
     """What a model returned. ``refusal`` is set when the model or its provider declined.
 
-    ``adapted`` says how the request was changed so that the server would take it.
+    ``adapted`` says how the request was changed so that the server would take it. ``masses`` is
+    the probability of each option, by its key, where the answer was given; ``tokens_thought`` how
+    many of the tokens went into thinking.
     """
 
     text: str
@@ -138,6 +140,8 @@ class Reply:
     tokens_out: int = 0
     served_by: str = ""
     adapted: str = ""
+    tokens_thought: int = 0
+    masses: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,16 @@ class Answer:
     calls: int = 1
     cached: bool = False
     adapted: str = ""
+    tokens_thought: int = 0
+    masses: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """The probability that a model gave each option, and which option is right."""
+
+    stated: Mapping[str, float]
+    gold: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,7 @@ class Outcome:
     status: Status
     value: JsonValue = None
     attempts: int = 1
+    odds: Odds | None = None
 
 
 @dataclass(frozen=True, slots=True)

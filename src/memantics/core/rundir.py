@@ -27,6 +27,8 @@ RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "score
 class RunFacts:
     """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them.
 
+    ``repeat`` numbers runs that differ in their seed alone; ``repeat_of`` is the fingerprint of the
+    first. ``wording`` says whose prompts were sent where they are not ours.
     ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
     whose answers are part of the requests. ``adapted`` says how requests were changed so that the
     server would take them, ``imported`` says from which file of which tool the
@@ -57,6 +59,9 @@ class RunFacts:
     seed: int | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, ...] = ()
+    repeat: int = 0
+    repeat_of: str = ""
+    wording: str = ""
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
     probe: str = ""
 

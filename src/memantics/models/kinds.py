@@ -94,11 +94,19 @@ def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
             if value not in closed[name]:
                 raise UnknownName(f"value of --param {name}:", value, closed[name])
             named[name] = value
-        elif name == "reasoning_effort":
+        elif name in ("reasoning_effort", "thinking_field"):
             named[name] = value
+        elif name in ("answer_tokens", "thinking_tokens", "top_logprobs"):
+            named[name] = _read_count(name, value)
         else:
             extra[name] = json_or_text(value)
     return WireSettings(**named, extra=extra)
+
+
+def _read_count(name: str, value: str) -> int:
+    if value.isascii() and value.isdecimal() and 0 < len(value) < 8:
+        return int(value)
+    raise InputError(f"--param {name}={value} is no whole number", hint=f"such as {name}=20")
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001

@@ -35,6 +35,7 @@ from memantics.core.errors import (
 )
 from memantics.core.records import Reply, Request
 from memantics.models.listing import fetch_names, match_name, refuse_name
+from memantics.models.logprobs import list_keys
 from memantics.models.wire import WireSettings, decode_reply, encode_request
 
 _RETRIED = frozenset({408, 409, 425, 429})
@@ -263,7 +264,7 @@ class OpenAIModel:
         if response.status != 200:
             raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
-            return decode_reply(data)
+            return decode_reply(data, list_keys(request.form) if wire.top_logprobs else ())
         except Transient as error:
             raise hide_key(_judge_body(response, data) or error, self._key) from error
 

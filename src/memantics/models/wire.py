@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
@@ -21,9 +21,11 @@ from memantics.core.errors import InputError, Transient, first_fault
 from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_bytes, turn_upright
 from memantics.core.records import Image, Message, Part, Reply, Request
 from memantics.core.text import mend_surrogates
+from memantics.models.logprobs import read_masses
 
 # Stands for image data while the rest is encoded; random, so that no caption can contain it.
 _SLOT = secrets.token_hex(16)
+NO_LOGPROBS = "the server gives no log-probabilities of options: replies are read instead"
 _OURS = frozenset({"model", "messages", "stream", "n"})
 
 
@@ -55,6 +57,10 @@ class WireSettings:
     structured: Literal["strict", "object", "off"] = "strict"
     image_detail: Literal["auto", "low", "high"] | None = None
     image_orientation: Literal["stored", "upright"] = "stored"
+    answer_tokens: int = 0
+    thinking_tokens: int = 0
+    thinking_field: str = ""
+    top_logprobs: int = 0
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,7 +76,21 @@ class WireSettings:
         described = asdict(self)
         if self.image_orientation == "stored":
             del described["image_orientation"]
+        for name in ("answer_tokens", "thinking_tokens", "thinking_field", "top_logprobs"):
+            if not described[name]:
+                del described[name]
         return described
+
+    def limit(self, own: int | None) -> int | None:
+        """The token limit to send: thinking and answer together; ``own`` is the task's limit.
+
+        >>> WireSettings(answer_tokens=50, thinking_tokens=1000).limit(None)
+        1050
+        >>> WireSettings(thinking_tokens=1000).limit(20), WireSettings().limit(None)
+        (1020, None)
+        """
+        answer = self.answer_tokens or own
+        return answer + self.thinking_tokens if answer else self.thinking_tokens or None
 
 
 def encode_request(
@@ -87,7 +107,10 @@ def encode_request(
         "model": name,
         "messages": [_message(message, settings) for message in request.messages],
         "temperature": request.sampling.temperature,
-        settings.token_field: request.sampling.max_tokens,
+        settings.token_field: settings.limit(request.sampling.max_tokens),
+        **({settings.thinking_field: settings.thinking_tokens} if settings.thinking_field else {}),
+        "logprobs": bool(settings.top_logprobs) or None,
+        "top_logprobs": settings.top_logprobs or None,
         "seed": request.sampling.seed,
         "reasoning_effort": settings.reasoning_effort,
         "response_format": _response_format(request, settings),
@@ -177,11 +200,13 @@ class _Said(_Lenient):
 class _Choice(_Lenient):
     message: _Said
     finish_reason: str | None = None
+    logprobs: JsonValue = None
 
 
 class _Usage(_Lenient):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    completion_tokens_details: JsonValue = None
 
 
 class _Completion(_Lenient):
@@ -193,8 +218,10 @@ class _Completion(_Lenient):
 _COMPLETION = TypeAdapter(_Completion)
 
 
-def decode_reply(data: bytes) -> Reply:
+def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
     """Read a completion; whatever is none raises :class:`Transient` and says what was wrong.
+
+    ``keys`` are the options whose probabilities are looked for.
 
     >>> reply = decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
     >>> reply.text, reply.reasoning
@@ -215,6 +242,7 @@ def decode_reply(data: bytes) -> Reply:
     reasoning, text = split_thought(text)
     given = [part for part in (said.reasoning_content, said.reasoning) if isinstance(part, str)]
     refusal = said.refusal or refusal
+    masses = read_masses(choice.logprobs, keys) if keys else None
     if not refusal and choice.finish_reason == "content_filter":
         refusal = "a content filter stopped the answer"
     return Reply(
@@ -225,7 +253,15 @@ def decode_reply(data: bytes) -> Reply:
         tokens_in=_bound(usage.prompt_tokens),
         tokens_out=_bound(usage.completion_tokens),
         served_by=completion.model or "",
+        tokens_thought=_count_thought(usage.completion_tokens_details),
+        masses=masses,
+        adapted=NO_LOGPROBS if keys and not masses else "",
     )
+
+
+def _count_thought(details: JsonValue) -> int:
+    counted = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    return _bound(counted) if isinstance(counted, int) else 0
 
 
 def _bound(tokens: int | None) -> int:

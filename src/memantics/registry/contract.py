@@ -134,6 +134,7 @@ class TaskRef:
         split: str,
         source: Source | None,
         invalid: str | None,
+        prompts: Path | None = None,
     ) -> Task:
         """Build the task; without a source it can only parse and score."""
         plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
@@ -144,7 +145,18 @@ class TaskRef:
         policy = read_policy(self.card, invalid)
         chosen = resolve_options(card, options)
         return plugin.make_task(
-            TaskSetup(self.name, card, home, chosen, split, source, policy, SERVICES)
+            TaskSetup(
+                self.name,
+                card,
+                home,
+                chosen,
+                split,
+                source,
+                policy,
+                SERVICES,
+                prompts,
+                plugin.official_prompts,
+            )
         )
 
     def pick_split(self, source: Source) -> str:

@@ -24,6 +24,7 @@ from memantics.run.facts import Scope
 from memantics.run.plan import TaskChoice
 from memantics.run.probes import probe_task
 from memantics.run.score import MOST_DRAWS, RANDOM
+from memantics.run.variation import read_shots, show_shots
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Wish:
     invalid: str | None = None
     probe: str = ""
     rewordings: Path | None = None
+    prompts: Path | None = None
+    shots: Path | None = None
 
 
 def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask:
@@ -55,12 +58,32 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask
     known = {option.name for option in ref.card.option}
     chosen = {name: value for name, value in options.items() if name in known}
     split = wish.split or ref.pick_split(source)
-    task = ref.make(chosen, split, source, wish.invalid)
+    own = _find_prompts(wish.prompts, ref)
+    task = ref.make(chosen, split, source, wish.invalid, own)
+    wording = "official" if chosen.get("wording") == "official" else ""
+    if own is not None:
+        # A folder may hold prompts for other options: then this task asks in our words.
+        plain = ref.make(chosen, split, source, wish.invalid).prompts
+        wording = f"own ({own.name})" if task.prompts != plain else wording
+    if wish.shots is not None:
+        task = show_shots(task, read_shots(wish.shots))
     if wish.probe:
         task = probe_task(task, wish.probe, open_probe_tools(wish.rewordings))
     scope = Scope(split, wish.limit, wish.sample, wish.seed)
     describe = partial(describe_data, ref.benchmark, source)
-    return pose((ref.benchmark.card, ref.card), task, describe, scope)
+    return replace(pose((ref.benchmark.card, ref.card), task, describe, scope), wording=wording)
+
+
+def _find_prompts(folder: Path | None, ref: TaskRef) -> Path | None:
+    """The user's prompts for a benchmark: those in a folder of its name, else all of them."""
+    if folder is None:
+        return None
+    inner = folder / ref.benchmark.card.name
+    if inner.is_dir():
+        return inner
+    # A folder that is divided by benchmark says nothing about the others.
+    divided = folder.is_dir() and not any(folder.glob("*.md")) and any(folder.iterdir())
+    return None if divided else folder
 
 
 def list_choices(names: list[str], wish: Wish) -> list[TaskChoice]:

@@ -194,7 +194,7 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
     row = LeaderboardRow(
         label=label,
         model=run.facts.model,
-        note="; ".join(filter(None, (run.facts.model_note, *run.facts.adapted))),
+        note=_note_run(run.facts),
         scores=run.figures.scores,
         main=None,
         run=place,
@@ -204,6 +204,11 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
         source=run,
     )
     return replace(row, main=row.find(main))
+
+
+def _note_run(facts: RunFacts) -> str:
+    wording = f"wording: {facts.wording}" if facts.wording else ""
+    return "; ".join(filter(None, (facts.model_note, wording, *facts.adapted)))
 
 
 def _reference_row(label: str, published: PublishedRow, main: str) -> LeaderboardRow:
@@ -262,6 +267,10 @@ def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
     yield from sorted(differing_options(facts, namesakes))
     if len({other.invalid for other in namesakes}) > 1:
         yield f"invalid={facts.invalid}"
+    if len({other.repeat for other in namesakes}) > 1:
+        yield f"repeat {facts.repeat + 1}"
+    if len({other.wording for other in namesakes}) > 1:
+        yield f"wording={facts.wording or 'ours'}"
 
 
 def _differences(runs: Sequence[Run]) -> tuple[str, ...]:

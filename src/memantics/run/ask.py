@@ -14,6 +14,7 @@ from memantics.core.rundir import RunWriter, Standing
 from memantics.core.task import ItemWalk, Task
 from memantics.core.waiting import raise_first
 from memantics.run.calling import Called, RetrySettings, Stopped
+from memantics.run.certainty import choose
 from memantics.run.engine import AskSettings, Engine, bump_seed, digest_request, read_reply
 from memantics.run.progress import Progress
 
@@ -162,9 +163,10 @@ class _Asking:
         status: Status = "failed"
         value, reason = None, called.reason
         if called.reply is not None:
-            status, value, reason = read_reply(
-                reply, lambda text: self._task.parse(text, item.form)
-            )
+            said = reply
+            if reply.masses and not reply.refusal:
+                said = replace(reply, text=choose(reply.masses, item.form))
+            status, value, reason = read_reply(said, lambda text: self._task.parse(text, item.form))
         return Answer(
             item.id,
             number,
@@ -181,6 +183,8 @@ class _Asking:
             calls=called.calls,
             cached=called.calls == 0 and called.reply is not None,
             adapted=reply.adapted,
+            tokens_thought=reply.tokens_thought,
+            masses=reply.masses,
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:

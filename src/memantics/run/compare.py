@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Outcome
-from memantics.core.rundir import RunFacts
+from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
 from memantics.metrics.comparison import (
     clustered_mcnemar,
@@ -22,6 +22,7 @@ from memantics.metrics.comparison import (
     paired_t_test,
 )
 from memantics.run.differences import Change, Comparison, Difference
+from memantics.run.repeats import DEVIATION, REPEATS
 from memantics.run.resample import find_main, resample_figure
 from memantics.run.score import counts, read_outcomes
 from memantics.tasks.choices import hits
@@ -128,7 +129,7 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
         left_out={reason: count for reason, count in left_out.items() if count},
         differences=tuple(differences),
         changes=tuple(changes),
-        notes=tuple(_note(first.facts, second.facts)),
+        notes=(*_note(first.facts, second.facts), *_note_repeats(first), *_note_repeats(second)),
     )
 
 
@@ -171,6 +172,18 @@ def _note(first: RunFacts, second: RunFacts) -> list[str]:
     if first.prompts != second.prompts and not other:
         notes.append("the prompts differ")
     return notes
+
+
+def _note_repeats(side: Side) -> list[str]:
+    """How much the main figure moves when a run is repeated, where it was."""
+    if not (side.folder / SCORES).is_file():
+        return []
+    scores = read_scores(side.folder)
+    return [
+        f"{side.facts.model}: {score.label} {score.value:.3f} ({score.n} repeats)"
+        for score in scores.scores
+        if score.by == REPEATS and score.label == DEVIATION and score.value is not None
+    ]
 
 
 def _measure_marks(

@@ -24,6 +24,7 @@ from memantics.run.calling import Called, Caller, Clock, Limiter, RealClock, Ret
 from memantics.run.progress import Progress
 
 Value = TypeVar("Value")
+CUT_OFF = "the chain of thought was cut off at the token limit: there is no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
         # A parser that stumbles over a strange answer must not end the run, nor hide it.
         reason = f"the parser failed: {type(error).__name__}: {error}"
     if reply.finish == "length":
-        reason += " (the answer was cut at the token limit)"
+        thinking = reply.reasoning and not reply.text.strip()
+        reason = CUT_OFF if thinking else f"{reason} (the answer was cut at the token limit)"
     return "unparsed", None, reason or "no valid answer"
 
 

@@ -48,6 +48,7 @@ class PosedTask:
     data: DataFacts
     scope: Scope
     total: int
+    wording: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ def plan(
     out, prices = place
     needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)
+    facts = replace(facts, wording=question.wording)
     facts = add_needs(facts, {name: job.facts for name, job in needs.items()})
     folder = out / folder_name(facts)
     return Job(facts, folder, question.task, model, tuple(baselines), question.total, needs)

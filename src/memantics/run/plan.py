@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memantics.core.card import TaskCard
@@ -11,7 +11,9 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.task import Need
 from memantics.run.evaluate import Job, PosedTask, plan
+from memantics.run.facts import folder_name
 from memantics.run.grid import Setting, expand, fix
+from memantics.run.variation import repeat_facts, repeat_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class SuiteDesk:
     settings: tuple[Setting, ...] = ()
     prices: tuple[float, float] | None = None
     captioner: Model | None = None
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,11 @@ def plan_suite(
             skipped.append(Skipped(choice.name, error))
             continue
         for one in posed:
-            asked.update((planner.add(one, model).folder, None) for model in models)
+            asked.update(
+                (planner.add(one, model, number).folder, None)
+                for model in models
+                for number in range(desk.repeat)
+            )
     if not asked and skipped:
         raise _nothing_left(skipped)
     return SuitePlan(tuple(planner.jobs.values()), frozenset(asked), tuple(skipped))
@@ -138,8 +145,8 @@ class _Planner:
             self._posed[key] = self._complete(question, (*trail, choice.name))
         return self._posed[key]
 
-    def add(self, posed: _Posed, model: Model) -> Job:
-        """The run of a question by a model, after the runs it needs; each is there once."""
+    def add(self, posed: _Posed, model: Model, repeat: int = 0) -> Job:
+        """A run of a question by a model, after the runs it needs; each is there once."""
         desk = self._desk
         needs: dict[str, Job] = {}
         for name, (need, first) in posed.needs.items():
@@ -147,4 +154,8 @@ class _Planner:
             needs[name] = self.add(first, own)
         baselines = desk.open_baselines(posed.question.cards[1])
         job = plan(posed.question, model, baselines, (desk.out, desk.prices), needs)
+        if repeat:
+            facts, task = repeat_facts(job.facts, repeat), repeat_task(job.task, repeat)
+            folder = desk.out / folder_name(facts)
+            job = replace(job, facts=facts, task=task, folder=folder)
         return self.jobs.setdefault(job.folder, job)

@@ -33,6 +33,7 @@ from memantics.core.rundir import (
     write_scores,
 )
 from memantics.core.task import InvalidPolicy, Task, Unparsed
+from memantics.run.certainty import choose, score_certainty, state_odds
 from memantics.run.engine import read_reply
 from memantics.run.judge import read_judged
 
@@ -91,10 +92,11 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
         )
     outcomes = [ended[name] for name in items.all if name in ended]
     trivial = [model for model in baselines if _base(model) != facts.model]
+    scored = keep_scored(outcomes, task.invalid)
     scores = Scores(
         main=task.main,
         counts=count_statuses(outcomes),
-        scores=(*task.score(keep_scored(outcomes, task.invalid)), *read_judged(folder)),
+        scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
         baselines=await _score_baselines(items.all.values(), task, trivial),
         usage=usage,
     )
@@ -182,8 +184,10 @@ def _outcome(item: StoredItem, answer: Answer, task: Task, items: _RunItems) -> 
     if answer.status in ("refused", "failed"):
         return Outcome(item, answer.status, None, attempts)
     form = items.find_form(item)
-    status, value, _ = read_reply(Reply(answer.text), lambda text: task.parse(text, form))
-    return Outcome(item, status, value, attempts)
+    said = choose(answer.masses, form) if answer.masses else answer.text
+    status, value, _ = read_reply(Reply(said), lambda text: task.parse(text, form))
+    odds = state_odds(answer.masses, form, task, item.gold) if answer.masses else None
+    return Outcome(item, status, value, attempts, odds)
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:

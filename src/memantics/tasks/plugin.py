@@ -19,12 +19,13 @@ from memantics.core.card import TaskCard
 from memantics.core.data import Found, Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.finding import Finding, Maker
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt, read_prompts, replace_prompts
 from memantics.core.records import Form, Image, Item, Outcome, Request, Score
 from memantics.core.services import Services
 from memantics.core.task import InvalidPolicy, Task
 
 R = TypeVar("R")
+OfficialPrompts = Callable[[Source, Mapping[str, str]], Mapping[str, Prompt]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class TaskSetup:
     """What a task is made from. Without a source it can parse and score, not ask.
 
     ``name`` is BENCHMARK/TASK, ``card`` the task's card, ``folder`` where the benchmark's prompts
-    lie; ``options`` are complete, checked against the card.
+    lie; ``options`` are complete, checked against the card. ``own_prompts`` is a folder of prompts
+    in the place of ours, ``find_official`` reads the authors' own from a copy of their release.
     """
 
     name: str
@@ -43,11 +45,22 @@ class TaskSetup:
     source: Source | None
     invalid: InvalidPolicy
     services: Services
+    own_prompts: Path | None = None
+    find_official: OfficialPrompts | None = None
 
     @cached_property
     def prompts(self) -> Mapping[str, Prompt]:
-        """The prompt files by name."""
-        return read_prompts(self.folder / "prompts")
+        """The prompt files by name: ours, the authors' own, or those of the user."""
+        known = read_prompts(self.folder / "prompts")
+        if self.options.get("wording") == "official" and self.source is not None:
+            if self.find_official is None:
+                raise InputError(
+                    f"the release of {self.name} holds no prompts", hint="leave wording out"
+                )
+            known = {**known, **self.find_official(self.source, self.options)}
+        if self.own_prompts is not None:
+            known = replace_prompts(known, self.own_prompts, self.name)
+        return known
 
     def need_source(self) -> Source:
         """The data; an error where there are none."""
@@ -144,7 +157,9 @@ class BenchmarkPlugin(Generic[R]):
     """What a benchmark's folder offers; ``R`` is what its reader returns.
 
     ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
-    user names none (default: the first of the card).
+    user names none (default: the first of the card). ``official_prompts`` reads the authors' own
+    prompts from a copy of their release. ``must_name``: by item, groups of words of each of which
+    a chain of thought must name one.
     """
 
     open_release: Callable[[Source], R]
@@ -154,3 +169,5 @@ class BenchmarkPlugin(Generic[R]):
     pick_split: Callable[[Source], str] | None = None
     audit: AuditHooks[R] = field(default_factory=AuditHooks)
     human_ratings: HumanRatings | None = None
+    official_prompts: OfficialPrompts | None = None
+    must_name: Callable[[R], Mapping[str, Sequence[frozenset[str]]]] | None = None

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
 from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
 from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
@@ -204,9 +204,8 @@ class IntentPrompts:
         return self.prompts[_name(self.asking.task, self.asking.role)]
 
 
-def read_wording(asking: Asking) -> IntentPrompts:
-    """The prompt files that this setting uses, with their hashes."""
-    known = read_prompts(FOLDER / "prompts")
+def read_wording(asking: Asking, known: Mapping[str, Prompt]) -> IntentPrompts:
+    """The prompts that this setting uses, with their hashes."""
     names = {_name(asking.task, asking.role), "again"}
     if asking.task != "caption":
         names |= {f"given_{name}" for name in GIVEN}

@@ -29,7 +29,7 @@ def make(setup: TaskSetup) -> Task:
     asking, scoring = read_asking(setup), read_scoring(chosen, setup.services)
     if setup.source is not None:
         check_scoring(scoring)
-    wording = read_wording(asking)
+    wording = read_wording(asking, setup.prompts)
     first_line = chosen.get("reply") == "first_line"
     task = replace(
         setup.make(

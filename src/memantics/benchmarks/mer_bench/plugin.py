@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.mer_bench import audit
 from memantics.benchmarks.mer_bench.load import open_release
+from memantics.benchmarks.mer_bench.official import official_prompts
 from memantics.benchmarks.mer_bench.statistics import statistics, survey
 from memantics.benchmarks.mer_bench.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
@@ -13,5 +14,6 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    official_prompts=official_prompts,
     audit=AuditHooks(findings=audit.findings, rated=audit.RATED),
 )

@@ -15,6 +15,8 @@ from memantics.core.records import Score
 from memantics.tasks.factories import share
 
 GENERATED = "huggingface_api"
+# Parts of the names of individuals that say nothing about a meme.
+_NO_NAMES = frozenset({"text", "word", "scene", "instance", "dimension", "image", "visual"})
 _INNER_CAPITAL = re.compile("[a-z][A-Z]")
 
 
@@ -143,3 +145,13 @@ def _share(
     asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
 ) -> Score:
     return share("share", [test(own) for own in asked], [own.meme for own in asked], by, label)
+
+
+def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:
+    """By question that cites elements: their words, of which a chain names at least one."""
+    found: dict[str, list[frozenset[str]]] = {}
+    for own in release.questions("all"):
+        words = {w for name in own.related for w in re.findall(r"[A-Z]?[a-z]+", name) if len(w) > 3}
+        if words - _NO_NAMES:
+            found[own.id] = [frozenset(words - _NO_NAMES)]
+    return found

@@ -13,5 +13,6 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    must_name=audit.must_name,
     audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
 )

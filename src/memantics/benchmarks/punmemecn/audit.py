@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.matching import plain
 from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.benchmarks.punmemecn.wording import one_line
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
 from memantics.core.records import Score
@@ -223,3 +225,31 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
 def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
     hits, groups = [hit for hit, _ in pairs], [group for _, group in pairs]
     return share("share", hits, groups, "annotators", label)
+
+
+def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:
+    """By pun: the words that are played with, and what they sound like; a chain names both."""
+    return {
+        meme.id: [frozenset({printed}), frozenset({meant})]
+        for meme in release.memes
+        if meme.reading
+        for printed, meant in [find_difference(one_line(meme.caption), one_line(meme.reading))]
+        if printed and meant
+    }
+
+
+def find_difference(printed: str, meant: str) -> tuple[str, str]:
+    """The parts of two texts between their common beginning and their common end.
+
+    >>> find_difference("左右为男", "左右为难"), find_difference("same", "same")
+    (('男', '难'), ('', ''))
+    """
+    start = _count_shared(printed, meant)
+    end = _count_shared(printed[start:][::-1], meant[start:][::-1])
+    return printed[start : len(printed) - end], meant[start : len(meant) - end]
+
+
+def _count_shared(first: str, second: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

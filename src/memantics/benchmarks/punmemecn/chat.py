@@ -121,7 +121,7 @@ def _read_seed(brief: Brief) -> int:
 
 
 def _prepare(brief: Brief) -> ChatPrompt:
-    wording, style = read_wording(brief.language), brief.style
+    wording, style = read_wording(brief), brief.style
     rule = "reasons" if style.reasons else "reply"
     hashes = wording.hashes("chat", f"chat_{rule}", "chat_option", "chat_memes", *name_facts(style))
     shots: tuple[Shot, ...] = ()
@@ -203,7 +203,7 @@ def _items(brief: Brief) -> Iterator[Item]:
             f"no chats of the {level} level with all four memes in this copy",
             hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
         )
-    wording = read_wording(brief.language)
+    wording = read_wording(brief)
     first = 5 if brief.style.shots and brief.options["layout"] == "message" else 1
     left_out = _find_examples(chats) if brief.excludes else frozenset()
     kept = []

@@ -70,7 +70,7 @@ def prepare(
     task: str, brief: Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
 ) -> MemePrompt:
     """The prompt of a brief; ``label`` writes a meme's right answer. Examples need the data."""
-    wording, style = read_wording(brief.language), brief.style
+    wording, style = read_wording(brief), brief.style
     rule = "reasons" if style.reasons else "reply"
     hashes = wording.hashes(task, f"{task}_{rule}", "meme", *name_facts(style))
     shots: tuple[Shot, ...] = ()

@@ -70,7 +70,7 @@ class Harmful:
 
 def make(brief: Brief) -> Task:
     """The task ``harmful``."""
-    wording = read_wording(brief.language)
+    wording = read_wording(brief)
     prompts = wording.hashes("harmful", "facts_caption")
     if brief.source is not None and brief.options["memes"] == "folders":
         # The checksum of the release does not cover what the user put beside it.

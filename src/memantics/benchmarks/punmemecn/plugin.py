@@ -13,5 +13,6 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    must_name=audit.must_name,
     audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
 )

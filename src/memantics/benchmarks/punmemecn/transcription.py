@@ -46,7 +46,7 @@ def _make(
     parse: Callable[[str, Form], JsonValue],
     measures: Mapping[str, tuple[Measure, str]],
 ) -> Task:
-    wording = read_wording(brief.language)
+    wording = read_wording(brief)
 
     def ask(item: Item, _complaint: str | None) -> Request:
         text = wording.say(task, **item.form.context)

@@ -18,7 +18,7 @@ from memantics.benchmarks.punmemecn.matching import spell
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import open_once
 from memantics.core.errors import InputError
-from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
 from memantics.tasks.plugin import TaskSetup
 
@@ -153,12 +153,11 @@ class PunWording:
         return {prompt.name: prompt.hash for prompt in used}
 
 
-def read_wording(language: str) -> PunWording:
-    """Read the prompt files of a language."""
-    prompts = read_prompts(FOLDER / "prompts")
-    ending = f".{language}"
-    own = {n.removesuffix(ending): p for n, p in prompts.items() if n.endswith(ending)}
-    return PunWording(language, own)
+def read_wording(brief: Brief) -> PunWording:
+    """The prompts in the language of a brief."""
+    ending = f".{brief.language}"
+    own = {n.removesuffix(ending): p for n, p in brief.prompts.items() if n.endswith(ending)}
+    return PunWording(brief.language, own)
 
 
 def tidy(text: str) -> str:

@@ -1,0 +1,73 @@
+"""How runs depart from a task's own way of asking, and what that asks of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from memantics.core.errors import InputError, UnknownName
+from memantics.registry import ModelSettings
+
+ScoreBy = Literal["reply", "logprobs"]
+# The most that hosted servers give at a token.
+_TOP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How runs depart from a task's own way: prompts, demonstrations, repeats, what is scored.
+
+    ``prompts`` is a folder of prompts in the place of ours, ``shots`` a file of demonstrations.
+    ``score`` is ``reply``, or ``logprobs`` to take the option that the server's log-probabilities
+    make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
+    """
+
+    prompts: Path | None = None
+    shots: Path | None = None
+    repeat: int = 1
+    score: ScoreBy = "reply"
+    max_tokens: int | None = None
+    thinking_tokens: int | None = None
+
+    @classmethod
+    def read(
+        cls,
+        prompts: str | Path | None,
+        shots: str | Path | None,
+        repeat: int,
+        score: ScoreBy,
+        max_tokens: int | None,
+        thinking_tokens: int | None,
+    ) -> Variation:
+        """From what a caller gives; impossible values are refused."""
+        if score not in get_args(ScoreBy):
+            raise UnknownName("score", score, get_args(ScoreBy))
+        for name, value in {
+            "repeat": repeat,
+            "max_tokens": max_tokens,
+            "thinking_tokens": thinking_tokens,
+        }.items():
+            if value is not None and value < 1:
+                raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
+        first, second = (None if place is None else Path(place) for place in (prompts, shots))
+        return cls(first, second, repeat, score, max_tokens, thinking_tokens)
+
+    def change(self, settings: ModelSettings, models: Sequence[str]) -> ModelSettings:
+        """The settings of models with what this asks of them; only servers can do it."""
+        named = {
+            "answer_tokens": self.max_tokens,
+            "thinking_tokens": self.thinking_tokens,
+            "top_logprobs": _TOP if self.score == "logprobs" else None,
+        }
+        more = {name: str(value) for name, value in named.items() if value is not None}
+        for model in models:
+            if more and not model.startswith("openai/"):
+                flags = {"answer_tokens": "--max-tokens", "thinking_tokens": "--thinking-tokens"}
+                raise InputError(
+                    f"{flags.get(next(iter(more)), '--score logprobs')} is for openai/… models,"
+                    f" not {model}",
+                    hint="serve the model, or leave the option out",
+                )
+        return replace(settings, params={**settings.params, **more})

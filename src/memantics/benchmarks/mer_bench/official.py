@@ -1,0 +1,105 @@
+"""The authors' own prompts for judges, read from ``judge.py`` of the user's clone.
+
+Nothing of it is run: only its texts are taken, and the expressions in them become our holes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from memantics.core.data import Source
+from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt
+from memantics.tasks.literals import assigned, find_function, parse_file, read_text
+
+SCRIPT = "judge.py"
+_HOLES = {
+    "', '.join(EMOTIONS_9)": "$labels, other",
+    "', '.join(EMOTIONS_8)": "angry, sad, tense, bored, calm, happy, excited, relaxed",
+    "sample.src_emotion": "$source_emotion",
+    "sample.tgt_emotion": "$target_emotion",
+}
+_BLOCKS = {
+    "sample.src_caption_text": "source_caption",
+    "sample.tgt_caption_text": "target_caption",
+    "sample.edit_instruction": "edit_instruction",
+}
+_LEAD = "Optional references:\n"
+
+
+def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, Prompt]:
+    """The prompts of the judge as its authors send them."""
+    place = next(
+        (root / SCRIPT for root in (source.root, source.root.parent) if (root / SCRIPT).is_file()),
+        None,
+    )
+    if source.kind != "release" or place is None:
+        raise DataError(
+            source.root,
+            f"holds no {SCRIPT}, from which wording=official reads the authors' prompts",
+            hint="memantics data add mer_bench DIR, with a clone of the official repository",
+        )
+    tree = parse_file(place)
+    build, blocks = find_function(tree, "build_prompts"), find_function(tree, "build_image_blocks")
+    if build is None or blocks is None:
+        raise DataError(place, "has no function build_prompts, build_image_blocks")
+    holes = dict(_HOLES)
+    texts: dict[str, str] = {}
+    for name, node in assigned(build):
+        text = read_text(node, holes)
+        if text is not None:
+            texts[name] = text
+            holes[name] = text
+    lines = [text for text in _appended(build, holes) if text is not None]
+    rules, rubric = texts.get("system_prompt"), "\n\n".join(lines)
+    titles, images = _titles(build), _image_titles(blocks)
+    if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2:
+        raise DataError(place, "does not hold the prompts in the form that we know")
+    # The references stand between the two feelings and the rubric.
+    head, _, tail = rubric.partition(lines[-1])
+    judge = f"{head.rstrip()}$references\n\n{lines[-1]}{tail}"
+    found = {
+        "rules": Prompt("rules", rules),
+        "judge": Prompt("judge", judge, frozenset({"shape"})),
+        "source_image": Prompt("source_image", images[0]),
+        "edited_image": Prompt("edited_image", images[1]),
+    }
+    for number, (name, title) in enumerate(titles.items()):
+        lead = _LEAD if number == 0 else ""
+        found[name] = Prompt(name, f"{lead}{title}:\n$text")
+    return found
+
+
+def _appended(build: ast.FunctionDef, holes: Mapping[str, str]) -> list[str | None]:
+    """The lines of the user's message, in order."""
+    return [
+        read_text(node.args[0], holes)
+        for node in ast.walk(build)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "user_lines.append"
+        if node.args and "opt_blocks" not in ast.unparse(node.args[0])
+    ]
+
+
+def _titles(build: ast.FunctionDef) -> dict[str, str]:
+    """What stands above each reference, in the order of the file."""
+    found: dict[str, str] = {}
+    for node in ast.walk(build):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("_maybe_block"):
+            title = read_text(node.args[0], {})
+            name = _BLOCKS.get(ast.unparse(node.args[1]))
+            if title and name:
+                found[name] = title
+    return found
+
+
+def _image_titles(blocks: ast.FunctionDef) -> list[str]:
+    """What stands before each image."""
+    texts = [
+        read_text(value, {})
+        for node in ast.walk(blocks)
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant) and key.value == "text"
+    ]
+    return [text for text in texts if text]

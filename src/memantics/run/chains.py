@@ -1,0 +1,90 @@
+"""Chains of thought: were they cut off, do they name what they must, do they fit the answer?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memantics.core.result import Result
+from memantics.core.rundir import last_answers, read_items
+from memantics.core.task import Task, Unparsed
+from memantics.run.engine import CUT_OFF
+
+# Where a chain says what it has come to.
+_END = 300
+_DECIDES = re.compile(
+    r"\b(?:answer|choose|choice|option|correct|judge?ment)\b|答案|选择|判断|结论", re.IGNORECASE
+)
+Must = Mapping[str, Sequence[frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainAudit(Result):
+    """Counts of a run, and the items whose chains are at fault.
+
+    ``silent`` chains do not name what they must, ``contrary`` ones decide otherwise.
+    ``checked`` chains had something to name; ``decided`` ones say what they have come to.
+    """
+
+    run: str
+    answers: int
+    chains: int
+    cut_off: int
+    checked: int
+    decided: int
+    silent: tuple[str, ...] = field(default=())
+    contrary: tuple[str, ...] = field(default=())
+
+
+def audit_chains(folder: Path, task: Task, must: Must) -> ChainAudit:
+    """Look at the chain of every item's last answer."""
+    forms = {line.item.id: line.item.form for line in read_items(folder)}
+    silent, contrary = [], []
+    chains = cut_off = checked = decided = 0
+    answers = last_answers(folder)
+    for name, answer in answers.items():
+        if not answer.reasoning or name not in forms:
+            continue
+        chains += 1
+        cut_off += answer.reason == CUT_OFF
+        if must.get(name):
+            checked += 1
+            if not names_all(answer.reasoning, must[name]):
+                silent.append(name)
+        end = find_decision(answer.reasoning)
+        if answer.status == "answered" and end:
+            with suppress(Unparsed):
+                value = task.parse(end, forms[name])
+                decided += 1
+                if value != answer.value:
+                    contrary.append(name)
+    return ChainAudit(
+        str(folder), len(answers), chains, cut_off, checked, decided, tuple(silent), tuple(contrary)
+    )
+
+
+def names_all(chain: str, groups: Sequence[frozenset[str]]) -> bool:
+    """Whether a chain names at least one word of each group, whatever its case.
+
+    >>> names_all("左右为男 sounds like 左右为难", [frozenset({"男"}), frozenset({"难"})])
+    True
+    >>> names_all("a cat", [frozenset({"dog", "cat"}), frozenset({"sofa"})])
+    False
+    """
+    body = chain.casefold()
+    return all(any(word.casefold() in body for word in group) for group in groups)
+
+
+def find_decision(chain: str) -> str:
+    """The last sentence near a chain's end that decides; empty where none does.
+
+    >>> find_decision("A is odd. B fits. So the answer: B")
+    'So the answer: B'
+    >>> find_decision("Hm, a cat and a dog.")
+    ''
+    """
+    sentences = re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", chain[-_END:].strip())
+    return next((own.strip() for own in reversed(sentences) if _DECIDES.search(own)), "")

@@ -1,0 +1,107 @@
+"""The authors' own prompts, from a script that is shaped like theirs and must never run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memantics.benchmarks.mer_bench.official import official_prompts
+from memantics.core.data import Source
+from memantics.core.errors import DataError
+from memantics.registry import STARTER_IMAGES, find_benchmark
+from memantics.tasks.literals import parse_file
+from tests.commands import Shell
+from tests.servers.fakes import Scripted, serving
+
+SCRIPT = """
+raise SystemExit("this file was run")
+EMOTIONS_8 = ["angry"]
+class PromptBuilder:
+    def build_prompts(sample):
+        order_hint = ("Keep the order. " "Add nothing.")
+        system_prompt = (
+            "You judge edits.\\n"
+            f"Labels: {', '.join(EMOTIONS_9)}.\\n"
+            f"- {order_hint}\\n"
+        )
+        user_lines = []
+        user_lines.append("Task: judge the EDITED meme.")
+        user_lines.append(f"Labels: {', '.join(EMOTIONS_8)} + other")
+        user_lines.append(f"SOURCE feels: {sample.src_emotion}")
+        user_lines.append(f"TARGET feels: {sample.tgt_emotion}")
+        opt_blocks = []
+        b = PromptBuilder._maybe_block("SOURCE says", sample.src_caption_text)
+        if b:
+            opt_blocks.append(b)
+        b = PromptBuilder._maybe_block("TARGET says", sample.tgt_caption_text)
+        b = PromptBuilder._maybe_block("Edit", sample.edit_instruction)
+        if opt_blocks:
+            user_lines.append("Optional references:\\n" + "\\n\\n".join(opt_blocks))
+        user_lines.append("Rubric: costs $5.\\n")
+        user_text = "\\n\\n".join(user_lines)
+def build_image_blocks(sample):
+    return [{"type": "text", "text": "SOURCE image:"}, {"type": "text", "text": "EDITED image:"}]
+"""
+
+
+def clone(folder: Path) -> Path:
+    shutil.copytree(find_benchmark("mer_bench").folder / "sample", folder)
+    (folder / "judge.py").write_text(SCRIPT)
+    return folder
+
+
+def test_texts_become_prompts_with_our_holes(tmp_path: Path) -> None:
+    found = official_prompts(Source("release", clone(tmp_path / "mer"), None), {})
+    assert found["rules"].text == (
+        "You judge edits.\nLabels: $labels, other.\n- Keep the order. Add nothing.\n"
+    )
+    filled = found["judge"].fill(
+        source_emotion="sad", target_emotion="happy", references="\n\nR", shape="ignored"
+    )
+    assert filled == (
+        "Task: judge the EDITED meme.\n\nLabels: angry, sad, tense, bored, calm, happy, excited,"
+        " relaxed + other\n\nSOURCE feels: sad\n\nTARGET feels: happy\n\nR\n\nRubric: costs $5.\n"
+    )
+    assert found["source_caption"].text == "Optional references:\nSOURCE says:\n$text"
+    assert found["edit_instruction"].text == "Edit:\n$text"
+    assert found["source_image"].text == "SOURCE image:"
+
+
+def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
+    folder = clone(tmp_path / "mer")
+    shell.done("data", "add", "mer_bench", folder, "--images", STARTER_IMAGES)
+    with serving(Scripted()) as server:
+        arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
+        more = ("--limit", "1", "--set", "wording=official", "--set", "layout=off")
+        ran = shell.run(*arguments, *more, "--invalid", "wrong")
+    assert ran.code == 0, ran
+    system, user = server.bodies[0]["messages"]
+    assert system["content"].startswith("You judge edits.")
+    assert user["content"][0]["text"] == "SOURCE image:"
+    assert "Rubric: costs $5." in user["content"][-1]["text"]
+    run = next((shell.folder / "runs").iterdir())
+    assert "wording: official" in shell.done("report", run, "--format", "md")
+
+
+def test_without_a_clone_it_is_refused(shell: Shell) -> None:
+    line = shell.refused_here(
+        *("run", "mer_bench/judge", "-m", "fake/keys", "--data", "starter"),
+        *("--set", "wording=official"),
+    )
+    assert "holds no judge.py" in line
+
+
+@pytest.mark.parametrize("text", ["def build_prompts(:", "x = 1", "def build_prompts(s):\n  pass"])
+def test_another_script_is_refused(tmp_path: Path, text: str) -> None:
+    folder = clone(tmp_path / "mer")
+    (folder / "judge.py").write_text(text)
+    with pytest.raises(DataError):
+        official_prompts(Source("release", folder, None), {})
+
+
+def test_a_file_too_large_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text("#" * (4 * 1024 * 1024 + 1))
+    with pytest.raises(DataError, match="too large"):
+        parse_file(tmp_path / "large.py")
