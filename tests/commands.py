@@ -98,6 +98,8 @@ class Shell:
         """Run what must be refused: exit code 2, one line, nothing else; return that line."""
         return _read_refusal(self.run(*arguments, **environment))
 
+    run_here, refused_here = run, refused  # the names before this was what is done by default
+
     def done(self, *arguments: str | Path, **environment: str) -> str:
         """Run what must succeed; return what it printed."""
         ran = self.run(*arguments, **environment)
