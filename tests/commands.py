@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 from unittest import mock
 
 from memantics.cli.main import main
@@ -68,7 +68,7 @@ class Shell:
                 main()
             except SystemExit as stop:
                 code = stop.code or 0
-        said, told = (cast("io.BytesIO", own.buffer).getvalue().decode() for own in (out, err))
+        said, told = (own.buffer.getvalue().decode() for own in (out, err))
         return Ran(code if isinstance(code, int) else 1, said, told)
 
     def _run_alone(self, *arguments: str | Path, **environment: str) -> Ran:
