@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,phonetics,serve,text
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean
+.PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
@@ -41,6 +41,11 @@ mutate: $(VENV)/.dev
 # The attack suite with fresh seeds, ten minutes; what breaks something is kept in build/hostile.
 hostile: $(VENV)/.dev
 	$(BIN)/python -m perf.hostile
+
+# LiteLLM's proxy for tests/servers, in an environment of its own: it needs older packages than ours.
+gateway: $(VENV)/bin/python
+	$(BIN)/python -m venv $(VENV)/gateway
+	$(VENV)/gateway/bin/python -m pip install --quiet 'litellm[proxy]'
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build

@@ -80,7 +80,7 @@ def test_what_the_papers_tables_say() -> None:
 
 
 def test_the_tour_shows_every_part(tmp_path: Path) -> None:
-    done = Shell(tmp_path).run("demo", **block_extras(tmp_path / "core"))
+    done = Shell(tmp_path).apart.run("demo", **block_extras(tmp_path / "core"))
     assert done.code == 0, done.err
     assert "is heard as" in done.out
     assert len([line for line in done.out.splitlines() if line.startswith("•")]) == 5
@@ -117,7 +117,7 @@ def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_on_a_plain_install_a_meme_is_analysed_without_its_sound(tmp_path: Path) -> None:
     assert {"torch", "pocketsphinx", "fastapi"} <= find_extras()
     assert not {"numpy", "onnxruntime", "jieba", "typer"} & find_extras()
-    shell = Shell(tmp_path)
+    shell = Shell(tmp_path).apart
     without = block_extras(tmp_path / "core")
     done = shell.run("analyze", starter.image_path("en-016"), "--json", **without)
     assert done.code == 0, done.err

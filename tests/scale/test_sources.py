@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from memantics.actions.collect import collect
 from memantics.core.errors import ImageError, InputError
 from memantics.registry import STARTER_IMAGES
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Ref
 from memantics.scale.sources import Columns, read_sources
+from tests.places import ROOT
 
 IMAGES = [STARTER_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]
 BODIES = [path.read_bytes() for path in IMAGES]
@@ -169,3 +171,29 @@ def test_what_is_no_source_is_refused(tmp_path: Path, name: str, said: str) -> N
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(InputError, match=said):
         list(read_sources([tmp_path / name]))
+
+
+def test_a_published_benchmark() -> None:
+    folder = ROOT / "tests" / "compat" / "fixtures" / "published" / "compat_memes"
+    refs = list(read_sources([folder]))
+    assert refs
+    assert not [ref.fault for ref in refs if ref.fault]
+    assert all(bodies(refs))
+
+
+def test_the_list_of_a_collection_leaves_out_what_was_set_aside(tmp_path: Path) -> None:
+    put_images(tmp_path)
+    (tmp_path / "blank.png").write_bytes(_draw_blank())
+    done = collect(tmp_path)
+    refs = list(read_sources([tmp_path]))
+    assert 0 < len(refs) == done.counts["kept"] < 4
+    assert "blank.png" not in {Path(ref.place).name for ref in refs}
+    assert all(ref.text for ref in refs)
+
+
+def _draw_blank() -> bytes:
+    from PIL import Image
+
+    body = io.BytesIO()
+    Image.new("RGB", (300, 200), "white").save(body, "PNG")
+    return body.getvalue()

@@ -11,6 +11,7 @@ from memantics.build.chats.build import ChatReport
 from memantics.build.drafts import Miss
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.report import KnowledgeReport
+from memantics.build.intents.draft import IntentReport
 from memantics.build.questions.report import QuestionReport
 from memantics.core.data import Skip
 from memantics.core.result import Table, show_cell
@@ -142,3 +143,16 @@ def tabulate_captions(built: Built[CaptionReport]) -> Table:
     counts = count_origins(built.report)
     rows = ((name, *(str(own[kind]) for kind in kinds)) for name, own in counts.items())
     return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))
+
+
+def describe_intents(built: Built[IntentReport]) -> str:
+    """How many intents and sentences of background were drafted."""
+    drafts = built.report.drafts
+    count, known = (
+        sum(map(len, own)) for own in ([d.intents for d in drafts], [d.background for d in drafts])
+    )
+    without = sum(not own.intents for own in drafts)
+    return (
+        f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
+        f"{without} memes are without an intent"
+    )

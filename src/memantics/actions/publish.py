@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,12 @@ class Published(Result):
     memes: int
     records: Mapping[str, int]
     left_out: Mapping[str, int]
+
+    def lines(self) -> Iterator[str]:
+        """What was written, and what was left out."""
+        shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
+        yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.like}"
+        yield from (f"left out: {reason}: {count:,}" for reason, count in self.left_out.items())
 
 
 def publish(

@@ -136,14 +136,7 @@ def build_intents(
     if as_json:
         print_json(found)
     else:
-        count = sum(len(own.intents) for own in drafts)
-        known = sum(len(own.background) for own in drafts)
-        console().print(
-            plain(
-                f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
-                f"{found['without_intent']} memes are without an intent"
-            )
-        )
+        console().print(plain(tables.describe_intents(built)))
         _show_end(built, built.report.tally.misses, len(drafts))
         say(f"{found['intents']}\n{found['queue']}")
     stop_at_failures(built.counts)

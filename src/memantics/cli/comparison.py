@@ -90,6 +90,5 @@ def _show_changes(one: Comparison, names: Mapping[str, str], show: int) -> None:
     if not show or not one.changes:
         return
     show_table(tabulate_changes(one, names, show))
-    if len(one.changes) > show:
-        left = f"{len(one.changes) - show} more: --show N, or --json for all"
-        console().print(plain(left, "dim"))
+    if (left := len(one.changes) - show) > 0:
+        console().print(plain(f"{left} more: --show N, or --json for all", "dim"))

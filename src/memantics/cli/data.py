@@ -109,12 +109,9 @@ def _show_found(survey: Survey) -> None:
 
 def _printed(survey: Survey) -> list[Statistic]:
     """The figures that the paper prints; the rest is a command away."""
-    rows, name = survey.statistics, survey.benchmark.card.name
-    kept = [row for row in rows if row.paper is not None]
-    console().print(
-        f"The paper's {len(kept)} figures follow; all {len(rows)}: memantics data stats {name}",
-        style="dim",
-    )
+    rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
+    stats = f"all {len(rows)}: memantics data stats {survey.benchmark.card.name}"
+    console().print(plain(f"The paper's {len(kept)} figures follow; {stats}", "dim"))
     return kept
 
 

@@ -138,14 +138,9 @@ def validate_knowledge(
     else:
         if found:
             show_table(tabulate_breaches(found, every=every))
-        memes = len({own.meme for own in violations})
-        console().print(
-            plain(
-                f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations"
-                + (f" in {memes:,} graphs" if violations else ""),
-                "bold",
-            )
-        )
+        where = f" in {len({own.meme for own in violations}):,} graphs" if violations else ""
+        line = f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations{where}"
+        console().print(plain(line, "bold"))
     if violations:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 
 from memantics.actions import publish as action
 from memantics.cli import flags
-from memantics.cli.terminal import console, plain, print_json
+from memantics.cli.terminal import print_json, print_lines
 
 Queue = Annotated[
     Path,
@@ -69,10 +69,4 @@ def publish(
     if as_json:
         print_json(done)
         return
-    shown = ", ".join(f"{count:,} {table}" for table, count in done.records.items())
-    console().print(
-        plain(f"{done.folder}: {done.memes:,} memes, {shown}, in the format of {done.like}")
-    )
-    for reason, count in done.left_out.items():
-        console().print(plain(f"left out: {reason}: {count:,}"))
-    console().print(plain(f"next: memantics run {name} --model MODEL"))
+    print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])

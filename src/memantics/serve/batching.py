@@ -40,8 +40,16 @@ class Batcher(Generic[Item, Found]):
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"serve-{name}")
         self._free = threads
         self._running: set[asyncio.Task[None]] = set()
+        self._called = False
+        # Which batches are so small that another thread would take longer to start than to work.
+        self.is_quick: Callable[[Sequence[Item]], bool] = lambda _items: False
         self._pace = 0.05  # seconds for one item, as it was lately
         self.batches: Callable[[int], None] = lambda _size: None
+
+    @property
+    def pace(self) -> float:
+        """Seconds for one item, as it was lately."""
+        return self._pace
 
     @property
     def waiting(self) -> int:
@@ -57,7 +65,10 @@ class Batcher(Generic[Item, Found]):
         loop = asyncio.get_running_loop()
         asked: list[asyncio.Future[Found]] = [loop.create_future() for _ in items]
         self._queue.extend(zip(items, asked, strict=True))
-        self._start()
+        if not self._called:
+            # What other requests bring in the same turn of the loop comes along.
+            self._called = True
+            loop.call_soon(self._start)
         try:
             return [await one for one in asked]
         finally:
@@ -66,13 +77,16 @@ class Batcher(Generic[Item, Found]):
                 one.cancel()
 
     def _start(self) -> None:
+        self._called = False
         while self._queue and self._free:
             batch: list[tuple[Item, asyncio.Future[Found]]] = []
             while self._queue and len(batch) < self._most:
                 item, asked = self._queue.popleft()
                 if not asked.done():
                     batch.append((item, asked))
-            if batch:
+            if batch and self.is_quick([item for item, _ in batch]):
+                self._finish(batch, self._work)
+            elif batch:
                 self._free -= 1
                 task = asyncio.create_task(self._run(batch))
                 self._running.add(task)
@@ -80,10 +94,24 @@ class Batcher(Generic[Item, Found]):
 
     async def _run(self, batch: list[tuple[Item, asyncio.Future[Found]]]) -> None:
         began = time.perf_counter()
+        items = [item for item, _ in batch]
         loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._threads, self._work, items)
+        await asyncio.wait([done])
+        self._free += 1
+        self._finish(batch, lambda _items: done.result(), began)
+        self._start()
+
+    def _finish(
+        self,
+        batch: list[tuple[Item, asyncio.Future[Found]]],
+        work: Callable[[Sequence[Item]], Sequence[Found]],
+        began: float | None = None,
+    ) -> None:
+        """Hand out what the work gives, or its error, to each request."""
+        began = time.perf_counter() if began is None else began
         try:
-            items = [item for item, _ in batch]
-            found = await loop.run_in_executor(self._threads, self._work, items)
+            found = work([item for item, _ in batch])
             for (_, asked), one in zip(batch, found, strict=True):
                 if not asked.done():
                     asked.set_result(one)
@@ -91,11 +119,8 @@ class Batcher(Generic[Item, Found]):
             for _, asked in batch:
                 if not asked.done():
                     asked.set_exception(error)
-        finally:
-            self._free += 1
-            self._pace += ((time.perf_counter() - began) / len(batch) - self._pace) / 8
-            self.batches(len(batch))
-            self._start()
+        self._pace += ((time.perf_counter() - began) / len(batch) - self._pace) / 8
+        self.batches(len(batch))
 
     async def close(self) -> None:
         """Finish what was accepted, then let the threads go."""

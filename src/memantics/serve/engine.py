@@ -20,6 +20,7 @@ from memantics.serve.settings import ServeSettings
 T = TypeVar("T")
 _TEXTS, _IMAGES = 64, 4
 _THREADS = 4
+_FEW, _SHORT = 2000, 0.01  # characters, seconds: judged without another thread
 
 
 class Engine:
@@ -41,12 +42,17 @@ class Engine:
         self.texts: Batcher[str | ImageText, Verdict] = Batcher(
             self.moderator.judge, name="verdicts", most=_TEXTS, waiting=room
         )
+        self.texts.is_quick = self._is_quick
         self.images: Batcher[bytes, ImageText | MemanticsError] = Batcher(
             self.moderator.read, name="OCR", most=_IMAGES, waiting=room
         )
         self._others: Batcher[Callable[[], object], object] = Batcher(
             _call_first, name="other work", most=1, waiting=room, threads=_THREADS
         )
+
+    def _is_quick(self, items: Sequence[str | ImageText]) -> bool:
+        length = sum(len(item if isinstance(item, str) else item.text) for item in items)
+        return length <= _FEW and self.texts.pace * len(items) <= _SHORT
 
     @property
     def batchers(self) -> tuple[Batcher[Any, Any], ...]:
