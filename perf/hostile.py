@@ -1,9 +1,10 @@
 """``python -m perf.hostile [--minutes N] [--seed N]``: the attack suite with fresh seeds.
 
-``tests/hostile`` runs in every test run with one fixed seed and few cases. Here it runs again and
-again, with another seed and more cases each round, until the time is over. A case that breaks
-something is kept in ``build/hostile/KIND.jsonl``; whoever fixes it moves it into
-``tests/hostile/corpus``, where it is tried for ever. The exit code is 1 if anything broke.
+``tests/hostile`` runs in every test run with one fixed seed and few cases. Here its generators run
+again and again, with another seed each round, until the time is over; a minute later at the latest
+it stops in the middle. A case that breaks something is kept in ``build/hostile/KIND.jsonl``;
+whoever fixes it moves it into ``tests/hostile/corpus``, where it is tried for ever. The exit code
+is 1 if anything broke or a generator never came to its end.
 """
 
 from __future__ import annotations
@@ -15,39 +16,50 @@ import secrets
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOUND = ROOT / "build" / "hostile"
-# Cases of a round by what one costs; images and queries take a millisecond, a backup a quarter
-# of a second.
+# Cases of a round, so that each file takes some seconds and all of them are tried with many seeds.
 CASES = {
-    "test_images.py": 10_000,
-    "test_queries.py": 1_000,
-    "test_cache.py": 1_000,
-    "test_headers.py": 300,
-    "test_detectors.py": 200,
-    "test_backups.py": 80,
-    "test_names.py": 80,
+    "test_images.py": 2_000,
+    "test_queries.py": 300,
+    "test_cache.py": 200,
+    "test_headers.py": 60,
+    "test_detectors.py": 60,
+    "test_backups.py": 20,
+    "test_names.py": 20,
 }
+GRACE = 60  # seconds
 
 
-def attack(name: str, seed: int) -> tuple[bool, str]:
-    """One file of the suite with one seed; whether it held, and what it said last."""
+def list_generators() -> list[str]:
+    """The files of the suite that make cases from a seed; the others try the same ones always."""
+    files = sorted((ROOT / "tests" / "hostile").glob("test_*.py"))
+    return [path.name for path in files if "count_cases" in path.read_text(encoding="utf-8")]
+
+
+def attack(name: str, seed: int, seconds: float) -> tuple[bool | None, str]:
+    """One file with one seed; whether it held (None: no time was left), and what it said last."""
     environment = os.environ | {
         "MEMANTICS_HOSTILE_SEED": str(seed),
-        "MEMANTICS_HOSTILE_CASES": str(CASES.get(name, 100)),
+        "MEMANTICS_HOSTILE_CASES": str(CASES[name]),
         "MEMANTICS_HOSTILE_FOUND": str(FOUND),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, f"tests/hostile/{name}"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, f"tests/hostile/{name}"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"stopped after {seconds:.0f} s"
     lines = done.stdout.strip().splitlines()
     if done.returncode:
         notes = [line for line in lines if re.match(r"E +(hostile \w+:|\w+Error)|FAILED", line)]
@@ -62,22 +74,23 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="first seed")
     given = parser.parse_args()
     end = time.monotonic() + 60 * given.minutes
-    names = sorted(path.name for path in (ROOT / "tests" / "hostile").glob("test_*.py"))
-    broken = rounds = cases = 0
-    seed = given.seed
-    while rounds == 0 or time.monotonic() < end:
-        for name in names:
-            held, said = attack(name, seed)
-            cases += CASES.get(name, 100)
+    seeds = dict.fromkeys(list_generators(), 0)
+    broken = cases = 0
+    for name, seed in ((name, seed) for seed in count(given.seed) for name in seeds):
+        if time.monotonic() >= end:
+            break
+        held, said = attack(name, seed, end + GRACE - time.monotonic())
+        word = {True: "held", False: "BROKEN", None: "unfinished"}[held]
+        print(f"seed {seed}  {name:<20} {word}  {said}", flush=True)
+        if held is not None:
+            seeds[name] += 1
+            cases += CASES[name]
             broken += not held
-            print(f"seed {seed}  {name:<20} {'held' if held else 'BROKEN'}  {said}", flush=True)
-            if rounds and time.monotonic() >= end:
-                break
-        rounds, seed = rounds + 1, seed + 1
-    print(f"{cases:,} cases in {rounds} rounds; {broken} times something broke")
+    print(f"{cases:,} cases; {broken} times something broke; seeds tried by each generator:")
+    print("  ".join(f"{name.removeprefix('test_')[:-3]} {tried}" for name, tried in seeds.items()))
     if broken:
         print(f"the cases are in {FOUND.relative_to(ROOT)}")
-    return 1 if broken else 0
+    return 1 if broken or not all(seeds.values()) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run the command line as a user does: another process, its own home folder."""
+"""Run the command line as a user does: its own home folder, nothing remembered."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import io
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 from unittest import mock
 
 from memantics.cli.main import main
@@ -26,8 +27,51 @@ class Shell:
     """A user's terminal in a folder of its own."""
 
     folder: Path
+    alone: bool = False
+    readings: ClassVar[Path]
+
+    @property
+    def apart(self) -> Shell:
+        """The same terminal; its commands run in processes of their own, as a user's do."""
+        return replace(self, alone=True)
+
+    @property
+    def home(self) -> Path:
+        """The user's home folder, in which images need not be read that another test has read."""
+        home = self.folder / "home"
+        if not home.exists():
+            home.mkdir()
+            (home / "ocr").symlink_to(self.readings)
+        return home
 
     def run(self, *arguments: str | Path, **environment: str) -> Ran:
+        """Run a command in this process: starting another takes longer than most commands.
+
+        What the program remembers is forgotten before, as in a new process.
+        """
+        if self.alone:
+            return self._run_alone(*arguments, **environment)
+        forget()
+        out = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+        err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True)
+        code: object = 0
+        with (
+            contextlib.chdir(self.folder),
+            Path(os.devnull).open(encoding="utf-8") as nothing,
+            mock.patch.object(sys, "stdin", nothing),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            mock.patch.dict(os.environ, self.environment | environment, clear=True),
+            mock.patch.object(sys, "argv", ["memantics", *map(str, arguments)]),
+        ):
+            try:
+                main()
+            except SystemExit as stop:
+                code = stop.code or 0
+        said, told = (own.buffer.getvalue().decode() for own in (out, err))
+        return Ran(code if isinstance(code, int) else 1, said, told)
+
+    def _run_alone(self, *arguments: str | Path, **environment: str) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "memantics.cli.main", *map(str, arguments)],
             cwd=self.folder,
@@ -48,38 +92,42 @@ class Shell:
             for name, value in os.environ.items()
             if not name.startswith(("OPENAI_", "MEMANTICS_", "COV_"))
         }
-        return kept | {"MEMANTICS_HOME": str(self.folder / "home"), "COLUMNS": "80"}
+        return kept | {"MEMANTICS_HOME": str(self.home), "COLUMNS": "80"}
 
     def refused(self, *arguments: str | Path, **environment: str) -> str:
         """Run what must be refused: exit code 2, one line, nothing else; return that line."""
         return _read_refusal(self.run(*arguments, **environment))
 
-    def run_here(self, *arguments: str | Path) -> Ran:
-        """Run without another process, whose start takes longer than most commands."""
-        out, err = io.StringIO(), io.StringIO()
-        code: object = 0
-        with (
-            contextlib.chdir(self.folder),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            mock.patch.dict(os.environ, self.environment, clear=True),
-            mock.patch.object(sys, "argv", ["memantics", *map(str, arguments)]),
-        ):
-            try:
-                main()
-            except SystemExit as stop:
-                code = stop.code or 0
-        return Ran(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
-
-    def refused_here(self, *arguments: str | Path) -> str:
-        """Like ``refused``, in this process."""
-        return _read_refusal(self.run_here(*arguments))
+    run_here, refused_here = run, refused  # the names before this was what is done by default
 
     def done(self, *arguments: str | Path, **environment: str) -> str:
         """Run what must succeed; return what it printed."""
         ran = self.run(*arguments, **environment)
         assert ran.code == 0, ran
         return ran.out
+
+
+# Rooms whose caches hold weights and what follows from the package alone, whoever runs it.
+_LASTING = {
+    "build",
+    "detector",
+    "knowledge",
+    "metrics",
+    "models",
+    "phonetics",
+    "reappraise",
+    "vision",
+}
+
+
+def forget() -> None:
+    """Empty the caches that depend on a user's folders and settings."""
+    for name, module in list(sys.modules.items()):
+        package, room = [*name.split("."), ""][:2]
+        if package == "memantics" and room not in _LASTING:
+            for own in list(vars(module).values()):
+                if clear := getattr(own, "cache_clear", None):
+                    clear()
 
 
 def _read_refusal(ran: Ran) -> str:

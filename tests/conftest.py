@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import tempfile
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from tests.commands import Shell
 # only wait for each other, on a busy machine a hundred times longer than they compute.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# What a shell starts in the background ignores Ctrl-C, and so would every process of a test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # No test may fail because a machine is busy.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -30,20 +34,23 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def own_home(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never read or write the registry and caches of whoever runs the tests.
+@pytest.fixture(scope="session", autouse=True)
+def readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the embedded reader read in images: the same in every test, and slow, so it is shared.
 
-    What the embedded reader read in an image is the same in every test, and slow: it is shared.
+    It is shared by the processes of one test run too.
     """
-    readings = tmp_path_factory.getbasetemp() / "ocr"
-    readings.mkdir(exist_ok=True)
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "ocr").symlink_to(readings)
-    monkeypatch.setenv("MEMANTICS_HOME", str(home))
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ocr"
+    folder.mkdir(exist_ok=True)
+    Shell.readings = folder
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never read or write the registry and caches of whoever runs the tests."""
+    monkeypatch.setenv("MEMANTICS_HOME", str(Shell(tmp_path).home))
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,10 @@ pytestmark = needs_shared_data
 
 
 def audit(shell: Shell, name: str) -> dict[str, Any]:
-    assert shell.run("data", "add", name.partition("/")[0], SHARED_DATA / name.partition("/")[0])
-    ran = shell.run("audit", name, "--json")
+    assert shell.apart.run(
+        "data", "add", name.partition("/")[0], SHARED_DATA / name.partition("/")[0]
+    )
+    ran = shell.apart.run("audit", name, "--json")
     assert ran.code == 0, ran.err
     return {own["key"]: own for own in json.loads(ran.out)["findings"]}
 

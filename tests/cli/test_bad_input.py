@@ -57,7 +57,7 @@ SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "
     ],
 )
 def test_wrong_words(shell: Shell, arguments: list[str], words: list[str]) -> None:
-    line = shell.refused_here(*arguments)
+    line = shell.refused(*arguments)
     assert all(word in line for word in words), line
 
 
@@ -70,7 +70,7 @@ def test_a_wrong_folder_says_what_was_looked_for(shell: Shell) -> None:
         ("toxicn_mm", "train_data_discription"),
         ("mer_bench", "index_final.json"),
     ):
-        assert wanted in shell.refused_here("data", "add", name, "photos")
+        assert wanted in shell.refused("data", "add", name, "photos")
 
 
 def test_corrupt_json_is_named_with_its_row(shell: Shell) -> None:
@@ -80,7 +80,7 @@ def test_corrupt_json_is_named_with_its_row(shell: Shell) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[6] = '  "CN9": {,'
     path.write_text("\n".join(lines), encoding="utf-8")
-    line = shell.refused_here("data", "add", "punmemecn", folder)
+    line = shell.refused("data", "add", "punmemecn", folder)
     assert "_Meta.json" in line
     assert "line 7" in line
 
@@ -93,7 +93,7 @@ def test_a_bad_value_is_named_with_its_key(shell: Shell) -> None:
     key = list(table)[6]
     table[key]["meme_sentiment"] = "nobody-neutral"
     path.write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
-    assert key in shell.refused_here("data", "add", "punmemecn", folder)
+    assert key in shell.refused("data", "add", "punmemecn", folder)
 
 
 def registered(shell: Shell) -> Path:
@@ -101,7 +101,7 @@ def registered(shell: Shell) -> Path:
     folder = shell.folder / "release"
     shutil.copytree(SAMPLES["punmemecn"], folder)
     shutil.copytree(STARTER_IMAGES, folder / "pictures")
-    ran = shell.run_here("data", "add", "punmemecn", folder, "--images", folder / "pictures")
+    ran = shell.run("data", "add", "punmemecn", folder, "--images", folder / "pictures")
     assert ran.code == 0, ran
     return folder / "pictures"
 
@@ -110,9 +110,9 @@ def test_a_missing_image_is_found_before_anything_is_asked(shell: Shell) -> None
     pictures = registered(shell)
     victim = sorted(pictures.glob("CN*.png"))[12]  # the first ones are worked examples
     victim.unlink()
-    assert victim.stem in shell.refused_here("run", "punmemecn/detection", "-m", "fake/keys")
+    assert victim.stem in shell.refused("run", "punmemecn/detection", "-m", "fake/keys")
     words = ("run", "punmemecn/detection", "-m", "fake/keys", "--set", "images=present", "--json")
-    assert shell.run_here(*words).code == 0
+    assert shell.run(*words).code == 0
 
 
 def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
@@ -126,7 +126,7 @@ def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
     whole = victims[3].read_bytes()
     victims[3].write_bytes(whole[:20])
     words = ("run", "punmemecn/detection", "-m", "embedded/reader", "--limit", "6", "--json")
-    ran = shell.run_here(*words)
+    ran = shell.run(*words)
     assert ran.code == 1
     assert "4 items failed" in ran.err
     [result] = json.loads(ran.out)
@@ -178,10 +178,10 @@ def test_a_place_that_cannot_be_written(shell: Shell) -> None:
 def test_a_file_that_cannot_be_had_comes_with_a_next_step(shell: Shell) -> None:
     """Also where no command foresaw it."""
     (shell.folder / "deep.json").mkdir()
-    line = shell.refused_here("audit", "mquest", "--published", "deep.json")
+    line = shell.refused("audit", "mquest", "--published", "deep.json")
     assert "give a JSON file" in line
     (shell.folder / "rows.json").write_text("[{]", encoding="utf-8")
-    line = shell.refused_here("audit", "mquest", "--published", "rows.json")
+    line = shell.refused("audit", "mquest", "--published", "rows.json")
     assert "docs/audit-a-benchmark.md" in line
     assert "reinstall" not in line
 

@@ -14,13 +14,13 @@ from tests.commands import Shell
 
 
 def test_a_bare_model_name_is_told_its_kind(shell: Shell) -> None:
-    line = shell.run_here("run", "mquest", "--model", "gpt-4o").err
+    line = shell.run("run", "mquest", "--model", "gpt-4o").err
     assert "unknown kind of model 'gpt-4o'" in line
     assert "openai/gpt-4o" in line
 
 
 def test_reports_leave_unfinished_runs_out_and_name_them(shell: Shell) -> None:
-    done = shell.run_here("run", "mquest", "--model", "baseline/longest", "--limit", "2")
+    done = shell.run("run", "mquest", "--model", "baseline/longest", "--limit", "2")
     assert done.code == 0
     (run,) = (shell.folder / "runs").iterdir()
     half = shell.folder / "runs" / "half"
@@ -28,7 +28,7 @@ def test_reports_leave_unfinished_runs_out_and_name_them(shell: Shell) -> None:
     (half / "run.json").write_bytes((run / "run.json").read_bytes())
     (shell.folder / "runs" / "other").mkdir()
     folders = sorted((shell.folder / "runs").iterdir())
-    shown = shell.run_here("report", *folders, "--out", shell.folder / "report.html")
+    shown = shell.run("report", *folders, "--out", shell.folder / "report.html")
     assert shown.code == 0
     assert f"left out: {half} has no readable scores.json" in " ".join(shown.err.split())
     assert "other is not a run directory" in " ".join(shown.err.split())

@@ -57,10 +57,10 @@ def test_help_and_the_package_load_nothing_heavy() -> None:
 
 def test_a_command_shows_its_options_wherever_it_stands(shell: Shell) -> None:
     for words in (("run",), ("build", "knowledge"), ("data", "add"), ("models", "list")):
-        assert f"memantics {' '.join(words)}" in shell.run_here(*words, "--help").out
-    assert "--base-url" in shell.run_here("audit", "--help").out
-    assert "Did you mean 'run'?" in shell.refused_here("rum")
-    assert "Did you mean 'questions'?" in shell.refused_here("build", "question")
+        assert f"memantics {' '.join(words)}" in shell.run(*words, "--help").out
+    assert "--base-url" in shell.run("audit", "--help").out
+    assert "Did you mean 'run'?" in shell.refused("rum")
+    assert "Did you mean 'questions'?" in shell.refused("build", "question")
 
 
 def test_shared_options_reach_the_command_as_one_record() -> None:

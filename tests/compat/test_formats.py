@@ -48,7 +48,7 @@ def read_all(folder: Path, name: str) -> dict[str, bytes]:
 
 
 def done(shell: Shell, *words: str | Path) -> str:
-    ran = shell.run_here(*words)
+    ran = shell.run(*words)
     assert ran.code == 0, ran
     return ran.out
 
@@ -184,7 +184,7 @@ def test_a_neural_detector_says_the_same(shell: Shell) -> None:
     for name in ("torch", "transformers", "safetensors"):
         pytest.importorskip(name)
     shutil.copytree(FIXTURES / "neural", shell.folder / "neural")
-    rows = json.loads(shell.done("detector", "predict", "neural", *TEXTS, "--json"))
+    rows = json.loads(shell.apart.done("detector", "predict", "neural", *TEXTS, "--json"))
     assert [row["label"] for row in rows] == [row["label"] for row in PREDICTIONS["neural"]]
     for row, old in zip(rows, PREDICTIONS["neural"], strict=True):
         assert row["probability"] == pytest.approx(old["probability"], abs=1e-5)
@@ -275,7 +275,7 @@ def test_a_published_benchmark_runs(shell: Shell) -> None:
     shutil.copytree(FIXTURES / "published", shell.folder / "published")
     place = {"MEMANTICS_BENCHMARKS": str(shell.folder / "published")}
     ask = ("--model", "fake/keys", "--model", "baseline/longest", "--json")
-    results = json.loads(shell.done("run", "compat_memes", *ask, **place))
+    results = json.loads(shell.apart.done("run", "compat_memes", *ask, **place))
     assert [row["facts"]["benchmark"] for row in results] == ["compat_memes"] * 2
     rows = (FIXTURES / "published/compat_memes/data/metadata.jsonl").read_text(encoding="utf-8")
     questions = len(re.findall(r'"question":', rows))

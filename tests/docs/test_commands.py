@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -15,6 +14,7 @@ import pytest
 
 from memantics.registry import STARTER_IMAGES, find_benchmarks
 from tests.background import serve_in_background
+from tests.commands import Ran, Shell
 from tests.places import ROOT
 
 PAGES = [
@@ -61,10 +61,10 @@ def desk(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
     shown = list(commands(page))
-    variables = {"MEMANTICS_HOME": str(desk / "home"), "COLUMNS": "80"}
+    shell, variables = Shell(desk), dict[str, str]()
     with serve_in_background() as server:
         for command in shown:
-            words = shlex.split(command)
+            words = shlex.split(command.replace(SERVER, server.url))
             if words[0] == "make":
                 assert_target(words[1])
                 continue
@@ -73,22 +73,37 @@ def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
                 variables[name] = value
                 continue
             assert words[0] == "memantics", command
-            line = command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1)
-            done = subprocess.run(
-                line.replace(SERVER, server.url),
-                shell=True,
-                cwd=desk,
-                env=os.environ | variables,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                timeout=600,
-                check=False,
-            )
-            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-            for text in done.stdout.splitlines():
+            if set(command) & set("|<>;&$`"):
+                ran = run_in_shell(shell, command.replace(SERVER, server.url), variables)
+            else:
+                expanded = [own for word in words[1:] for own in expand(word, desk)]
+                ran = shell.run(*expanded, **variables)
+            assert ran.code == 0, f"{command}\n{ran.out}\n{ran.err}"
+            for text in ran.out.splitlines():
                 if not text.startswith(("runs/", "{", "|")) and "--json" not in command:
                     assert display_width(text) <= 80 or "," in text, text
+
+
+def expand(word: str, folder: Path) -> list[str]:
+    """A word as a shell would give it to a command."""
+    found = sorted(folder.glob(word)) if "*" in word else []
+    return [str(path.relative_to(folder)) for path in found] or [word]
+
+
+def run_in_shell(shell: Shell, command: str, variables: dict[str, str]) -> Ran:
+    """A line with pipes or the like, in a shell and another process."""
+    done = subprocess.run(
+        command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1),
+        shell=True,
+        cwd=shell.folder,
+        env=shell.environment | variables,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=600,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def display_width(text: str) -> int:

@@ -44,7 +44,7 @@ def test_vlmevalkit_gets_a_table_with_our_prompt_and_the_image_inside(tmp_path: 
 
 @pytest.mark.parametrize("kind", ["lmms-eval", "lm-eval"])
 def test_the_folders_of_lmms_eval_and_lm_eval(kind: str, tmp_path: Path) -> None:
-    Shell(tmp_path).run_here(
+    Shell(tmp_path).run(
         "export-task", "mquest/qa", "--format", kind, "--out", "task", "--limit", "3",
         "--set", "order=letter_only",
     )  # fmt: skip
@@ -89,12 +89,10 @@ def test_a_batch_is_cut_where_the_server_would_refuse_it(
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     base = ["export-task", "memeintent/intent", "--out", "x", "--limit", "2"]
-    line = shell.refused_here(*base, "--format", "vlmevalkit", "--set", "shots=few")
+    line = shell.refused(*base, "--format", "vlmevalkit", "--set", "shots=few")
     assert "turns" in line
     assert "openai-batch" in line
-    line = shell.refused_here(
-        *base, "--format", "openai-batch", "--set", "background=auto", "-m", "m"
-    )
+    line = shell.refused(*base, "--format", "openai-batch", "--set", "background=auto", "-m", "m")
     assert "hold answers of memeintent/background" in line
-    assert "--model NAME" in shell.refused_here(*base, "--format", "openai-batch")
-    assert "unknown option" in shell.refused_here(*base, "--format", "lmms-eval", "--set", "a=b")
+    assert "--model NAME" in shell.refused(*base, "--format", "openai-batch")
+    assert "unknown option" in shell.refused(*base, "--format", "lmms-eval", "--set", "a=b")

@@ -200,21 +200,21 @@ def test_columns_and_values_are_named_by_flags(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_bytes(b"\n".join(orjson.dumps(line) for line in lines))
     base = ["import-answers", str(path), "--task", TASK, "--model", "mine", "--limit", "6"]
-    assert "--column answer=NAME" in shell.refused_here(*base)
-    assert "--column id=NAME" in shell.refused_here(*base, "--column", "answer=said")
+    assert "--column answer=NAME" in shell.refused(*base)
+    assert "--column id=NAME" in shell.refused(*base, "--column", "answer=said")
     named = [*base, "--column", "answer=said", "--column", "id=key"]
     values = [f"{place}={letter}" for place, letter in enumerate("ABCD")]
     flags = [word for value in values for word in ("--value", value)]
-    ran = shell.run_here(*named, *flags, "--json")
+    ran = shell.run(*named, *flags, "--json")
     assert ran.code == 0, ran
     found = orjson.loads(ran.out)
     assert found["scores"]["accuracy"]["value"] == pytest.approx(5 / 6)
     assert found["counts"]["unparsed"] == 1
     # Without the renaming no digit is a letter.
-    ran = shell.run_here(*named, "--json")
+    ran = shell.run(*named, "--json")
     assert orjson.loads(ran.out)["counts"]["unparsed"] == 6
-    assert "unknown column" in shell.refused_here(*base, "--column", "answer=sad")
-    assert "role of a column" in shell.refused_here(*base, "--column", "replies=said")
+    assert "unknown column" in shell.refused(*base, "--column", "answer=sad")
+    assert "role of a column" in shell.refused(*base, "--column", "replies=said")
 
 
 def test_what_was_imported_is_compared_scored_and_reported_like_any_run(tmp_path: Path) -> None:
@@ -236,12 +236,10 @@ def test_nothing_that_fits_is_an_error_that_says_why(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     path = tmp_path / "x.csv"
     path.write_text("id,prediction\nnobody,A\n", encoding="utf-8")
-    line = shell.refused_here("import-answers", path, "--task", TASK, "--model", "m")
+    line = shell.refused("import-answers", path, "--task", TASK, "--model", "m")
     assert "none of 1 rows fits an item; the first (nobody): no item has this id" in line
     path.write_text("id,prediction\n", encoding="utf-8")
-    assert "holds no rows" in shell.refused_here(
-        "import-answers", path, "--task", TASK, "--model", "m"
-    )
-    assert "several tasks" in shell.refused_here(
+    assert "holds no rows" in shell.refused("import-answers", path, "--task", TASK, "--model", "m")
+    assert "several tasks" in shell.refused(
         "import-answers", path, "--task", "punmemecn", "--model", "m"
     )

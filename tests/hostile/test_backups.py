@@ -18,7 +18,7 @@ def restore(shell: Shell, folder: Path, case: Case) -> Ran:
     folder.mkdir()
     (folder / "changed.zip").write_bytes(build(case))
     words = ("--db", folder / "fresh.db", "--media", folder / "media")
-    return shell.run_here("annotate", "restore", folder / "changed.zip", *words)
+    return shell.run("annotate", "restore", folder / "changed.zip", *words)
 
 
 def check(ran: Ran, folder: Path) -> str:

@@ -16,7 +16,7 @@ TEXTS = ("今天天气不错", "Monday again")
 
 def predict(shell: Shell, case: Case) -> Ran:
     (shell.folder / "changed.zip").write_bytes(build(case))
-    return shell.run_here("detector", "predict", "changed.zip", *TEXTS, "--json")
+    return shell.run("detector", "predict", "changed.zip", *TEXTS, "--json")
 
 
 def check(ran: Ran) -> str:

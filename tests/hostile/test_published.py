@@ -20,7 +20,7 @@ def test_python_beside_published_data_is_not_run(shell: Shell, name: str) -> Non
     code = f"open({str(marker)!r}, 'w').close()\n"
     (shell.folder / "published" / "compat_memes" / name).write_text(code, encoding="utf-8")
     place = {"MEMANTICS_BENCHMARKS": str(shell.folder / "published")}
-    ran = shell.run("run", "compat_memes", "-m", "fake/keys", "--json", **place)
+    ran = shell.apart.run("run", "compat_memes", "-m", "fake/keys", "--json", **place)
     assert not marker.exists()
     if ran.code == 0:
         assert json.loads(ran.out)[0]["scores"]["counts"]["answered"] > 5

@@ -128,7 +128,7 @@ def test_a_servers_words(shell: Shell) -> None:
 
 
 def test_what_files_hold(shell: Shell) -> None:
-    ran = shell.run_here("run", "mquest/qa", "--model", "baseline/random", "--limit", "3", "--json")
+    ran = shell.run("run", "mquest/qa", "--model", "baseline/random", "--limit", "3", "--json")
     folder = shell.folder / json.loads(ran.out)[0]["folder"]
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     facts |= {"model": HOSTILE, "title": HOSTILE, "options": {HOSTILE: HOSTILE}}
@@ -145,7 +145,7 @@ def test_what_files_hold(shell: Shell) -> None:
 def test_json_escapes_what_cannot_be_seen(shell: Shell) -> None:
     words = ("run", "mquest/qa", "--model", "baseline/random", "--limit", "2", "--json")
     out = shell.folder / HOSTILE
-    ran = shell.run_here(*words, "--out", out)
+    ran = shell.run(*words, "--out", out)
     assert json.loads(ran.out)[0]["folder"].startswith(str(out))
     for code in FORBIDDEN:
         assert code not in ran.out

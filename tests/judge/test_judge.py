@@ -180,9 +180,9 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     shell = Shell(tmp_path)
     choice = mm.evaluate("mquest/qa", model="baseline/longest", limit=2, out=tmp_path / "runs")
     assert isinstance(choice, mm.Run)
-    line = shell.refused_here("judge", choice.folder, "--model", "fake/drafter")
+    line = shell.refused("judge", choice.folder, "--model", "fake/drafter")
     assert "no free text" in line
     path = tmp_path / "r.csv"
     path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
-    line = shell.refused_here("judge", run.folder, "--model", "fake/drafter", "--ratings", path)
+    line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--ratings", path)
     assert "'7' is no mark 1 to 5" in line

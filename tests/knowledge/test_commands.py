@@ -62,8 +62,8 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 def test_a_terminal_sees_the_same(pack: Desk) -> None:
     shell = Shell(pack.folder)
-    assert shell.run("kb", "stats").out == pack.run("kb", "stats").out
-    assert "did you mean" in shell.refused("kb", "show", "en-0012")
+    assert shell.apart.run("kb", "stats").out == pack.run("kb", "stats").out
+    assert "did you mean" in shell.apart.refused("kb", "show", "en-0012")
 
 
 def test_the_starter_pack_is_counted(pack: Desk) -> None:

@@ -69,7 +69,7 @@ def test_one_picture_is_needed_and_no_more(checkpoint: Make, tmp_path: Path) -> 
 def test_a_task_runs_on_a_model_without_a_template(checkpoint: Make, tmp_path: Path) -> None:
     words = ["--set", "order=letter_only", "--param", "max_tokens=2", "--invalid", "wrong"]
     folder = checkpoint("instructblip")
-    ran = Shell(tmp_path).run_here(
+    ran = Shell(tmp_path).run(
         "run", "mquest/qa", "--model", f"local/{folder}", "--limit", "2", *words
     )
     assert ran.code == 0, ran

@@ -42,7 +42,7 @@ def release(tmp_path: Path) -> Path:
 def test_a_chinese_benchmark_scores_equal_sentences_as_equal(
     release: Path, tmp_path: Path, shell: Shell
 ) -> None:
-    ran = shell.run_here("data", "add", "memeintent", release)
+    ran = shell.run("data", "add", "memeintent", release)
     assert ran.code == 0, ran
     answers = [{"image": image, "answer": said} for image, _, said in INTENTS.values()]
     path = tmp_path / "said.jsonl"

@@ -95,10 +95,10 @@ def test_a_detector_answers_a_form_with_reasons_and_refuses_other_questions(
 ) -> None:
     shell = Shell(tmp_path)
     model = ["--model", f"detector/{detector}", "--limit", "1"]
-    ran = shell.run_here("run", "punmemecn/harmful", *model)
+    ran = shell.run("run", "punmemecn/harmful", *model)
     assert ran.code == 0, ran
     # Puns have two options as well, and they are none of its verdicts.
-    ran = shell.run_here("run", "punmemecn/detection", *model)
+    ran = shell.run("run", "punmemecn/detection", *model)
     assert ran.code == 1
     assert "1 items failed" in ran.err
     (run,) = (tmp_path / "runs").glob("punmemecn-detection*")

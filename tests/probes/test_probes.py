@@ -252,13 +252,13 @@ def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) 
 def test_the_command(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     base = ["probe", QA, "--model", "baseline/longest", "--limit", "6"]
-    ran = shell.run_here(*base, "--probe", "picture=blank", "--probe", "options=permuted", "--json")
+    ran = shell.run(*base, "--probe", "picture=blank", "--probe", "options=permuted", "--json")
     assert ran.code == 0, ran
     found = orjson.loads(ran.out)["found"]
     # The longest option stays the longest, whatever is shown and wherever it stands.
     assert [one["difference"]["difference"] for one in found] == [0.0, 0.0]
-    assert "unknown probe 'colour'" in shell.refused_here(*base, "--probe", "colour=red")
-    assert "unknown value of the probe picture: 'gone'" in shell.refused_here(
+    assert "unknown probe 'colour'" in shell.refused(*base, "--probe", "colour=red")
+    assert "unknown value of the probe picture: 'gone'" in shell.refused(
         *base, "--probe", "picture=gone"
     )
 

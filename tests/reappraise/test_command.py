@@ -23,7 +23,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     meme = shell.folder / "my meme!.png"
     shutil.copy(IMAGES / "en-012.png", meme)
     before = meme.read_bytes()
-    ran = shell.run("reappraise", meme, "--target", "calm")
+    ran = shell.apart.run("reappraise", meme, "--target", "calm")
     assert ran.code == 0, ran
     assert "angry -> calm" in ran.out
     assert "a baseline" in ran.out
@@ -37,7 +37,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     }
     assert meme.read_bytes() == before
     written = (folder / "meme.png").stat().st_mtime_ns
-    again = shell.run("reappraise", meme, "--target", "calm", "--json")
+    again = shell.apart.run("reappraise", meme, "--target", "calm", "--json")
     (result,) = json.loads(again.out)
     assert (result["status"], result["plan"]["target"]) == ("done", "calm")
     assert result["checks"]["panels_after"] == 1
@@ -47,7 +47,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
 def test_hostile_images_are_refused(shell: Shell) -> None:
     bomb = shell.folder / "bomb.png"
     Image.new("1", (12_000, 12_000)).save(bomb)
-    assert "too many pixels" in shell.refused_here("reappraise", bomb)
+    assert "too many pixels" in shell.refused("reappraise", bomb)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_hostile_images_are_refused(shell: Shell) -> None:
 )
 def test_what_a_user_can_fix_is_one_line(shell: Shell, arguments: list[str], said: str) -> None:
     Image.new("RGB", (40, 40)).save(shell.folder / "x.png")
-    assert said in shell.refused_here("reappraise", *arguments)
+    assert said in shell.refused("reappraise", *arguments)
 
 
 def test_names_become_safe_folders(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_folder_cannot_be_left_by_a_files_name(shell: Shell) -> None:
     """An image called "...png" is the meme "..": its files stay below the editor's folder."""
     (shell.folder / "memes").mkdir()
     Image.new("RGB", (40, 40)).save(shell.folder / "memes" / "...png", "PNG")
-    shell.done("build", "reappraisal", "memes", "--editor", "none", "--out", "made")
+    shell.apart.done("build", "reappraisal", "memes", "--editor", "none", "--out", "made")
     made = shell.folder / "made" / "reappraised" / "captions-only"
     assert [path.name for path in made.iterdir()] == ["meme"]
     assert [path.name for path in made.parent.iterdir()] == ["captions-only"]
@@ -146,5 +146,5 @@ def test_a_folder_cannot_be_left_by_a_files_name(shell: Shell) -> None:
 
 def test_images_that_nobody_can_read_are_errors(shell: Shell) -> None:
     (shell.folder / "x.png").write_bytes(b"<svg/>")
-    assert "not one of PNG" in shell.refused_here("reappraise", "x.png")
-    assert "needs a terminal" in shell.refused_here("reappraise", "x.png", "--interactive")
+    assert "not one of PNG" in shell.refused("reappraise", "x.png")
+    assert "needs a terminal" in shell.refused("reappraise", "x.png", "--interactive")

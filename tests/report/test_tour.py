@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from memantics.core.published import PublishedRow
 from memantics.report.standings import Trivial, make_standings, measure, simulate_f1
 from tests.browser import launch, watch
 from tests.commands import Shell
+from tests.core_install import block_extras, find_extras
 
 
 def published(system: str = "x", **given: object) -> PublishedRow:
@@ -78,9 +80,9 @@ def test_what_the_papers_tables_say() -> None:
 
 
 def test_the_tour_shows_every_part(tmp_path: Path) -> None:
-    done = Shell(tmp_path).run("demo")
-    assert done.code == 0
-    assert "失眠" in done.out
+    done = Shell(tmp_path).apart.run("demo", **block_extras(tmp_path / "core"))
+    assert done.code == 0, done.err
+    assert "is heard as" in done.out
     assert len([line for line in done.out.splitlines() if line.startswith("•")]) == 5
     assert len(done.out.splitlines()) <= 24
     page = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
@@ -110,3 +112,15 @@ def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (folder / "memes.csv").read_text(encoding="utf-8") == "mine"
     with pytest.raises(InputError, match="is a file"):
         starter.copy(folder / "memes.csv")
+
+
+def test_on_a_plain_install_a_meme_is_analysed_without_its_sound(tmp_path: Path) -> None:
+    assert {"torch", "pocketsphinx", "fastapi"} <= find_extras()
+    assert not {"numpy", "onnxruntime", "jieba", "typer"} & find_extras()
+    shell = Shell(tmp_path).apart
+    without = block_extras(tmp_path / "core")
+    done = shell.run("analyze", starter.image_path("en-016"), "--json", **without)
+    assert done.code == 0, done.err
+    (card,) = json.loads(done.out)
+    reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
+    assert "memantics[phonetics]" in reasons["what it sounds like"]

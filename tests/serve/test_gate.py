@@ -121,7 +121,7 @@ def test_rates_are_shared_by_the_processes_of_a_service() -> None:
 
 
 def test_it_does_not_open_to_the_world_without_a_token(shell: Shell, tmp_path: Path) -> None:
-    said = shell.refused_here("serve", "--host", "0.0.0.0", "--port", "0")
+    said = shell.refused("serve", "--host", "0.0.0.0", "--port", "0")
     assert "there is no token" in said
     assert "serve-token" in said
     with pytest.raises(InputError):
@@ -131,16 +131,16 @@ def test_it_does_not_open_to_the_world_without_a_token(shell: Shell, tmp_path: P
 
 def test_a_token_is_shown_once_and_kept_as_a_digest(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
-    told = shell.run_here("serve-token", "shop", "--tokens", file, "--scope", "moderate").out
+    told = shell.run("serve-token", "shop", "--tokens", file, "--scope", "moderate").out
     secret = told.splitlines()[0]
-    shell.run_here("serve-token", "lab", "--tokens", file, "--rate", "30")
+    shell.run("serve-token", "lab", "--tokens", file, "--rate", "30")
     assert secret not in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     shop, lab = read_tokens(file, {})
     assert (shop.name, shop.sha256, shop.scopes) == ("shop", digest(secret), ("moderate",))
     assert (lab.scopes, lab.rate) == (SCOPES, 30.0)
-    assert "holds a token shop" in shell.refused_here("serve-token", "shop", "--tokens", file)
-    assert "unknown scope" in shell.refused_here(
+    assert "holds a token shop" in shell.refused("serve-token", "shop", "--tokens", file)
+    assert "unknown scope" in shell.refused(
         "serve-token", "x", "--tokens", file, "--scope", "moderat"
     )
     own = {"MEMANTICS_TOKENS": file.read_text().replace("[shop]", "[other]").replace("lab", "l")}

@@ -72,10 +72,10 @@ def test_commands_of_the_guide_are_understood(shell: Shell, tmp_path: Path) -> N
     flags = [line for line in starts if line]
     assert len(flags) >= 3
     for line in flags:
-        said = shell.refused_here("serve", "--port", "0", *shlex.split(line))
+        said = shell.refused("serve", "--port", "0", *shlex.split(line))
         assert re.search("tokens.toml|detector.zip", said), said
     (made,) = re.findall(r"^memantics (serve-token .*)$", GUIDE, flags=re.MULTILINE)
-    assert shell.run_here(*shlex.split(made)).out.startswith("mm-")
+    assert shell.run(*shlex.split(made)).out.startswith("mm-")
 
 
 def test_the_container_runs_as_nobody_and_starts_what_there_is(shell: Shell) -> None:
@@ -86,7 +86,7 @@ def test_the_container_runs_as_nobody_and_starts_what_there_is(shell: Shell) -> 
     assert int(named["USER"]) > 0
     entry = ast.literal_eval(named["ENTRYPOINT"])
     assert entry[0] == "memantics"
-    assert "there is no token" in shell.refused_here(*entry[1:])
+    assert "there is no token" in shell.refused(*entry[1:])
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (wanted,) = re.findall(r"'\.\[([a-z,]+)\]'", "\n".join(lines))
     assert set(wanted.split(",")) <= set(extras["optional-dependencies"])
@@ -101,5 +101,5 @@ def test_the_unit_starts_what_there_is(shell: Shell) -> None:
     (command,) = re.findall(r"^ExecStart=(.*)$", unit, flags=re.MULTILINE)
     words = shlex.split(command)
     assert words[0].endswith("/memantics")
-    assert "tokens" in shell.refused_here(*words[1:])
+    assert "tokens" in shell.refused(*words[1:])
     assert "DynamicUser=yes" in unit

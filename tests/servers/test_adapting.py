@@ -91,14 +91,14 @@ def test_a_listed_name_an_unchecked_one_and_a_server_that_lists_none(
 def test_the_run_records_the_adaptation(shell: Shell) -> None:
     with serving(Scripted(no_format("response_format: no"))) as server:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
-        ran = shell.run_here(*arguments, "--data", "starter", "--limit", "2")
-        again = shell.run_here(*arguments, "--data", "starter", "--limit", "2", "--out", "other")
+        ran = shell.run(*arguments, "--data", "starter", "--limit", "2")
+        again = shell.run(*arguments, "--data", "starter", "--limit", "2", "--out", "other")
     for folder, one in (("runs", ran), ("other", again)):
         assert f"note: {NO_FORMAT}" in one.err
         run = next((shell.folder / folder).iterdir())
         assert read_facts(run).adapted == (NO_FORMAT,)
         assert {answer.adapted for answer in last_answers(run).values()} == {NO_FORMAT}
-    shown = shell.run_here("report", run, "--format", "md").out
+    shown = shell.run("report", run, "--format", "md").out
     assert NO_FORMAT.replace("_", "\\_") in shown
 
 
@@ -110,7 +110,7 @@ def test_the_terminal_says_why_items_failed_the_commonest_reason_first(shell: Sh
         return refuse("too long" if len(calls) == 1 else "no pictures today")
 
     with serving(Scripted(answer)) as server:
-        ran = shell.run_here(
+        ran = shell.run(
             *("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url, "--limit", "4"),
             *("--data", "starter", "--concurrency", "1"),
         )

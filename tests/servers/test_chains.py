@@ -53,7 +53,7 @@ def test_contrary_silent_and_cut_chains_are_found(tmp_path: Path, shell: Shell) 
     assert (found.checked, found.decided) == (3, 2)
     assert found.silent == (items[1],)
     assert found.contrary == (items[1],)
-    shown = shell.run_here("audit-chains", run.folder).out
+    shown = shell.run("audit-chains", run.folder).out
     assert f"contrary: {items[1]}" in shown
     assert "1 of 3" in shown
 

@@ -84,14 +84,14 @@ def test_prompts_that_do_not_fit_are_refused(
     (shell.folder / "mine").mkdir()
     (shell.folder / "mine" / f"{name}.md").write_text(text)
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
-    assert words in shell.refused_here(*arguments, "--prompts", "mine")
+    assert words in shell.refused(*arguments, "--prompts", "mine")
 
 
 def test_an_empty_or_absent_folder_of_prompts_is_refused(shell: Shell) -> None:
     (shell.folder / "mine").mkdir()
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter", "--prompts")
-    assert "holds no .md file" in shell.refused_here(*arguments, "mine")
-    assert "is no folder" in shell.refused_here(*arguments, "other")
+    assert "holds no .md file" in shell.refused(*arguments, "mine")
+    assert "is no folder" in shell.refused(*arguments, "other")
 
 
 # Demonstrations
@@ -124,7 +124,7 @@ def test_shots_are_earlier_turns_with_their_images(tmp_path: Path) -> None:
 def test_broken_shots_are_refused(shell: Shell, line: str, words: str) -> None:
     (shell.folder / "shots.jsonl").write_text(line)
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
-    assert words in shell.refused_here(*arguments, "--shots", "shots.jsonl")
+    assert words in shell.refused(*arguments, "--shots", "shots.jsonl")
 
 
 # Repeats
@@ -166,8 +166,8 @@ def test_repeats_have_their_own_seeds_and_are_scored_together(tmp_path: Path) ->
 def test_the_first_repeat_is_the_plain_run_and_is_not_asked_twice(shell: Shell) -> None:
     with serving(Scripted()) as server:
         arguments = ("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url)
-        shell.run_here(*arguments, "--data", "starter", "--limit", "2")
-        shell.run_here(*arguments, "--data", "starter", "--limit", "2", "--repeat", "2")
+        shell.run(*arguments, "--data", "starter", "--limit", "2")
+        shell.run(*arguments, "--data", "starter", "--limit", "2", "--repeat", "2")
     assert [body.get("seed") for body in server.bodies] == [None, None, 1000, 1000]
 
 
@@ -215,8 +215,8 @@ def test_a_server_without_log_probabilities_is_noted_and_read(tmp_path: Path) ->
 
 def test_options_of_servers_are_refused_for_other_models(shell: Shell) -> None:
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "starter")
-    assert "is for openai/… models" in shell.refused_here(*arguments, "--score", "logprobs")
-    assert "--max-tokens is for" in shell.refused_here(*arguments, "--max-tokens", "9")
+    assert "is for openai/… models" in shell.refused(*arguments, "--score", "logprobs")
+    assert "--max-tokens is for" in shell.refused(*arguments, "--max-tokens", "9")
 
 
 # Thinking

@@ -24,7 +24,7 @@ from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, 
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings
-from memantics.core.errors import InputError, ModelError, UnknownName
+from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
 from memantics.core.images import MIME, decode, probe, read_bytes
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme
@@ -189,7 +189,10 @@ def hear(text: str, language: str) -> SoundFound:
         return SoundFound("silent", "")
     if language not in ("en", "zh"):
         return SoundFound("unsupported", text)
-    found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    try:
+        found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    except MissingExtra:
+        return SoundFound("unsupported", text)
     if not found.readings:
         return SoundFound("heard", found.caption, found.sound)
     first, *others = found.readings

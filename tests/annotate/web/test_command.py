@@ -138,7 +138,7 @@ def test_a_queue_opens_and_a_second_start_finds_it_again(shell: Shell, tmp_path:
 
 
 def test_it_refuses_to_open_to_the_world_without_a_secret(shell: Shell) -> None:
-    line = shell.refused("annotate", "--host", "0.0.0.0", "--port", "0")
+    line = shell.apart.refused("annotate", "--host", "0.0.0.0", "--port", "0")
     assert "MEMANTICS_SECRET" in line
     assert not (shell.folder / "home" / "annotate").exists()
 

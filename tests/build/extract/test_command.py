@@ -80,9 +80,7 @@ def test_explain_shows_the_graph_and_asks_nothing(shell: Shell) -> None:
 
 @pytest.mark.parametrize("order", PLANS)
 def test_every_order_can_be_read_by_programs(order: str, shell: Shell) -> None:
-    shown = json.loads(
-        shell.run_here("build", "knowledge", "--order", order, "--explain", "--json").out
-    )
+    shown = json.loads(shell.run("build", "knowledge", "--order", order, "--explain", "--json").out)
     assert shown["order"] == order
     assert len(shown["steps"]) == 10
     assert sorted(name for wave in shown["waves"] for name in wave) == sorted(DIMENSIONS)
@@ -102,7 +100,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
     ],
 )
 def test_what_else_a_user_can_fix(shell: Shell, words: list[str], expected: str) -> None:
-    assert expected in shell.refused_here("build", "knowledge", *words, "-m", "fake/builder")
+    assert expected in shell.refused("build", "knowledge", *words, "-m", "fake/builder")
 
 
 def test_background_files_are_read_in_bounds(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from memantics.build.analysis.records import (
 )
 from memantics.build.extract.chain import Extraction, ExtractSettings, extract_meme
 from memantics.build.intents.draft import IntentSettings, make_intent_step
+from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.step import Asker, Taken
@@ -56,13 +57,18 @@ def look(meme: Meme, tools: Tools) -> Findings:
     screened = tools.screen(known) if tools.screen else None
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
+    sounds: tuple[Sound, ...] = ()
+    try:
+        sounds = tuple(tools.listen(text, language)) if text else ()
+    except MissingExtra as error:
+        missing.append(Missing("what it sounds like", str(error)))
     return Findings(
         known,
         lines,
         language,
         count_panels(image),
         harms=(screened,) if isinstance(screened, Harm) else (),
-        sounds=tuple(tools.listen(text, language)) if text else (),
+        sounds=sounds,
         missing=tuple(missing),
     )
 
