@@ -89,11 +89,13 @@ def test_rescoring_gives_the_same_digits(shell: Shell, runs: Path) -> None:
         assert drop_random(after[name]) == drop_random(before[name]), name
 
 
-def drop_random(scores: bytes) -> dict[str, object]:
-    read: dict[str, object] = json.loads(scores)
+def drop_random(scores: bytes) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(scores)
     listed = read["baselines"]
-    assert isinstance(listed, list)
     kept = [own for own in listed if own["model"] != "baseline/random"]
+    # The notes of MER-Bench's scores repeated their figures as percentages then.
+    for score in [*read["scores"], *(one for own in kept for one in own["scores"])]:
+        score.pop("note")
     return read | {"baselines": kept, "names": [own["model"] for own in listed]}
 
 

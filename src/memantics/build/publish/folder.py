@@ -161,7 +161,8 @@ def dump_card(card: Card) -> Iterator[str]:
 
 def _keys(part: TaskCard | OptionCard, skip: set[str]) -> Iterator[str]:
     for name, value in part.model_dump().items():
-        if name not in skip:
+        # A mark that is not set says nothing, and older versions do not know it.
+        if name not in skip and not (name == "later" and value is False):
             yield f"{name} = {_value(value)}"
 
 
