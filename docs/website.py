@@ -88,6 +88,8 @@ def _copy(source: Path, page: Path, target: Path) -> None:
             aim = target / known
         elif place.is_relative_to(DOCS):
             aim = target / place.relative_to(DOCS)
+            if place.suffix != ".md":
+                _keep(place, aim)
         else:
             aim = target / "files" / place.relative_to(ROOT)
             _keep(place, aim)

@@ -97,6 +97,9 @@ class Reader:
 
     version = "reader-1"
 
+    def __init__(self, profile: str = "thorough") -> None:
+        del profile
+
     def read(self, data: bytes, name: str) -> Reading:
         del data
         return Reading((Line("苦瓜酸菜" if name[0] == "b" else "西瓜", (0, 0, 9, 9), 1.0),))

@@ -109,6 +109,9 @@ class Reader:
 
     version = "reader-1"
 
+    def __init__(self, profile: str = "thorough") -> None:
+        del profile
+
     def read(self, data: bytes, name: str) -> Reading:
         from memantics.core.images import decode
 

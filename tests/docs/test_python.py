@@ -20,8 +20,9 @@ from tests.places import ROOT
 
 __all__ = ["desk"]  # the fixture: a folder in which the paths of the docs exist
 NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
-# Its blocks are files of a benchmark; tests/docs/test_tutorial.py builds it.
-TUTORIALS = {"add-a-benchmark.md"}
+# Run elsewhere: tests/docs/test_tutorial.py builds a benchmark of one's blocks, and
+# tests/serve/test_guide.py talks to a service with those of the other.
+TUTORIALS = {"add-a-benchmark.md", "serve.md"}
 # What a command on the same page has made before.
 MADE = {"toxicn.zip": 'import memantics as mm\nmm.Detector.starter().save("toxicn.zip")\n'}
 

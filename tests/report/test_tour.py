@@ -15,9 +15,9 @@ from memantics.actions.demo import check_published, rank_published
 from memantics.core.errors import InputError
 from memantics.core.published import PublishedRow
 from memantics.report.standings import Trivial, make_standings, measure, simulate_f1
-from tests.browser import launch, watch
 from tests.commands import Shell
 from tests.core_install import block_extras, find_extras
+from tests.report.conftest import Opener
 
 
 def published(system: str = "x", **given: object) -> PublishedRow:
@@ -79,7 +79,7 @@ def test_what_the_papers_tables_say() -> None:
     assert found == {"M-QUEST": "broken", "ToxiCN MM": "broken", "PunMemeCN": "sound"}
 
 
-def test_the_tour_shows_every_part(tmp_path: Path) -> None:
+def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
     done = Shell(tmp_path).apart.run("demo", **block_extras(tmp_path / "core"))
     assert done.code == 0, done.err
     assert "is heard as" in done.out
@@ -89,16 +89,15 @@ def test_the_tour_shows_every_part(tmp_path: Path) -> None:
     assert page.count('class="apart"') == 6
     assert not re.search(r"(?:src|href)=\"https?:", page)
     assert (tmp_path / "demo" / "report.html").is_file()
-    with launch() as browser:
-        for width in (1280, 768, 360):
-            with watch(browser, width) as watched:
-                watched.page.goto((tmp_path / "demo" / "index.html").as_uri())
-                wide = watched.page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width
-                picture = watched.page.locator(".apart img").first
-                assert picture.evaluate("image => image.naturalWidth") > 0
-                assert watched.page.locator("#board .strip").count() == 44
-            watched.assert_quiet()
+    for width in (1280, 768, 360):
+        with opener(width) as watched:
+            watched.page.goto((tmp_path / "demo" / "index.html").as_uri())
+            wide = watched.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width
+            picture = watched.page.locator(".apart img").first
+            assert picture.evaluate("image => image.naturalWidth") > 0
+            assert watched.page.locator("#board .strip").count() == 44
+        watched.assert_quiet()
 
 
 def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def import_answers(
     facts = _describe(path, kind, model, posed, reading)
     counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
     facts = replace(facts, imported={**facts.imported, **counts})
-    folder = wanted.out / folder_name(facts)
+    folder = Path(wanted.out) / folder_name(facts)
     _write(folder, facts, posed.task, items, joined.answers)
     listed = _list(folder, joined.left_out)
     run_sync(score_run(folder, posed.task, open_baselines(posed.cards[1])))

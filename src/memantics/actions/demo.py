@@ -171,7 +171,7 @@ def rank_published() -> Iterator[Standings]:
 
 def _evaluate(folder: Path) -> Path:
     """Run the embedded reader and two baselines on starter tasks, and write their report."""
-    made = evaluate(TASKS, model=MODELS, data="starter", out=folder / "runs")
+    made = evaluate(TASKS, model=MODELS, data="starter", limit=12, out=folder / "runs")
     return report([made] if isinstance(made, Run) else list(made), folder / "report.html")
 
 

@@ -71,7 +71,7 @@ def test_types_are_trained_without_the_memes_that_have_none(encoder: Make, tmp_p
     ("words", "message"),
     [
         (("train-neural", "--preset", "mke", "--text-backbone", "nowhere"), "no such folder"),
-        (("train-neural", "--preset", "text", "--seeds", "a,b"), "needs a text backbone"),
+        (("train-neural", "--preset", "text", "--seeds", "a,b"), "--seeds a,b is not possible"),
         (("train", "--preset", "mke"), "train-neural --preset mke"),
         (("tune", "nowhere", "--question", "harm", "--data", "starter"), "no config"),
         (("tune", "nowhere", "--data", "starter", "--rate", "-1"), "rate -1 is not possible"),
