@@ -42,6 +42,9 @@ def first_fault(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+_LONGEST = 500
+
+
 class MemanticsError(Exception):
     """What went wrong, and the next step.
 
@@ -50,12 +53,22 @@ class MemanticsError(Exception):
     """
 
     def __init__(self, what: str, *, hint: str = "") -> None:
-        self.what = _one_line(what)
+        self.what = shorten(_one_line(what))
         self.hint = _one_line(hint)
         super().__init__(self.what)
 
     def __str__(self) -> str:
         return f"{self.what}; {self.hint}" if self.hint else self.what
+
+
+def shorten(text: str) -> str:
+    """A value from outside may be of any length; an error says enough with its beginning and end.
+
+    >>> len(shorten("x" * 5000)), shorten("short")
+    (503, 'short')
+    """
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 def _one_line(text: str) -> str:

@@ -130,7 +130,10 @@ def test_drafted_intents_are_published_as_they_are(shell: Shell, tmp_path: Path)
     assert [(row["text"], row["image_caption"]) for row in rows.values()] == [
         (meme.text, meme.description) for meme in memes
     ]
-    assert all(own.startswith("the meme ") for row in rows.values() for own in row["intents"])
+    # These memes are Chinese: no English prefix stands before their intents.
+    said = [own for row in rows.values() for own in row["intents"]]
+    assert len(said) >= 3
+    assert not [own for own in said if not own.strip() or own.startswith("the meme")]
 
 
 def test_what_the_format_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> None:
