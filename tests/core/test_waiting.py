@@ -100,5 +100,7 @@ def test_cancelled_and_successful_tasks_raise_nothing() -> None:
         await asyncio.wait([waiting])
         raise_first([waiting, ended])
         raise_first([])
+        assert waiting.cancelled()
+        assert ended.result() == threading.current_thread().name
 
     asyncio.run(scenario())
