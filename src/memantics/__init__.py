@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
+    from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
     from memantics.core.errors import (
@@ -82,6 +83,7 @@ _PLACES = {
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
+    "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
     "core.errors": (
@@ -114,6 +116,8 @@ __all__ = [
     "MemanticsError",
     "MissingExtra",
     "ModelError",
+    "NearMeme",
+    "Passage",
     "ProbeReport",
     "Reappraisal",
     "Run",
@@ -148,6 +152,8 @@ __all__ = [
     "reappraise",
     "reappraise_async",
     "report",
+    "retrieve",
+    "retrieve_background",
     "score",
     "screen",
     "starter",
