@@ -6,22 +6,16 @@ import json
 from functools import cache
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from memantics.benchmarks.toxicn_mm.load import open_release
 from memantics.core.data import Source, read_jsonl
 from memantics.core.errors import InputError
+from memantics.core.labelled import name_group
 from memantics.core.language import guess_language
 from memantics.detector.examples import Example, Modality, Type
 from memantics.phonetics.evaluation import Sample, read_samples
 from research.protocol import DATA, Row
-
-
-def fold_group(text: str) -> str:
-    """A text as the name of its group: memes with the same words are never parted.
-
-    >>> fold_group(" So  Much, fun! ") == fold_group("so much fun")
-    True
-    """
-    return "".join(own for own in text.casefold() if own.isalnum()) or text
 
 
 def tag_length(text: str) -> str:
@@ -67,12 +61,12 @@ def read_harm(labels: str = "v1") -> list[Row[Example]]:
             "where": meme.modality or "none",
             "length": tag_length(meme.text),
         }
-        rows.append(Row(meme.id, fold_group(meme.text), example, tags))
+        rows.append(Row(meme.id, name_group(meme.text), example, tags))
     return rows
 
 
 @cache
-def read_hateful() -> list[Row[dict[str, object]]]:
+def read_hateful() -> list[Row[dict[str, JsonValue]]]:
     """Fine-grained Hateful Memes: a group is all memes with one text, which confounders share."""
     path = _folder("hateful_memes") / "train.json"
     rows = []
@@ -81,7 +75,7 @@ def read_hateful() -> list[Row[dict[str, object]]]:
         text = str(line["text"])
         hate = "hateful" if line["gold_hate"] == ["hateful"] else "not hateful"
         tags = {"length": tag_length(text), "label": hate}
-        rows.append(Row(str(line["id"]), fold_group(text), dict(line), tags))
+        rows.append(Row(str(line["id"]), name_group(text), dict(line), tags))
     return rows
 
 
@@ -93,7 +87,7 @@ def read_emotions() -> list[Row[dict[str, str]]]:
     return [
         Row(
             str(own["id"]),
-            fold_group(str(own["text"]) or str(own["id"])),
+            name_group(str(own["text"])) or str(own["id"]),
             own,
             {"length": tag_length(str(own["text"])), "language": _language(str(own["text"]))},
         )

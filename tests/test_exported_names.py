@@ -18,6 +18,8 @@ NAMES = [
     "DataError",
     "Dataset",
     "Detector",
+    "Expert",
+    "ExpertOptions",
     "ExportSettings",
     "Exported",
     "ImageError",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.phonetics import read_aloud
@@ -76,6 +77,7 @@ _PLACES = {
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.expert": ("Expert", "ExpertOptions"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.phonetics": ("read_aloud",),
@@ -105,6 +107,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "Expert",
+    "ExpertOptions",
     "ExportSettings",
     "Exported",
     "ImageError",

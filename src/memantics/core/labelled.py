@@ -42,3 +42,12 @@ class LabelSource(Generic[R]):
     read: Callable[[R], Iterable[LabelledMeme]]
     several: bool = False
     topic: str = ""
+
+
+def name_group(text: str) -> str:
+    """A text as the name of its group: memes with the same words are never parted.
+
+    >>> name_group(" So  Much, fun! "), name_group("…")
+    ('somuchfun', '')
+    """
+    return "".join(own for own in text.casefold() if own.isalnum())

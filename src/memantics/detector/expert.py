@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.core.data import Skip
 from memantics.core.errors import InputError
+from memantics.core.labelled import LabelledMeme, name_group
 from memantics.core.result import Result
 from memantics.detector.calibration import (
     Floats,
@@ -227,3 +229,76 @@ def fit_class_decision(table: Floats, signs: Flags, *, several: bool) -> ClassDe
         made.append(fit_softmax(table, truth, 2))
         thresholds.append(choose_threshold(made[-1].probabilities(table)[:, 1], truth))
     return ClassDecision(tuple(made), np.array(thresholds), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Labelled memes as examples; ``skips`` were left out, ``notes`` say what was changed."""
+
+    data: LabelledExamples
+    skips: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def gather_examples(
+    memes: Iterable[LabelledMeme],
+    name: str,
+    *,
+    several: bool = False,
+    classes: Sequence[str] | None = None,
+) -> Gathered:
+    """Memes as examples with one label each, or with several.
+
+    Without ``classes`` the labels with too few memes become ``other``, and those memes are left
+    out where ``other`` has too few as well. With ``classes`` (of an expert that is to be judged),
+    any other label is ``other`` where that is a class, else the meme is left out.
+    """
+    listed, skips = _keep_labelled(memes, name, several=several)
+    counts = Counter(label for meme in listed for label in meme.labels)
+    known = set(classes or (own for own, count in counts.items() if count >= FEWEST_MEMBERS))
+    rare = sum(count for own, count in counts.items() if own not in known)
+    keeps_other = OTHER in known or (classes is None and rare >= FEWEST_MEMBERS and not several)
+    kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
+    for meme in listed:
+        gold = tuple(own for own in meme.labels if own in known)
+        if not several and not gold and keeps_other:
+            gold = (OTHER,)
+        if gold or several:
+            kept.append((meme, gold))
+        else:
+            skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
+    if not kept:
+        raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
+    found = set(classes or ()) | {own for _, gold in kept for own in gold}
+    ordered = (
+        tuple(classes) if classes else tuple(sorted(found, key=lambda own: (-counts[own], own)))
+    )
+    notes = [f"{len(skips):,} memes were left out"] if skips else []
+    if keeps_other and classes is None and rare:
+        notes.append(f"{rare:,} memes with labels of fewer than {FEWEST_MEMBERS} memes are {OTHER}")
+    data = LabelledExamples(
+        tuple(
+            Example(own.id, own.text, own.text_caption, own.image_caption, own.image)
+            for own, _ in kept
+        ),
+        tuple(gold for _, gold in kept),
+        tuple(own.group or name_group(own.text) or own.id for own, _ in kept),
+        LabelSet(name, ordered, several),
+    )
+    return Gathered(data, tuple(skips), tuple(notes))
+
+
+def _keep_labelled(
+    memes: Iterable[LabelledMeme], name: str, *, several: bool
+) -> tuple[list[LabelledMeme], list[Skip]]:
+    kept: list[LabelledMeme] = []
+    skips: list[Skip] = []
+    for meme in memes:
+        said = meme.text + meme.text_caption + meme.image_caption
+        if not said.strip():
+            skips.append(Skip(name, meme.id, "no text"))
+        elif not several and len(meme.labels) != 1:
+            skips.append(Skip(name, meme.id, f"has {len(meme.labels)} labels"))
+        else:
+            kept.append(meme)
+    return kept, skips
