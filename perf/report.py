@@ -1,8 +1,9 @@
 """``python -m perf.report [--json] [--items N]``: does the report of a large run open at once?
 
-Two runs of the same task, of 2,000 and of 50,000 items, are asked by a model that answers at once,
-scored, and shown on one page each, with every item and its answer. Chromium opens both in turns; the
-time counts from the address to the page's load event and its first row. Making the page is CPU time.
+Two runs of the same task, of 2,000 and of 50,000 items, are asked by a model that answers at
+once, scored, and shown on one page each, with every item and its answer. Chromium opens both in
+turns; the time counts from the address to the page's load event and its first row. Making the page
+is CPU time.
 """
 
 from __future__ import annotations
