@@ -217,8 +217,8 @@ def test_contributions_add_up_where_several_labels_can_hold() -> None:
 def test_pieces_of_words_lie_where_they_stand_in_the_text() -> None:
     text = "don't stop! été"
     for kind in ("phrases", "subwords"):
-        pieces = list(cut(kind, text))  # type: ignore[arg-type]
-        assert [piece.name for piece in pieces] == name_pieces(kind, text)  # type: ignore[arg-type]
+        pieces = list(cut(kind, text))
+        assert [piece.name for piece in pieces] == name_pieces(kind, text)
         for piece in pieces:
             assert piece.name.strip("<>").replace(" ", "") in text[piece.start : piece.end].replace(
                 " ", ""

@@ -27,7 +27,7 @@ WEIGHTS = np.array([PICK.randrange(1, 5) for _ in CASES], float)
 
 
 @pytest.mark.parametrize("weights", [np.ones(len(CASES)), WEIGHTS])
-def test_figures_agree_with_scikit_learn(weights: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_figures_agree_with_scikit_learn(weights: np.ndarray) -> None:
     def rate(metric: Metric, positive: str = "") -> float | None:
         return prepare(CASES, Figure(metric, positive))(weights)
 
