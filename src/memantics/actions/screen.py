@@ -27,8 +27,10 @@ from memantics.actions.screening import (
 from memantics.build.collect.families import Face, find_kin
 from memantics.core.errors import InputError
 from memantics.core.journal import replace_file
+from memantics.core.opinion import name_judges
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
+from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
@@ -109,7 +111,10 @@ def screen(
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
     pictures = folder / REVIEW / "images"
-    work = ScreenWork(settings, threshold, name, judge.languages, templates, pictures)
+    experts = open_judges()
+    work = ScreenWork(
+        settings, threshold, name, judge.languages, templates, pictures, tuple(sorted(experts))
+    )
     identity: dict[str, JsonValue] = {
         "detector": name,
         "threshold": threshold,
@@ -118,6 +123,7 @@ def screen(
         "readings": settings.readings,
         "ocr": settings.ocr,
         "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
+        **({"experts": name_judges(experts)} if experts else {}),
     }
     done = run_shards(
         read_sources(listed, columns, stdin or _find_stdin(listed)),

@@ -12,6 +12,7 @@ import numpy as np
 
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.opinion import Judge
 from memantics.core.step import Taken
 from memantics.core.text import clean_line
 from memantics.reappraise.records import (
@@ -42,19 +43,30 @@ _LOOKS: dict[Target, str] = {
 _KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
 
 
+UNTOLD = "unknown: no word tells the emotion and no expert is in use"
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Takes both stages offline, the same way every time. ``emotion`` is taken as given."""
+    """Takes both stages offline, the same way every time. ``emotion`` is taken as given.
+
+    ``judge`` is an expert for emotions; without one the cues of a lexicon are counted.
+    """
 
     emotion: Emotion | None = None
-    name: str = NAME
+    judge: Judge | None = None
+
+    @property
+    def name(self) -> str:
+        """The planner, and the expert that it asks."""
+        return NAME if self.judge is None else f"{NAME} with {self.judge.name}@{self.judge.version}"
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one, from the words of the captions and the colours of the picture."""
         page = subject.page
         said = " ".join(caption.text for caption in page.captions)
         lexicon = read_lexicon(page.language)
-        emotion = self.emotion or choose_emotion(lexicon.weigh(said))
+        emotion, source = self._feel(said, page.language)
         flat, light, warm = _look(subject)
         drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
         return Taken(
@@ -65,9 +77,27 @@ class EmbeddedPlanner:
                 description=_describe(page, said, flat, (light, warm)),
                 visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
                 polarity=_judge_polarity(lexicon, said),
+                source=source,
             ),
             model=NAME,
         )
+
+    def _feel(self, said: str, language: str) -> tuple[Emotion, str]:
+        """The emotion, and who says so: what is given, the expert, the lexicon, or nobody."""
+        if self.emotion is not None:
+            return self.emotion, "given"
+        if self.judge is not None:
+            found = self.judge.ask(said, language)
+            known = next((own for own in EMOTIONS if own == found.label), None)
+            if known is not None:
+                return known, found.source
+        weights = read_lexicon(language).weigh(said)
+        emotion = choose_emotion(weights)
+        cues = weights.get(emotion, 0)
+        told = (
+            f"{cues} cues of a lexicon, a baseline" if cues else f"{UNTOLD}; {emotion} is assumed"
+        )
+        return emotion, told
 
     async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two."""
