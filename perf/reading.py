@@ -15,7 +15,7 @@ import platform
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +49,7 @@ class Reader:
     name: str
     read: Callable[[bytes, str], Reading]
     cpu: float = 0.0
-    stages: Counter[str] = field(default_factory=Counter)
+    stages: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     texts: list[str] = field(default_factory=list)
     found: list[int] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
@@ -97,11 +97,11 @@ def read_as_before() -> Callable[[bytes, str], Reading]:
     return read
 
 
-def clock_networks() -> Counter[str]:
+def clock_networks() -> defaultdict[str, float]:
     """CPU time of the networks by stage, from now on and of every session."""
     from onnxruntime import InferenceSession
 
-    spent: Counter[str] = Counter()
+    spent: defaultdict[str, float] = defaultdict(float)
     run = InferenceSession.run
 
     def clocked(self: Any, names: Any, feed: dict[str, Any], *rest: Any) -> Any:
@@ -143,7 +143,8 @@ def read_in_turns(memes: Sequence[Captioned]) -> list[Reader]:
         for reader in random.sample(readers, len(readers)):
             spent.clear()
             reader.try_on(meme, data)
-            reader.stages.update(spent)
+            for stage, seconds in spent.items():
+                reader.stages[stage] += seconds
     return readers
 
 

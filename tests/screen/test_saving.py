@@ -42,6 +42,7 @@ def run(source: Path, out: Path, **given: Any) -> Screened:
     return screen(source, settings, out=out, engine=InlineEngine(), shard_size=2, **given)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files left open
 def test_webdataset_reads_the_shards_of_flagged_memes(tmp_path: Path) -> None:
     webdataset = pytest.importorskip("webdataset")
     done = run(write_source(tmp_path), tmp_path / "out", save="webdataset")
