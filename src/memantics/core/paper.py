@@ -308,6 +308,8 @@ class PaperMaterial(Generic[R]):
     ) -> Iterator[PaperRow]:
         known = {own.model: own.scores for run in runs for own in run.figures.baselines}
         for model, scores in known.items():
+            if any(run.model == model for run in runs):
+                continue
             cells = [score_cell(find_score(scores, name), digits) for name in figures]
             yield PaperRow(model, tuple(cells), "baseline")
 
