@@ -123,7 +123,9 @@ class AuditHooks(Generic[R]):
     ``pictures`` names the image files of a complete copy, so that checks that look at no image
     also work on a copy without them. ``shown``: by task, the options under which a prompt shows
     all the text there is about a meme. ``makers``: which models wrote parts of the data; asked of
-    releases only. ``rated``: the fields of a judge's reply that are its verdict.
+    releases only. ``rated``: the fields of a judge's reply that are its verdict. ``narrow`` cuts a
+    release down to a split, so that ``findings`` are about it; ``across`` are findings that compare
+    splits with one another, whichever is audited.
     """
 
     findings: Callable[[R], tuple[Finding, ...]] = lambda _: ()
@@ -131,6 +133,8 @@ class AuditHooks(Generic[R]):
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     makers: Callable[[R], tuple[Maker, ...]] = lambda _: ()
     rated: frozenset[str] = frozenset()
+    narrow: Callable[[R, str], R] = lambda release, _: release
+    across: Callable[[R], tuple[Finding, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,5 +15,7 @@ PLUGIN = BenchmarkPlugin(
     statistics=statistics,
     make_task=make,
     human_ratings=export_human_evaluation,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, audit.makers, narrow=audit.narrow
+    ),
 )

@@ -14,5 +14,10 @@ PLUGIN = BenchmarkPlugin(
     statistics=statistics,
     make_task=make,
     must_name=audit.must_name,
-    audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
+    audit=AuditHooks(
+        findings=audit.findings,
+        pictures=audit.pictures,
+        makers=audit.makers,
+        narrow=audit.narrow,
+    ),
 )

@@ -14,5 +14,7 @@ PLUGIN = BenchmarkPlugin(
     statistics=statistics,
     make_task=make,
     must_name=audit.must_name,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, audit.makers, narrow=audit.narrow
+    ),
 )

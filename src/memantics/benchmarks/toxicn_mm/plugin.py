@@ -14,5 +14,7 @@ PLUGIN = BenchmarkPlugin(
     statistics=statistics,
     make_task=make,
     pick_split=pick_split,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, narrow=audit.narrow, across=audit.across
+    ),
 )
