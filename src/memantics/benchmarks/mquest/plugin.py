@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memantics.benchmarks.mquest import audit
 from memantics.benchmarks.mquest.load import open_release
+from memantics.benchmarks.mquest.official import official_prompts
 from memantics.benchmarks.mquest.statistics import statistics, survey
 from memantics.benchmarks.mquest.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
@@ -14,5 +15,6 @@ PLUGIN = BenchmarkPlugin(
     statistics=statistics,
     make_task=make,
     must_name=audit.must_name,
+    official_prompts=official_prompts,
     audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
 )
