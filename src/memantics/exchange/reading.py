@@ -94,7 +94,7 @@ def find_format(path: Path) -> AnswerFormat:
 
 
 def _part(given: GivenAnswer) -> GivenAnswer:
-    """The row with a chain of thought, which most tools leave in the text, apart from the answer."""
+    """The row with its chain of thought, which tools leave in the text, apart from the answer."""
     reply = given.reply
     thought, text = split_thought(reply.text)
     if not thought:
