@@ -71,7 +71,11 @@ def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:
     >>> write_official(Prompt("p", "Read.\n   Caption: $caption\n"), {"caption": "x", "n": "1"})
     'Read.\nCaption: x'
     """
-    text = prompt.fill(**{name: values[name] for name in prompt.holes if name in values})
+    return strip_lines(prompt.fill(**{n: values[n] for n in prompt.holes if n in values}))
+
+
+def strip_lines(text: str) -> str:
+    """A text without blanks around its lines and empty lines around it."""
     return "\n".join(line.strip() for line in text.split("\n")).strip("\n")
 
 
