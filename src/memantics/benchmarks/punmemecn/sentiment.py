@@ -174,7 +174,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
     if brief.options["set"] == "balanced":
         drawn = balance(puns, _per_target(brief, puns))
     memes = [meme for meme, _ in drawn]
-    fields = tuple(_field(brief.language, part, names[part], memes) for part in VALUES)
+    fields = tuple(_field(brief.language, part, memes, names[part]) for part in VALUES)
     for meme, turn in drawn:
         image = brief.show(meme)
         if image is not None:
@@ -209,7 +209,7 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
 
 
-def _field(language: str, part: str, name: str, memes: Sequence[PunMeme]) -> Field:
+def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -> Field:
     """One half of the label; its majority is that half of the commonest whole label.
 
     The commonest target and the commonest type together may be a rare label.
@@ -218,7 +218,7 @@ def _field(language: str, part: str, name: str, memes: Sequence[PunMeme]) -> Fie
     whole = commonest(meme.sentiment for meme in memes)
     majority = next((getattr(meme, part) for meme in memes if meme.sentiment == whole), None)
     return Field(
-        name=name,
+        name=name or NAMES[language][part],
         kind="choice",
         options=tuple(Option(words[name], words[name]) for name in VALUES[part]),
         majority=words[majority] if majority else None,
