@@ -204,7 +204,7 @@ def test_only_the_papers_own_definitions_stand_beside_its_figures() -> None:
             find_benchmarks()["memeintent"].folder / "expected/statistics.json"
         )
     }
-    ours = ("words.sd_sample", "words.with_prefix.mean", "words.with_prefix.sd")
+    ours = ["words.sd_sample", "words.with_prefix.mean", "words.with_prefix.sd"]
     ours += ("background.placeholder.mean", "background.placeholder.sd", "background.present.mean")
     assert [rows[key].paper for key in ours] == [None] * 6
     assert {key: rows[key].paper for key in ("words.mean", "words.sd", "background.mean")} == {
