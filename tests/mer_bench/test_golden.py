@@ -26,6 +26,9 @@ GOLDEN = Path(__file__).with_name("golden.json")
 VIEWS: tuple[View, ...] = ("all", "model", "category", "overall")
 LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxed")
 
+DEFAULT = {"ppe": 0.696154, "rfs": 0.111562, "rfs_run": 0.448635}
+DROPPED = 0.137986
+
 
 def made_up(item: Item) -> str:
     """A judgement that depends on the item alone; one in four misses the target."""
@@ -46,8 +49,9 @@ def outcomes(task: Task, *, drop: bool) -> list[Outcome]:
     for item in task.items():
         try:
             found.append(Outcome(item, "answered", task.parse(made_up(item), item.form)))
-        except Unparsed:
-            found += [] if drop else [Outcome(item, "unparsed")]
+        except Unparsed as error:
+            if not drop:
+                found.append(Outcome(item, "unparsed", error.worth, 6))
     return found
 
 
@@ -106,6 +110,24 @@ def test_figures_are_what_they_were_to_twelve_digits(found: dict[str, Any]) -> N
     for name, rows in known.items():
         now = found["figures"][name]
         assert {key: now.get(key) for key in rows} == rows, name
+
+
+def test_the_default_gate_beside_them(source: Source, found: dict[str, Any]) -> None:
+    """Misses that break the gate count now: PPE and RFS are those of unchecked replies again."""
+    task = task_on(source)
+    scores = task.score(outcomes(task, drop=False))
+    now = {s.key: round(s.value or 0, 6) for s in scores if not s.by}
+    old = {
+        checks: {
+            key: round(found["figures"][f"all, {checks}"][f"{key}||"][0], 6)
+            for key in ("ppe", "tas", "rfs", "rfs_run")
+        }
+        for checks in ("schema", "all")
+    }
+    assert now["ppe"] == old["schema"]["ppe"] < old["all"]["ppe"]
+    assert now["tas"] == old["schema"]["tas"] < old["all"]["tas"]
+    assert {key: now[key] for key in ("ppe", "rfs", "rfs_run")} == DEFAULT
+    assert old["all"]["rfs"] == DROPPED
 
 
 if __name__ == "__main__":

@@ -13,7 +13,14 @@ from memantics.core.records import Form, Item, Outcome, Request, Score
 
 
 class Unparsed(Exception):
-    """Raised by a parser: the text holds no valid answer; the message says why."""
+    """Raised by a parser: the text holds no valid answer; the message says why.
+
+    ``worth`` is what the text comes to where it has to count all the same, after the last attempt.
+    """
+
+    def __init__(self, reason: str = "", worth: JsonValue = None) -> None:
+        super().__init__(reason)
+        self.worth = worth
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from memantics.benchmarks.punmemecn.load import PunRelease, open_release
 from memantics.benchmarks.punmemecn.matching import spell
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import open_once
-from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
 from memantics.tasks.plugin import TaskSetup
@@ -84,20 +83,6 @@ class Brief(TaskSetup):
         """The image of a meme; without it, an error or None (the item is left out)."""
         hint = "add the images, or leave such memes out with --set images=present"
         return self.picture(meme.image, meme.id, hint)
-
-    def read_number(self, option: str, low: float, high: float) -> float:
-        """The number that an option holds."""
-        text = self.options[option]
-        try:
-            value = float(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise InputError(
-                f"option {option} of {self.name} is {text!r}",
-                hint=f"give a number from {low:g} to {high:g}",
-            )
-        return value
 
 
 _ORDINALS = {
