@@ -104,7 +104,8 @@ class Task:
     task has it, gives each outcome's own value of every figure that is a plain mean of such
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
     what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
-    changed on purpose (:mod:`memantics.run.probes`).
+    changed on purpose (:mod:`memantics.run.probes`). ``people`` gives the figures of those who
+    labelled the data, on the items asked, by the name of their row.
     """
 
     name: str
@@ -121,3 +122,4 @@ class Task:
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
     complete: Callable[[Item], Item] | None = None
     probe: str = ""
+    people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None

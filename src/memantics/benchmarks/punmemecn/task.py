@@ -1,11 +1,18 @@
-"""PunMemeCN's tasks: three on puns, two on what puns presuppose, and a stress test."""
+"""PunMemeCN's tasks: four on puns, two on what puns presuppose, and a stress test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
+from memantics.benchmarks.punmemecn import (
+    chat,
+    detection,
+    harmful,
+    punchline,
+    sentiment,
+    transcription,
+)
 from memantics.benchmarks.punmemecn.wording import Brief
 from memantics.core.punmemecn import is_test
 from memantics.core.records import Item
@@ -19,6 +26,7 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
     "ocr": transcription.make_ocr,
     "pinyin": transcription.make_pinyin,
     "harmful": harmful.make,
+    "punchline": punchline.make,
 }
 
 
