@@ -1,4 +1,4 @@
-"""The rules as data: the six files, strict errors, and answers against their form."""
+"""The rules as data: the seven files, strict errors, and answers against their form."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ OURS = (
     "collect-and-edit",
     "label-by-vote",
     "pun-form",
+    "rate-edits",
     "rate-outputs",
     "validate",
     "verify-stages",
@@ -57,7 +58,7 @@ def texts(workflow: Workflow) -> list[Words]:
     return found
 
 
-def test_there_are_six() -> None:
+def test_there_are_seven() -> None:
     assert list_workflows() == OURS
 
 

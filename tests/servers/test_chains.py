@@ -84,7 +84,7 @@ def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
             model="openai/open",
             base_url=server.url,
             data="starter",
-            set={"prompt": "6", "examples": "include"},
+            options={"prompt": "6", "examples": "include"},
             out=tmp_path / "runs",
             concurrency=1,
         )
