@@ -154,7 +154,9 @@ def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
     for invalid, label in _COUNTED.items():
         own = _count(judged, invalid)
         found = _summarise(own, _runs(own), formula)
-        for key in ("rfs", "rfs_run", "ppe", "tas") if found else ():
+        if found is None:
+            continue
+        for key in ("rfs", "rfs_run", "ppe", "tas"):
             yield _row(key, found.figures[key], found, "invalid replies counted as", label)
 
 
