@@ -32,6 +32,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.reappraisal
 	$(BIN)/python -m perf.serve
 	$(BIN)/python -m perf.start
+	$(BIN)/python -m perf.report
 	$(BIN)/python -m perf.screen
 
 # Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
