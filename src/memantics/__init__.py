@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.phonetics import read_aloud
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
+    from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
     from memantics.core.errors import (
@@ -75,6 +77,7 @@ _PLACES = {
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.expert": ("Expert", "ExpertOptions"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.phonetics": ("read_aloud",),
@@ -82,6 +85,7 @@ _PLACES = {
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
+    "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
     "core.errors": (
@@ -103,6 +107,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "Expert",
+    "ExpertOptions",
     "ExportSettings",
     "Exported",
     "ImageError",
@@ -114,6 +120,8 @@ __all__ = [
     "MemanticsError",
     "MissingExtra",
     "ModelError",
+    "NearMeme",
+    "Passage",
     "ProbeReport",
     "Reappraisal",
     "Run",
@@ -148,6 +156,8 @@ __all__ = [
     "reappraise",
     "reappraise_async",
     "report",
+    "retrieve",
+    "retrieve_background",
     "score",
     "screen",
     "starter",

@@ -244,17 +244,19 @@ def load_external_cases(folder: Path) -> tuple[Case, ...]:
     )
 
 
+def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
+    """What whoever judges must know of the training texts: their languages, and their novelty."""
+    said = [text for text in texts if text.strip()]
+    counts = Counter(guess_language(text).language for text in said[:: max(1, len(said) // 500)])
+    known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
+    return {"languages": sorted(known), "novelty": fit_novelty(said)}
+
+
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
     """What screening must know: languages, novelty, precision and recall at each threshold."""
-    texts = [example.text for example in loaded.examples if example.text.strip()]
-    counts = Counter(guess_language(text).language for text in texts[:: max(1, len(texts) // 500)])
-    known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
     said = [
         (own.probability, example.label == 1)
         for own, example in zip(held_out, loaded.examples, strict=False)
     ]
-    return {
-        "languages": sorted(known),
-        "novelty": fit_novelty(texts),
-        "operating_points": list_operating_points(said),
-    }
+    texts = describe_texts([example.text for example in loaded.examples])
+    return {**texts, "operating_points": list_operating_points(said)}

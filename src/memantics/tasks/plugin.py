@@ -19,6 +19,7 @@ from memantics.core.card import TaskCard
 from memantics.core.data import Found, Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.finding import Finding, Maker
+from memantics.core.labelled import LabelSource
 from memantics.core.prompt import Prompt, read_prompts, replace_prompts
 from memantics.core.records import Form, Image, Item, Outcome, Request, Score
 from memantics.core.services import Services
@@ -177,7 +178,7 @@ class BenchmarkPlugin(Generic[R]):
     ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
     user names none (default: the first of the card). ``official_prompts`` reads the authors' own
     prompts from a copy of their release. ``must_name``: by item, groups of words of each of which
-    a chain of thought must name one.
+    a chain of thought must name one. ``labels``: what experts can learn from a release, by name.
     """
 
     open_release: Callable[[Source], R]
@@ -189,3 +190,4 @@ class BenchmarkPlugin(Generic[R]):
     human_ratings: HumanRatings | None = None
     official_prompts: OfficialPrompts | None = None
     must_name: Callable[[R], Mapping[str, Sequence[frozenset[str]]]] | None = None
+    labels: Mapping[str, LabelSource[R]] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memantics.benchmarks.punmemecn import audit
+from memantics.benchmarks.punmemecn.labels import LABELS
 from memantics.benchmarks.punmemecn.load import open_release
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.benchmarks.punmemecn.task import make
@@ -13,6 +14,7 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    labels=LABELS,
     must_name=audit.must_name,
     audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
 )
