@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
+from memantics.benchmarks.punmemecn.official import asked_keys, write_official
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
 from memantics.core.data import conform, inside, read_jsonl
@@ -81,21 +82,33 @@ class Harmful:
 
 def make(brief: Brief) -> Task:
     """The task ``harmful``."""
-    wording = read_wording(brief)
+    wording, official = read_wording(brief), brief.read_official("harmful")
     prompts = wording.hashes("harmful", "facts_caption")
+    keys = NAMES[brief.language]
+    if official is not None:
+        prompts = {official.name: official.hash}
+        first, second, third = asked_keys(official, len(keys))
+        keys = (first, second, third)
     if brief.source is not None and brief.options["memes"] == "folders":
         # The checksum of the release does not cover what the user put beside it.
         names = " ".join(own.id for kind in FOLDERS for own in _list_folder(brief, kind))
         prompts["harmful memes"] = hashlib.sha256(names.encode()).hexdigest()[:16]
 
     def ask(item: Item, _complaint: str | None) -> Request:
-        text = wording.say("harmful", facts=wording.tell(item.form.context))
+        context = item.form.context
+        if official is None:
+            text = wording.say("harmful", facts=wording.tell(context))
+        elif "caption" in context:
+            text = write_official(official, context)
+        else:
+            hint = "leave wording out"
+            raise DataError(item.id, "its caption is not known; the authors tell it", hint=hint)
         return Request(
             (Message("user", (*item.images, text)),), item.form, Sampling(temperature=0.0)
         )
 
     return brief.make(
-        items=lambda: _items(brief),
+        items=lambda: _items(brief, keys),
         ask=ask,
         parse=partial(_parse, brief),
         score=partial(score, refusals=brief.options["refusal"] == "harmful"),
@@ -181,8 +194,8 @@ def _read_starter(brief: Brief) -> Iterator[Harmful]:
             yield Harmful(row.id, groups.get(row.id, row.id), kind, image, one_line(row.text))
 
 
-def _items(brief: Brief) -> Iterator[Item]:
-    meaning, matching, conclusion = NAMES[brief.language]
+def _items(brief: Brief, keys: tuple[str, str, str]) -> Iterator[Item]:
+    meaning, matching, conclusion = keys
     words = WORDS[brief.language]
     choice = Field(
         conclusion,

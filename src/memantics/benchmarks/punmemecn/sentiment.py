@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
 from memantics.benchmarks.punmemecn.examples import SENTIMENT, MemePrompt, prepare
+from memantics.benchmarks.punmemecn.official import asked_keys
 from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
@@ -153,10 +154,14 @@ _LEFT_OUT = frozenset(name for ids in SENTIMENT.values() for name in ids)
 
 def make(brief: Brief) -> Task:
     """The task ``sentiment``."""
-    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language))
+    official = brief.read_official("sentiment")
+    names = NAMES[brief.language]
+    if official is not None:
+        names = dict(zip(VALUES, asked_keys(official, len(VALUES)), strict=True))
+    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language, names))
     temperature = brief.read_number("temperature", 0, 2)
     task = brief.make(
-        items=lambda: _items(brief),
+        items=lambda: _items(brief, names),
         ask=lambda item, _complaint: _ask(prompt, item, temperature),
         parse=partial(_parse, brief),
         score=score,
@@ -165,15 +170,14 @@ def make(brief: Brief) -> Task:
     return replace(task, people=score_annotators)
 
 
-def write_label(language: str, meme: PunMeme) -> str:
+def write_label(language: str, names: Mapping[str, str], meme: PunMeme) -> str:
     """The right answer, as a model should write it."""
     words = WORDS[language]
-    names = NAMES[language]
     label = {names["target"]: words[meme.target], names["type"]: words[meme.type]}
     return json.dumps(label, ensure_ascii=False)
 
 
-def _items(brief: Brief) -> Iterator[Item]:
+def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
     puns = [
         meme
         for meme in brief.release.memes
@@ -184,7 +188,8 @@ def _items(brief: Brief) -> Iterator[Item]:
     drawn = [(meme, 0) for meme in puns]
     if brief.options["set"] == "balanced":
         drawn = balance(puns, _per_target(brief, puns))
-    fields = tuple(_field(brief.language, part, [m for m, _ in drawn]) for part in VALUES)
+    memes = [meme for meme, _ in drawn]
+    fields = tuple(_field(brief.language, part, memes, names[part]) for part in VALUES)
     for meme, turn in drawn:
         image = brief.show(meme)
         if image is not None:
@@ -219,7 +224,7 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
 
 
-def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
+def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -> Field:
     """One half of the label; its majority is that half of the commonest whole label.
 
     The commonest target and the commonest type together may be a rare label.
@@ -228,7 +233,7 @@ def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
     whole = commonest(meme.sentiment for meme in memes)
     majority = next((getattr(meme, part) for meme in memes if meme.sentiment == whole), None)
     return Field(
-        name=NAMES[language][part],
+        name=name or NAMES[language][part],
         kind="choice",
         options=tuple(Option(words[name], words[name]) for name in VALUES[part]),
         majority=words[majority] if majority else None,
@@ -244,7 +249,8 @@ def _ask(prompt: MemePrompt, item: Item, temperature: float) -> Request:
 
 
 def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
-    names = {part: field.name for part, field in zip(VALUES, form.fields, strict=True)}
+    named = zip(VALUES, form.fields, strict=True)
+    names = {part: field.name.casefold() for part, field in named}
     if brief.options["parser"] == "paper":
         return parse_as_published(text, names, form.language)
     return parse_sentiment(text, names, last=brief.style.reasons)
