@@ -18,7 +18,7 @@ from memantics.benchmarks.punmemecn.matching import spell
 from memantics.benchmarks.punmemecn.official import write_official
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import open_once
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
 from memantics.tasks.plugin import TaskSetup
