@@ -67,13 +67,17 @@ class Loaded:
     sample: bool = False
 
     def list_languages(self) -> list[str]:
-        """Languages of at least a tenth of the texts, as a sample of them tells."""
-        texts = [example.text for example in self.examples if example.text.strip()]
-        some = texts[:: max(1, len(texts) // 500)]
-        counts = Counter(guess_language(text).language for text in some)
-        return sorted(
-            name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()
-        )
+        """The languages of its texts."""
+        return list_languages([own.text for own in self.examples if own.text.strip()])
+
+
+def list_languages(texts: Sequence[str]) -> list[str]:
+    """Languages of at least a tenth of the texts, as five hundred of them tell."""
+    some = texts[:: max(1, len(texts) // 500)]
+    counts = Counter(guess_language(text).language for text in some)
+    return sorted(
+        name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()
+    )
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

@@ -145,6 +145,7 @@ def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
     try:
         facts = orjson.loads((folder / TUNED).read_bytes())
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
+        said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
         wording = TypeAdapter(Wording).validate_python(said)
         settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
         model = base or Path(settings["base_model_name_or_path"])
