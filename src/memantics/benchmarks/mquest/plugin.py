@@ -18,5 +18,10 @@ PLUGIN = BenchmarkPlugin(
     labels=LABELS,
     must_name=audit.must_name,
     official_prompts=official_prompts,
-    audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
+    audit=AuditHooks(
+        findings=audit.findings,
+        pictures=audit.pictures,
+        makers=audit.makers,
+        narrow=audit.narrow,
+    ),
 )

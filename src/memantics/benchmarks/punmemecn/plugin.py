@@ -18,5 +18,7 @@ PLUGIN = BenchmarkPlugin(
     labels=LABELS,
     must_name=audit.must_name,
     official_prompts=official_prompts,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, audit.makers, narrow=audit.narrow
+    ),
 )

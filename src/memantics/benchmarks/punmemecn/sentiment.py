@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import JsonValue
@@ -28,6 +28,11 @@ NOTES = {
     "same_items": "annotators against the final label, on the items asked; n counts votes",
     "leave_one_out": "each annotator against what the other two agree on; n counts such votes",
     "model_leave_one_out": "the model against what two annotators agree on; n counts such pairs",
+}
+
+PEOPLE = {
+    "same_items": "annotators",
+    "leave_one_out": "annotators, each against the other two",
 }
 
 
@@ -68,6 +73,15 @@ def score_humans(outcomes: Sequence[Outcome]) -> Iterator[Score]:
         }
         for label, judgements in rows.items():
             yield _row(key, label, list(judgements))
+
+
+def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]]:
+    """The annotators as rows beside models: against the final label, and against each other."""
+    rows: dict[str, list[Score]] = {name: [] for name in PEOPLE.values()}
+    for row in score_humans(outcomes):
+        if row.label in PEOPLE and row.n:
+            rows[PEOPLE[row.label]].append(replace(row, by="", label=""))
+    return {name: tuple(own) for name, own in rows.items() if own}
 
 
 def _against_final(outcomes: Sequence[Outcome]) -> Iterator[Judgement]:
@@ -146,13 +160,14 @@ def make(brief: Brief) -> Task:
         names = dict(zip(VALUES, asked_keys(official, len(VALUES)), strict=True))
     prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language, names))
     temperature = brief.read_number("temperature", 0, 2)
-    return brief.make(
+    task = brief.make(
         items=lambda: _items(brief, names),
         ask=lambda item, _complaint: _ask(prompt, item, temperature),
         parse=partial(_parse, brief),
         score=score,
         used=prompt.hashes,
     )
+    return replace(task, people=score_annotators)
 
 
 def write_label(language: str, names: Mapping[str, str], meme: PunMeme) -> str:

@@ -110,20 +110,6 @@ class Brief(TaskSetup):
         hint = "add the images, or leave such memes out with --set images=present"
         return self.picture(meme.image, meme.id, hint)
 
-    def read_number(self, option: str, low: float, high: float) -> float:
-        """The number that an option holds."""
-        text = self.options[option]
-        try:
-            value = float(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise InputError(
-                f"option {option} of {self.name} is {text!r}",
-                hint=f"give a number from {low:g} to {high:g}",
-            )
-        return value
-
 
 _ORDINALS = {
     "zh": ("一", "二", "三", "四", "五", "六", "七", "八"),
