@@ -25,7 +25,14 @@ from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
+from memantics.reappraise.chain import (
+    ENDINGS,
+    Reappraisal,
+    Review,
+    Stage,
+    Workshop,
+    reappraise_all,
+)
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -37,7 +44,7 @@ from memantics.reappraise.folder import Shape
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Checks, ReappraisalPlan, Target
+from memantics.reappraise.records import Checks, ReappraisalPlan, Target, find_source
 from memantics.reappraise.records import Feeling as MemeFeeling
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
 from memantics.run.progress import Progress
@@ -151,7 +158,7 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
     with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
             _open_painter(editor, options, sticker=sticker) as painter,
-            open_planner(options, out, len(memes)) as planner,
+            open_planner(options, out, len(memes), options.get("target")) as planner,
         ):
             judge = _find_judge(planner, options)
             target = options.get("target")
@@ -160,7 +167,7 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
 
 
 async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
-    """Memes with what was heard in them, where a model is told of it; our lexicon is not."""
+    """Memes with what was heard in them, where a model is told of it; ours listens itself."""
     return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
 
 
@@ -185,11 +192,13 @@ async def _open_painter(
 
 
 @asynccontextmanager
-async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncIterator[Planner]:
+async def open_planner(
+    options: EditingOptions, out: Path, memes: int, target: Target | None = None
+) -> AsyncIterator[Planner]:
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
-        yield EmbeddedPlanner()
+        yield EmbeddedPlanner(find_source(target) if target else None)
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
         planner = ModelPlanner(desk)
@@ -229,7 +238,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
                     done=len(results),
                     total=len(memes),
                     answered=done,
-                    failed=len(results) - done,
+                    failed=sum(each.status == "failed" for each in results),
                     resumed=sum(each.resumed for each in results),
                     seconds=time.monotonic() - start,
                 )
@@ -282,10 +291,7 @@ class ReappraisalDrafts(Result):
     def counts(self) -> dict[str, dict[str, int]]:
         """How the memes of each editor ended."""
         return {
-            name: {
-                status: sum(result.status == status for result in results)
-                for status in ("done", "failed", "skipped")
-            }
+            name: {status: sum(result.status == status for result in results) for status in ENDINGS}
             for name, results in self.made.items()
         }
 

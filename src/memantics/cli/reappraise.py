@@ -153,7 +153,9 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
             of_all = len(memes) == len(done)
             out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
         by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
-        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{by}"))
+        declined = sum(result.status == "declined" for result in results)
+        left = f", {declined} declined" if declined else ""
+        out.print(plain(f"{len(done)} of {len(results)} done{left}: {done[0].folder.parent}.{by}"))
 
 
 def _end(results: Sequence[Reappraisal]) -> None:
@@ -171,10 +173,11 @@ def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
         return
-    rows = tuple((name, str(own["done"]), str(own["failed"])) for name, own in counts.items())
-    show_table(Table(("editor", ">done", ">failed"), rows))
+    columns = ("done", "declined", "failed")
+    rows = tuple((name, *(str(own[each]) for each in columns)) for name, own in counts.items())
+    show_table(Table(("editor", *(f">{each}" for each in columns)), rows))
     out = console()
     for name, results in made.made.items():
-        for result in [r for r in results if r.status == "failed"][:5]:
-            out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))
+        for result in [r for r in results if r.status in ("failed", "declined")][:5]:
+            out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
     out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))

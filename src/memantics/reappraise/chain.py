@@ -9,7 +9,7 @@ import html
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol, get_args
 
 from PIL import Image
 from pydantic import BaseModel, JsonValue
@@ -41,6 +41,8 @@ from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
 Stage = Literal["reading", "feeling", "plan", "picture"]
+Ending = Literal["done", "failed", "skipped", "declined"]
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
 MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
 _RULES = 2  # raise it when the same plan gives another picture
 
@@ -73,14 +75,15 @@ class Workshop:
 
 @dataclass(frozen=True, slots=True)
 class Reappraisal(Result):
-    """How one meme ended: the last stage, and why it failed if it did.
+    """How one meme ended: the last stage, and why it failed or was declined if it was.
 
-    A notebook shows it before and after.
+    A planner declines what is not negative and what it cannot turn. A notebook shows the meme
+    before and after.
     """
 
     meme: str
     folder: Path
-    status: Literal["done", "failed", "skipped"]
+    status: Ending
     stage: Stage
     reason: str = ""
     feeling: Feeling | None = None
@@ -148,10 +151,10 @@ class _Job:
 class _Stopped(Exception):
     """A stage that ended without a value."""
 
-    def __init__(self, stage: Stage, reason: str, *, skipped: bool = False) -> None:
+    def __init__(self, stage: Stage, reason: str, ending: Ending = "failed") -> None:
         self.stage: Stage = stage
         self.reason = reason
-        self.skipped = skipped
+        self.ending: Ending = ending
         super().__init__(reason)
 
 
@@ -184,8 +187,7 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
         plan = await _plan(job, feeling)
         checks = await _draw(job, feeling, plan)
     except _Stopped as stop:
-        status: Literal["failed", "skipped"] = "skipped" if stop.skipped else "failed"
-        return Reappraisal(meme.id, folder, status, stop.stage, stop.reason)
+        return Reappraisal(meme.id, folder, stop.ending, stop.stage, stop.reason)
     return Reappraisal(
         meme.id, folder, "done", "picture", "", feeling, plan, checks, resumed=job.resumed
     )
@@ -302,23 +304,34 @@ def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape 
 
 
 def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> Shape:
-    """The value of a stage that was taken just now; without one, the stage has failed."""
+    """The value of a stage that was taken just now.
+
+    A planner that answers without one declines; else the stage has failed.
+    """
     job.resumed = False
+    if taken is not None and taken.status == "answered" and taken.value is None:
+        _fail(job, stage, inputs, taken.reason, "declined")
     if taken is None or taken.status != "answered" or taken.value is None:
         _fail(job, stage, inputs, f"{taken.status}: {taken.reason}" if taken else "not taken")
     return taken.value
 
 
-def _fail(job: _Job, stage: Stage, inputs: str, reason: str) -> NoReturn:
+def _fail(
+    job: _Job,
+    stage: Stage,
+    inputs: str,
+    reason: str,
+    ending: Literal["failed", "declined"] = "failed",
+) -> NoReturn:
     name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
     made_by = job.shop.planner.name
     if stage == "picture":
         made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
     write_stage(
         job.folder / name,
-        StageFile(status="failed", made_by=made_by, made_from=inputs, reason=reason),
+        StageFile(status=ending, made_by=made_by, made_from=inputs, reason=reason),
     )
-    raise _Stopped(stage, reason)
+    raise _Stopped(stage, reason, ending)
 
 
 def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list[str]]) -> Shape:
@@ -326,7 +339,7 @@ def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list
         return value
     seen = job.shop.review(stage, job.meme.id, value, check)
     if seen is None:
-        raise _Stopped(stage, "skipped by the reviewer", skipped=True)
+        raise _Stopped(stage, "skipped by the reviewer", "skipped")
     return seen
 
 

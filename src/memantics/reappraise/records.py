@@ -57,7 +57,8 @@ class ReappraisalPlan(BaseModel):
 
     ``captions`` has one text for every region of the source, by its number from "1"; a text that
     equals the old one leaves that region untouched. ``scenario`` names words of the old captions
-    that the new ones keep. ``visual`` is the instruction for an editor of pictures.
+    that the new ones keep. ``visual`` is the instruction for an editor of pictures. ``why`` says
+    how the feeling is turned.
     """
 
     model_config = _CLOSED
@@ -67,6 +68,7 @@ class ReappraisalPlan(BaseModel):
     visual: str = Field(min_length=1, max_length=2000)
     keep: str = Field(min_length=1, max_length=2000)
     scenario: list[str] = Field(default=[], max_length=50)
+    why: str = Field(default="", max_length=500)
 
     @property
     def rewritten(self) -> str:

@@ -45,7 +45,10 @@ class ReappraisalSubject:
 
 
 class Planner(Protocol):
-    """Whoever takes the first two stages: a model, or the embedded lexicon."""
+    """Whoever takes the first two stages: a model, or the embedded planner.
+
+    A stage that is answered without a value is declined; its ``reason`` says why.
+    """
 
     @property
     def name(self) -> str:
