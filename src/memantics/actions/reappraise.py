@@ -82,14 +82,14 @@ class ReappraiseOptions(EditingOptions, total=False):
     """Options of :func:`reappraise`.
 
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
-    one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
+    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
+    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
+    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
     editor: str
-    sticker: bool
+    sticker: bool | None
     out: ImagePath
     review: Review | None
     ocr: RememberingOcr | None
@@ -152,7 +152,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
-    editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    editor, sticker = options.get("editor", "embedded"), options.get("sticker")
     memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
@@ -173,7 +173,7 @@ async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[
 
 @asynccontextmanager
 async def _open_painter(
-    name: str, options: EditingOptions, *, sticker: bool = False
+    name: str, options: EditingOptions, *, sticker: bool | None = None
 ) -> AsyncIterator[Editor | None]:
     """The editor of that name; None where only captions change."""
     if sticker and name != "embedded":
@@ -184,7 +184,9 @@ async def _open_painter(
     timeout = asking_of(options).settings.timeout
     params = options.get("editor_params") or {}
     settings = EditorSettings(options.get("editor_url"), timeout, params)
-    painter = EmbeddedEditor(sticker=sticker) if name == "embedded" else open_editor(name, settings)
+    painter: Editor = EmbeddedEditor(sticker=sticker is not False)
+    if name != "embedded":
+        painter = open_editor(name, settings)
     try:
         yield painter
     finally:
@@ -217,7 +219,10 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> list[TextLine]:
-        return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
+        return [
+            TextLine(line.text, line.box, line.score, line.tilt, line.span)
+            for line in ocr.read(data, name).lines
+        ]
 
     return read
 

@@ -34,7 +34,7 @@ EditorName = Annotated[
     typer.Option(
         "--editor",
         "-e",
-        help="Who repaints: embedded (light and colours), none (captions only), "
+        help="Who repaints: embedded (light, colours, sticker), none (captions only), "
         "openai-images/NAME or diffusers/PATH.",
     ),
 ]
@@ -45,7 +45,10 @@ EditorParams = Annotated[
     list[str] | None,
     typer.Option("--editor-param", metavar="NAME=VALUE", help="A setting of the editor."),
 ]
-Sticker = Annotated[bool, typer.Option("--sticker", help="Embedded editor: add a small sticker.")]
+Sticker = Annotated[
+    bool | None,
+    typer.Option("--sticker/--no-sticker", help="Embedded editor: add a sticker. Default: yes."),
+]
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
@@ -73,7 +76,7 @@ def reappraise(
     editor: EditorName = "embedded",
     out: Place = Path("reappraised"),
     interactive: Interactive = False,
-    sticker: Sticker = False,
+    sticker: Sticker = None,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,

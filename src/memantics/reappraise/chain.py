@@ -34,7 +34,17 @@ from memantics.reappraise.folder import (
     write_stage,
 )
 from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
-from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both, tell_mood
+from memantics.reappraise.rendering import (
+    LEGIBLE,
+    Drawn,
+    Made,
+    Painted,
+    check_result,
+    paint_meme,
+    set_captions,
+    show_both,
+    tell_mood,
+)
 from memantics.reappraise.rules import find_faults
 from memantics.reappraise.stages import MoodJudge, Planner, ReappraisalSubject
 from memantics.vision.captions import ReadLines
@@ -44,7 +54,7 @@ Stage = Literal["reading", "feeling", "plan", "picture"]
 Ending = Literal["done", "failed", "skipped", "declined"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
 MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
-_RULES = 2  # raise it when the same plan gives another picture
+_RULES = 3  # raise it when the same plan gives another picture
 
 
 class Review(Protocol):
@@ -263,15 +273,16 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         return known
     job.resumed = False
     try:
-        drawn = await draw_meme(job.image, job.page, plan, editor)
+        painted = await paint_meme(job.image, job.page, plan, editor)
+        drawn, made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted)
     except (Unavailable, MissingExtra):
         raise  # every meme would end like this one
     except (ModelError, InputError) as error:
         _fail(job, "picture", inputs, str(error))
-    made = await asyncio.to_thread(encode_png, drawn.image, 6)
-    lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
-    result = Made(drawn, lines, None if editor is None else editor.name)
-    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, result)
+    worst = min(checks.captions, key=lambda caption: caption.read, default=None)
+    if worst is not None and worst.read < LEGIBLE:
+        said = f"{worst.read:.2f} of caption {worst.region} ({worst.planned!r})"
+        _fail(job, "picture", inputs, f"the result does not read: {said}, also on a plain plate")
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
@@ -284,6 +295,24 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         ),
     )
     return checks
+
+
+def _set_and_read(
+    job: _Job, plan: ReappraisalPlan, painted: Painted
+) -> tuple[Drawn, bytes, Checks]:
+    """Set captions and read them back; those that do not read are set again on plain plates."""
+    editor = job.shop.editor
+    plates: frozenset[str] = frozenset()
+    while True:
+        drawn = set_captions(painted, job.page, plan, plates)
+        made = encode_png(drawn.image, 6)
+        lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
+        result = Made(drawn, lines, None if editor is None else editor.name)
+        checks = check_result(job.image, job.page, plan, result)
+        dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
+        if not dim:
+            return drawn, made, checks
+        plates |= dim
 
 
 async def _judge_mood(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:

@@ -180,7 +180,7 @@ def _fits(caption: Caption, text: str) -> bool:
     if len(text) > caption.budget:
         return False
     try:
-        fit_text(text, caption.lettering, caption.ink.box)
+        fit_text(text, caption.lettering, caption.ink.room)
     except InputError:
         return False
     return True

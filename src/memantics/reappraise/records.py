@@ -84,6 +84,7 @@ class CaptionCheck(BaseModel):
     ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
     text that the OCR reads in one piece, as a share of it. ``border`` is the share of the pixels
     of borders in its place that stayed, ``leftover`` counts old marks that stand beside it still.
+    ``plate`` says that letters alone did not read, so that it stands on a plain plate.
     """
 
     model_config = _CLOSED
@@ -95,6 +96,7 @@ class CaptionCheck(BaseModel):
     read: float
     border: float = 1.0
     leftover: int = 0
+    plate: bool = False
 
 
 Look = Literal[Target, Emotion, "neutral", "none"]

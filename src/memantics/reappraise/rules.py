@@ -114,7 +114,7 @@ def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
             )
             continue
         try:
-            fit_text(text, caption.lettering, caption.ink.box)
+            fit_text(text, caption.lettering, caption.ink.room)
         except InputError as error:
             faults.append(f"caption {number}: {error}")
     return faults
