@@ -17,6 +17,7 @@ from memantics.core.images import decode, encode_png
 
 _SCALE = 4
 _SIDE = 0.2  # of the shorter side of a panel
+_MIDDLE = 0.3  # of the width: from there to the other side no sticker stands
 _BUSY, _AWAY = 0.25, 0.1  # of its pixels: edges under a sticker, and what the middle costs
 _LIFT = 1.35  # times as light at most
 _LINE = (43, 36, 64, 255)
@@ -37,11 +38,13 @@ def find_free_spot(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Spot |
     total = np.pad(busy.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     best, spot = _BUSY * side * side, None
     margin = max(4, side // 6)
+    # Faces and things are in the middle; a place at an edge disturbs least.
     for top in range(margin, height - side - margin, max(1, side // 4)):
         for left in range(margin, width - side - margin, max(1, side // 4)):
             low, right = top + side, left + side
+            if _MIDDLE * width < (left + right) / 2 < (1 - _MIDDLE) * width:
+                continue
             inside = total[low, right] - total[top, right] - total[low, left] + total[top, left]
-            # What is shown is in the middle: a place at an edge disturbs least.
             away = min(left, width - right) / width + min(top, height - low) / height
             cost = inside + _AWAY * away * side * side
             if cost < best:

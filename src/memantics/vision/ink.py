@@ -16,6 +16,9 @@ from memantics.vision.typefaces import measure_stroke
 
 _ALIKE = 70  # channels of one colour of letters, with soft edges
 _THICKEST = 0.24  # of the height of a line
+_FEW, _MOST = 0.2, 0.6  # of the ink: what the letters' own colours must be
+_SPECK = 0.06  # of a line's height
+_SURE = 40  # pixels
 _HALF = 0.4  # of a pixel: what turning leaves of a letter's edge
 __all__ = [
     "Background",
@@ -103,8 +106,11 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
     ground = _judge_ground(crop[own], whole[own] | borders[own])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
-    whole = _drop_strangers(crop, whole, fill, outline if width else None)
+    whole = _drop_strangers(crop, whole, (fill, outline if width else None), told=shade is not None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
+    if not ground.flat:
+        body = _drop_specks(body, block.line_height)
+        lines = _measure_lines(body[own], zone, block, width) or lines
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
@@ -226,19 +232,56 @@ def _judge_ground(own: Pixels, ink: Mask) -> Background:
     return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
 
 
-def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
-    """Leave out what has neither colour of the letters: things of the picture between them."""
+def _drop_strangers(
+    crop: Pixels, ink: Mask, colours: tuple[Colour, Colour | None], *, told: bool
+) -> Mask:
+    """Leave out what has neither colour of the letters: things of the picture between them.
+
+    Where the letters' colour was ``told`` by their shapes, a smaller share of it is enough.
+    """
     import cv2
 
     wide = crop.astype(np.int16)
+    fill, outline = colours
     near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
     if outline is not None:
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
     own = near & ink
-    if own.sum() < 0.6 * ink.sum():
+    if own.sum() < (_FEW if told else _MOST) * ink.sum():
         return ink  # letters of many colours
-    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    reach = 5 if told else 3
+    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
     return ink & edges
+
+
+def _drop_specks(body: Mask, tall: int) -> Mask:
+    """Leave out what is smaller than any stroke: grain of the picture in the letters' colour."""
+    import cv2
+
+    _, parts, stats, _ = cv2.connectedComponentsWithStats(body.astype(np.uint8), connectivity=8)
+    large = stats[:, cv2.CC_STAT_AREA] >= (_SPECK * tall) ** 2
+    large[0] = False
+    kept: Mask = large[parts]
+    return kept if kept.sum() >= _MOST * body.sum() else body
+
+
+def _measure_lines(
+    body: Mask, zone: PixelBox, block: CaptionBlock, edge: float
+) -> tuple[PixelBox, ...]:
+    """The boxes of lines from their letters alone, with the outline around them."""
+    if body.sum() < _SURE or block.vertical:
+        return ()
+    grow = round(edge)
+    boxes = [_tighten(body, zone, box) for box in _part_rows(body, zone, block)]
+    return tuple(
+        (
+            max(zone[0], box[0] - grow),
+            max(zone[1], box[1] - grow),
+            min(zone[2], box[2] + grow),
+            min(zone[3], box[3] + grow),
+        )
+        for box in boxes
+    )
 
 
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:

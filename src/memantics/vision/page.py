@@ -90,7 +90,7 @@ def _find_halo(crop: Pixels, holes: Pixels, ink: Ink) -> Pixels:
     gaps = [np.abs(crop.astype(np.int16) - np.array(colour)).max(axis=2) for colour in colours]
     alike = np.min(gaps, axis=0) <= _HALO
     ground = np.abs(crop.astype(np.int16) - np.array(ink.ground.colour)).max(axis=2) <= _HALO
-    return (band & alike & ~ground).astype(np.uint8)
+    return np.asarray(band & alike & ~ground, np.uint8)
 
 
 def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
