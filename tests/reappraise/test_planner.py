@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: 
     taken = asyncio.run(EmbeddedPlanner().feel(subject))
     assert (taken.status, taken.value) == ("answered", None)
     assert why in taken.reason
-    told = asyncio.run(EmbeddedPlanner("sad").feel(subject))
+    told = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad")))
     assert (told.value is None) == ("answers that" in why)
 
 
@@ -136,9 +137,9 @@ def test_a_meme_without_captions_changes_its_colours_only(tmp_path: Path) -> Non
     image.save(tmp_path / "x.png")
     subject = ReappraisalSubject("x", tmp_path / "x.png", read_page(image, []))
     assert asyncio.run(EmbeddedPlanner().feel(subject)).value is None
-    feeling = asyncio.run(EmbeddedPlanner("sad").feel(subject)).value
+    feeling = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad"))).value
     assert feeling is not None
-    made = asyncio.run(EmbeddedPlanner("sad").plan(subject, feeling)).value
+    made = asyncio.run(EmbeddedPlanner().plan(subject, feeling)).value
     assert made is not None
     assert made.captions == {}
 

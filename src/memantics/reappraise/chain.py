@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import html
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, Protocol, get_args
@@ -33,7 +33,14 @@ from memantics.reappraise.folder import (
     read_stage,
     write_stage,
 )
-from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
+from memantics.reappraise.records import (
+    Checks,
+    Emotion,
+    Feeling,
+    ReappraisalPlan,
+    Target,
+    find_source,
+)
 from memantics.reappraise.rendering import (
     LEGIBLE,
     Drawn,
@@ -72,6 +79,7 @@ class Workshop:
     """All that a reappraisal needs. Without an editor, only captions change.
 
     ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    ``emotions`` are the feelings that people agreed on, by meme.
     """
 
     planner: Planner
@@ -81,6 +89,7 @@ class Workshop:
     target: Target | None = None
     review: Review | None = None
     judge: MoodJudge | None = None
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,14 @@ class _Job:
 
     @property
     def subject(self) -> ReappraisalSubject:
-        return ReappraisalSubject(self.meme.id, self.meme.image, self.page, self.meme.notes)
+        meme = self.meme
+        return ReappraisalSubject(meme.id, meme.image, self.page, meme.notes, self.emotion)
+
+    @property
+    def emotion(self) -> Emotion | None:
+        """The feeling as it was given: by the wanted target, or by people."""
+        target = self.shop.target
+        return self.shop.emotions.get(self.meme.id) if target is None else find_source(target)
 
 
 class _Stopped(Exception):
@@ -232,8 +248,8 @@ async def _feel(job: _Job) -> Feeling:
         return known
     taken = await shop.planner.feel(job.subject) if known is None else None
     feeling = known or _take(job, "feeling", inputs, taken)
-    if shop.target is not None:
-        feeling = feeling.model_copy(update={"emotion": find_source(shop.target)})
+    if job.emotion is not None:
+        feeling = feeling.model_copy(update={"emotion": job.emotion})
     feeling = _review(job, "feeling", feeling, lambda _: [])
     _keep(job, FEELING, inputs, feeling)
     return feeling

@@ -50,14 +50,13 @@ _KEEP = "Panels, persons, things, the places of captions and the situation stay 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Takes both stages offline, the same way every time. ``emotion`` is taken as given.
+    """Takes both stages offline, the same way every time.
 
-    It declines a meme that is not negative, unless an emotion was given, one that speaks of what
+    It declines a meme that is not negative, unless its emotion was given, one that speaks of what
     no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
     text sounds.
     """
 
-    emotion: Emotion | None = None
     meter: FeelingMeter = field(default_factory=LexiconMeter)
     name: str = NAME
 
@@ -65,28 +64,19 @@ class EmbeddedPlanner:
         """Stage one, from the words and sounds of captions and the colours of the picture."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
-        reason = self._find_objection(subject.page, found)
+        reason = _find_objection(subject, found)
         if reason:
             return Taken(step, "answered", None, reason, model=NAME)
         page = subject.page
         flat, light, warm = await asyncio.to_thread(_look, subject)
         drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
         feeling = Feeling(
-            emotion=self.emotion or choose_emotion(found),
+            emotion=subject.emotion or choose_emotion(found),
             description=_describe(page, found, flat, (light, warm)),
             visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
             polarity=_judge_polarity(found),
         )
         return Taken(step, "answered", feeling, model=NAME)
-
-    def _find_objection(self, page: Page, found: Understanding) -> str:
-        if not page.captions and self.emotion is None:
-            return "no caption was found on it; name a target to change its colours"
-        if found.grave:
-            return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
-        if not found.negative and self.emotion is None:
-            return "it is not negative, as far as its words tell; name a target to turn it anyway"
-        return ""
 
     async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two: the best of all rewritings that keep the rules."""
@@ -95,6 +85,19 @@ class EmbeddedPlanner:
             choose_plan, subject.page, feeling.emotion, self.meter
         )
         return Taken(step, "answered", made, reason, model=NAME)
+
+
+def _find_objection(subject: ReappraisalSubject, found: Understanding) -> str:
+    """Why a meme is not turned around; empty where it may be."""
+    if found.grave:
+        return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
+    if subject.emotion is not None:
+        return ""
+    if not subject.page.captions:
+        return "no caption was found on it; name a target to change its colours"
+    if not found.negative:
+        return "it is not negative, as far as its words tell; name a target to turn it anyway"
+    return ""
 
 
 def choose_emotion(found: Understanding) -> Emotion:
