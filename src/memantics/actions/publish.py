@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from memantics.core.errors import InputError
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
-from memantics.core.review import Review, read_review
+from memantics.core.review import Review, find_queues, read_review, read_reviews
 from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
 from memantics.registry.publishing import find_writer
@@ -59,7 +59,11 @@ def publish(
     is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so.
     """
     judged = Path(verdicts) if verdicts else None
-    review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
+    rounds = find_queues(Path(queue)) if judged is None else []
+    if len(rounds) > 1 and _are_rounds(rounds):
+        review = read_reviews(rounds, unreviewed=unreviewed)
+    else:
+        review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
@@ -97,6 +101,12 @@ def _write(review: Review, spoken: Review | None) -> tuple[Benchmark, Made]:
     if writer.add_chats is None:
         raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
     return family, writer.add_chats(made, spoken)
+
+
+def _are_rounds(queues: Sequence[Path]) -> bool:
+    """Whether queues are rounds of one review: queue, queue-2, queue-3, …"""
+    names = ["queue", *(f"queue-{number}" for number in range(2, len(queues) + 1))]
+    return [own.name for own in queues] == names
 
 
 def _find_queue(folder: Path, verdicts: Path | None) -> Path:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import TypeAlias, Unpack, overload
@@ -34,6 +34,7 @@ from memantics.reappraise.dataset import (
     write_reappraisal_queue,
 )
 from memantics.reappraise.folder import Shape
+from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
@@ -150,7 +151,7 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
-            _open_painter(editor, options, sticker=sticker) as painter,
+            open_painter(editor, options, sticker=sticker) as painter,
             open_planner(options, out, len(memes)) as planner,
         ):
             judge = _find_judge(planner, options)
@@ -165,7 +166,7 @@ async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[
 
 
 @asynccontextmanager
-async def _open_painter(
+async def open_painter(
     name: str, options: EditingOptions, *, sticker: bool = False
 ) -> AsyncIterator[Editor | None]:
     """The editor of that name; None where only captions change."""
@@ -267,11 +268,15 @@ def none_read(results: Sequence[Reappraisal]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalDrafts(Result):
-    """Drafts of a data set in ``folder``; ``made`` are the results by editor."""
+    """Drafts of a data set in ``folder``; ``made`` are the results by editor.
+
+    ``left_out`` says by meme why the gate of people's verdicts did not let it through.
+    """
 
     folder: Path
     drafts: tuple[ReappraisalDraft, ...]
     made: Mapping[str, Results]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def queue(self) -> Path:
@@ -296,24 +301,32 @@ async def reappraisal_async(
     editors: Sequence[str] = (),
     out: ImagePath | None = None,
     limit: int | None = None,
+    verdicts: ImagePath | None = None,
     **options: Unpack[EditingOptions],
 ) -> ReappraisalDrafts:
-    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    """Turn every meme of a folder around with one or more editors; people check the drafts.
+
+    With ``verdicts`` (workflow ``find-emotions``) only memes that people judged clearly negative
+    are, with the feeling that they agreed on.
+    """
     if folder is None:
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
     names = list(dict.fromkeys(editors)) or ["embedded"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
-    memes = await _read_for(name_apart(find_folder(Path(folder), notes=False)[:limit]), options)
+    found = name_apart(find_folder(Path(folder), notes=False)[:limit])
+    gate = pass_gate(found, None if verdicts is None else Path(verdicts))
+    memes = await _read_for(gate.memes, options)
     made: dict[str, Results] = {}
     with open_reader() as ocr:
         async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
-                async with _open_painter(name, options) as painter:
+                async with open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
                     shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
+                    shop = replace(shop, emotions=gate.emotions)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]
@@ -322,7 +335,7 @@ async def reappraisal_async(
     if drafts:
         origin = f"memantics build reappraisal, {options.get('model', EMBEDDED)}"
         write_reappraisal_queue(place, drafts, origin)
-    return ReappraisalDrafts(place, tuple(drafts), made)
+    return ReappraisalDrafts(place, tuple(drafts), made, gate.left_out)
 
 
 def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:

@@ -116,7 +116,7 @@ def build_knowledge(
     else:
         show_table(tables.tabulate_knowledge(built.report))
         print_lines(tables.note_knowledge(built.report))
-        tell_tokens(built.tokens, built.report.memes)
+        tell_tokens(built.tokens, built.report.memes, built.adapted)
         say(str(built.folder / build.KNOWLEDGE))
     stop_at_failures(built.counts)
 
@@ -182,7 +182,7 @@ def make_questions(
         show_table(tables.tabulate_questions(built.report))
         show_table(tables.tabulate_leaks(built.report))
         print_lines(tables.note_questions(built.report))
-        tell_tokens(built.tokens, built.report.memes)
+        tell_tokens(built.tokens, built.report.memes, built.adapted)
         say(str(folder / build.QUESTIONS))
         say(f"for people to check: {folder / build.QUESTION_QUEUE}")
     stop_at_failures(built.counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -40,6 +41,10 @@ EditorName = Annotated[
 ]
 EditorUrl = Annotated[
     str | None, typer.Option(help="Address of an image-edit server. Default: OPENAI_BASE_URL.")
+]
+Negative = Annotated[
+    Path | None,
+    typer.Option(help="What people said by the workflow find-emotions: only clear cases go on."),
 ]
 EditorParams = Annotated[
     list[str] | None,
@@ -109,6 +114,7 @@ def build_reappraisal(
     editor: Editors = None,
     out: BuildOut = None,
     limit: flags.Limit = None,
+    verdicts: Negative = None,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
@@ -121,6 +127,7 @@ def build_reappraisal(
             editors=editor or (),
             out=out,
             limit=limit,
+            verdicts=verdicts,
             model=model,
             mood=mood,
             editor_url=editor_url,
@@ -169,7 +176,8 @@ def _end(results: Sequence[Reappraisal]) -> None:
 def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     counts = made.counts
     if as_json:
-        print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
+        facts = {"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts}
+        print_json(facts | {"left_out": dict(made.left_out)})
         return
     rows = tuple((name, str(own["done"]), str(own["failed"])) for name, own in counts.items())
     show_table(Table(("editor", ">done", ">failed"), rows))
@@ -177,4 +185,6 @@ def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     for name, results in made.made.items():
         for result in [r for r in results if r.status == "failed"][:5]:
             out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))
+    for reason, count in Counter(made.left_out.values()).items():
+        out.print(plain(f"left out, {reason}: {count}"))
     out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import html
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, Protocol
@@ -33,7 +33,14 @@ from memantics.reappraise.folder import (
     read_stage,
     write_stage,
 )
-from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
+from memantics.reappraise.records import (
+    Checks,
+    Emotion,
+    Feeling,
+    ReappraisalPlan,
+    Target,
+    find_source,
+)
 from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both, tell_mood
 from memantics.reappraise.rules import find_faults
 from memantics.reappraise.stages import MoodJudge, Planner, ReappraisalSubject
@@ -60,6 +67,7 @@ class Workshop:
     """All that a reappraisal needs. Without an editor, only captions change.
 
     ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    ``emotions`` are the feelings that people agreed on, by meme.
     """
 
     planner: Planner
@@ -69,6 +77,7 @@ class Workshop:
     target: Target | None = None
     review: Review | None = None
     judge: MoodJudge | None = None
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +231,8 @@ async def _feel(job: _Job) -> Feeling:
     feeling = known or _take(job, "feeling", inputs, taken)
     if shop.target is not None:
         feeling = feeling.model_copy(update={"emotion": find_source(shop.target)})
+    elif job.meme.id in shop.emotions:
+        feeling = feeling.model_copy(update={"emotion": shop.emotions[job.meme.id]})
     feeling = _review(job, "feeling", feeling, lambda _: [])
     _keep(job, FEELING, inputs, feeling)
     return feeling

@@ -183,12 +183,29 @@ _RELATIONS = (
 RELATIONS: Mapping[str, RelationTerm] = MappingProxyType({term.name: term for term in _RELATIONS})
 
 _KINDS = (
-    KindTerm("Abusive", "abusive", "Insults, degrades or swears at somebody."),
-    KindTerm("Cyberbullying", "cyberbullying", "Goes after one person, again and again."),
-    KindTerm("Harmful", "harmful", "May do harm to people or to how they live together."),
-    KindTerm("Hateful", "hateful", "Attacks people for what they are: origin, belief, body."),
-    KindTerm("Misogynous", "misogynous", "Attacks or belittles women because they are women."),
-    KindTerm("Propaganda", "propaganda", "Bends facts or feelings to push a political cause."),
+    KindTerm("Abusive", "abusive", "Threatens or abuses individuals or a certain community."),
+    KindTerm(
+        "Cyberbullying",
+        "cyberbullying",
+        "Disparages individuals for a characteristic such as skin colour, gender, race, sexual "
+        "orientation, ethnicity or nationality.",
+    ),
+    KindTerm(
+        "Harmful",
+        "harmful",
+        "May cause harm to individuals, organisations, communities or society.",
+    ),
+    KindTerm(
+        "Hateful",
+        "hateful",
+        "Attacks people, directly or indirectly, for a protected characteristic.",
+    ),
+    KindTerm("Misogynous", "misogynous", "Holds hate against women."),
+    KindTerm(
+        "Propaganda",
+        "propaganda",
+        "Is designed to influence opinions or actions towards a certain goal.",
+    ),
 )
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})
 TOXICITY_KINDS: tuple[ToxicityKind, ...] = tuple(term.name for term in _KINDS)
