@@ -11,10 +11,10 @@ from pathlib import Path
 from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.matching import plain
 from memantics.benchmarks.punmemecn.records import PunMeme
-from memantics.benchmarks.punmemecn.task import is_test
 from memantics.benchmarks.punmemecn.wording import one_line
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
+from memantics.core.punmemecn import is_test
 from memantics.core.records import Score
 from memantics.metrics.classification import (
     balanced_accuracy,
