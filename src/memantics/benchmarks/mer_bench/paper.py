@@ -338,10 +338,11 @@ def table_3(material: Material) -> PaperPart:
     """Categories by metric: ten runs of fifty edits each, editors drawn evenly."""
     fill = f"memantics run {material.name} --model JUDGE --set view=category"
     runs = _of_view(material, "category")
+    shown: list[ScoredRun | None] = [*runs] or [None]
     rows = []
     for factor in FACTORS:
         for level in sorted(LEVELS[factor], key=list(NAMES).index):
-            for run in runs or [None]:
+            for run in shown:
                 section = TITLES[factor]
                 if len(runs) > 1 and run is not None:
                     section += f", {run.model}"
