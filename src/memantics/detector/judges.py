@@ -61,7 +61,9 @@ class NeuralJudge:
     def card(self) -> Mapping[str, Any]:
         """What is known of its data and training."""
         facts = asdict(self.detector.facts)
-        return facts | {"checksum": self.detector.facts.data.get("checksum", "")}
+        data = self.detector.facts.data
+        known = [name for name in data.get("languages", "").split(",") if name]
+        return facts | {"checksum": data.get("checksum", ""), "languages": known}
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order; a missing image is an error here."""
