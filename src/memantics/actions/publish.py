@@ -89,8 +89,8 @@ def publish(
     folder = Path(out) / name
     _check_name(name, folder)
     writers = describe_writers(review, *([spoken] if spoken else []))
-    sections = (describe_contents(made), writers, describe_review(review))
-    sections += describe_acceptance(review)
+    found = (describe_contents(made), writers, describe_review(review))
+    sections = (*found, *describe_acceptance(review))
     bundle = Bundle(facts, made.memes, made.tables, sections, images)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
