@@ -12,6 +12,7 @@ import orjson
 
 from memantics.build.publish.bundle import Bundle
 from memantics.core.errors import DataError
+from memantics.core.images import read_bytes
 from memantics.core.writing import PublishedMeme, Record, read_png
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
     """Write ``memes.parquet`` with images and each meme's records, and one file for every table."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = {name: _make_table(name, records) for name, records in bundle.tables.items()}
-    written = [_write_memes(bundle, tables, folder / f"{MEMES}.parquet")]
+    place = folder / f"{MEMES}.parquet"
+    if bundle.images:
+        written = [_write_memes(bundle, tables, place)]
+    else:
+        written = [_write_names(bundle.memes, place)]
     for name, table in tables.items():
         written.append(_write_table(name, table, folder / f"{name}.parquet"))
     return written
@@ -59,6 +64,8 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
         for meme in bundle.memes:
             line = {"file_name": f"images/{meme.file}", "id": meme.id, "text": meme.text}
             line |= {"language": meme.language, "family": meme.family}
+            if not bundle.images:
+                line |= {"source": meme.image.name, "sha256": _hash(meme)}
             # The same columns in every line: the hub's loader takes the first as the schema.
             own = by_meme.get(meme.id, {})
             file.write(
@@ -107,6 +114,26 @@ def _row(meme: PublishedMeme) -> dict[str, object]:
         "language": meme.language,
         "family": meme.family,
     }
+
+
+def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
+    """Memes without their images: the file each one was, and its checksum."""
+    rows: list[Record] = [
+        {
+            "id": meme.id,
+            "source": meme.image.name,
+            "sha256": _hash(meme),
+            "text": meme.text,
+            "language": meme.language,
+            "family": meme.family,
+        }
+        for meme in memes
+    ]
+    return _write_table(MEMES, _make_table(MEMES, rows), path)
+
+
+def _hash(meme: PublishedMeme) -> str:
+    return hashlib.sha256(read_bytes(meme.image)).hexdigest()
 
 
 def _make_table(name: str, records: Iterable[Record]) -> pa.Table:
