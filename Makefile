@@ -51,7 +51,8 @@ $(VENV)/.gateway: constraints-gateway.txt | $(VENV)/bin/python
 	@echo "installing LiteLLM's proxy into $(VENV)/gateway (about a minute)"
 	@rm -rf $(VENV)/gateway
 	@{ $(BIN)/python -m venv $(VENV)/gateway && $(VENV)/gateway/bin/python -m pip install --quiet \
-		--disable-pip-version-check --only-binary :all: --no-deps -r constraints-gateway.txt; } \
+		--disable-pip-version-check --only-binary :all: --no-deps --no-compile \
+		-r constraints-gateway.txt; } \
 		2> $(VENV)/gateway.failed && rm $(VENV)/gateway.failed && touch $@ \
 		|| { rm -rf $(VENV)/gateway; echo "LiteLLM could not be installed: its tests skip"; }
 

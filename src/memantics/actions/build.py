@@ -16,6 +16,7 @@ from typing import Generic, TypeVar, Unpack
 from pydantic import JsonValue
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.draw import Drawn, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
@@ -57,11 +58,13 @@ __all__ = [
     "QUESTION_QUEUE",
     "Built",
     "ChatReport",
+    "Drawn",
     "KnowledgeReport",
     "Miss",
     "QuestionReport",
     "captions",
     "chats",
+    "draw",
     "intents",
     "knowledge",
     "questions",

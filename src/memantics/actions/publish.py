@@ -10,7 +10,12 @@ from pathlib import Path
 from memantics.actions.audit import audit_data
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
-from memantics.build.publish.sections import describe_contents, describe_review, describe_writers
+from memantics.build.publish.sections import (
+    describe_acceptance,
+    describe_contents,
+    describe_review,
+    describe_writers,
+)
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.queue import CARD, ITEMS, VERDICTS
@@ -52,11 +57,13 @@ def publish(
     out: str | Path = "published",
     chats: str | Path | None = None,
     unreviewed: bool = False,
+    images: bool = True,
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
     The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
-    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so.
+    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so. Without
+    ``images`` memes are named by id, file name and checksum, for images that may not be passed on.
     """
     judged = Path(verdicts) if verdicts else None
     rounds = find_queues(Path(queue)) if judged is None else []
@@ -82,8 +89,9 @@ def publish(
     folder = Path(out) / name
     _check_name(name, folder)
     writers = describe_writers(review, *([spoken] if spoken else []))
-    sections = (describe_contents(made), writers, describe_review(review))
-    bundle = Bundle(facts, made.memes, made.tables, sections)
+    found = (describe_contents(made), writers, describe_review(review))
+    sections = (*found, *describe_acceptance(review))
+    bundle = Bundle(facts, made.memes, made.tables, sections, images)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)

@@ -25,7 +25,14 @@ from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
+from memantics.reappraise.chain import (
+    ENDINGS,
+    Reappraisal,
+    Review,
+    Stage,
+    Workshop,
+    reappraise_all,
+)
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -76,14 +83,14 @@ class ReappraiseOptions(EditingOptions, total=False):
     """Options of :func:`reappraise`.
 
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
-    one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
+    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
+    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
+    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
     editor: str
-    sticker: bool
+    sticker: bool | None
     out: ImagePath
     review: Review | None
     ocr: RememberingOcr | None
@@ -146,7 +153,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
-    editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    editor, sticker = options.get("editor", "embedded"), options.get("sticker")
     memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
@@ -161,13 +168,13 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
 
 
 async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
-    """Memes with what was heard in them, where a model is told of it; our lexicon is not."""
+    """Memes with what was heard in them, where a model is told of it; ours listens itself."""
     return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
 
 
 @asynccontextmanager
 async def open_painter(
-    name: str, options: EditingOptions, *, sticker: bool = False
+    name: str, options: EditingOptions, *, sticker: bool | None = None
 ) -> AsyncIterator[Editor | None]:
     """The editor of that name; None where only captions change."""
     if sticker and name != "embedded":
@@ -178,7 +185,9 @@ async def open_painter(
     timeout = asking_of(options).settings.timeout
     params = options.get("editor_params") or {}
     settings = EditorSettings(options.get("editor_url"), timeout, params)
-    painter = EmbeddedEditor(sticker=sticker) if name == "embedded" else open_editor(name, settings)
+    painter: Editor = EmbeddedEditor(sticker=sticker is not False)
+    if name != "embedded":
+        painter = open_editor(name, settings)
     try:
         yield painter
     finally:
@@ -209,7 +218,10 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> list[TextLine]:
-        return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
+        return [
+            TextLine(line.text, line.box, line.score, line.tilt, line.span)
+            for line in ocr.read(data, name).lines
+        ]
 
     return read
 
@@ -230,7 +242,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
                     done=len(results),
                     total=len(memes),
                     answered=done,
-                    failed=len(results) - done,
+                    failed=sum(each.status == "failed" for each in results),
                     resumed=sum(each.resumed for each in results),
                     seconds=time.monotonic() - start,
                 )
@@ -287,10 +299,7 @@ class ReappraisalDrafts(Result):
     def counts(self) -> dict[str, dict[str, int]]:
         """How the memes of each editor ended."""
         return {
-            name: {
-                status: sum(result.status == status for result in results)
-                for status in ("done", "failed", "skipped")
-            }
+            name: {status: sum(result.status == status for result in results) for status in ENDINGS}
             for name, results in self.made.items()
         }
 

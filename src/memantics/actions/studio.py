@@ -328,7 +328,7 @@ async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> Kin
     options: EditingOptions = {"model": name, "asking": asking, "mood": False}
     with _laid_out(picture) as (meme, folder):
         async with open_planner(options, folder / "plan", 1) as planner:
-            editor = EmbeddedEditor(sticker=False)
+            editor = EmbeddedEditor()
             shop = Workshop(planner, line_reader(studio.ocr), folder / "made", editor)
             made = await take_through(meme, shop)
         before = (await asyncio.to_thread(read_text, studio, picture)).text

@@ -183,28 +183,28 @@ _RELATIONS = (
 RELATIONS: Mapping[str, RelationTerm] = MappingProxyType({term.name: term for term in _RELATIONS})
 
 _KINDS = (
-    KindTerm("Abusive", "abusive", "Threatens or abuses individuals or a certain community."),
+    KindTerm("Abusive", "abusive", "Threatens or abuses people or a community."),
     KindTerm(
         "Cyberbullying",
         "cyberbullying",
-        "Disparages individuals for a characteristic such as skin colour, gender, race, sexual "
-        "orientation, ethnicity or nationality.",
+        "Disparages individuals for skin colour, gender, race, sexual orientation, ethnicity, "
+        "nationality.",
     ),
     KindTerm(
         "Harmful",
         "harmful",
-        "May cause harm to individuals, organisations, communities or society.",
+        "May harm individuals, organisations, communities or society.",
     ),
     KindTerm(
         "Hateful",
         "hateful",
-        "Attacks people, directly or indirectly, for a protected characteristic.",
+        "Attacks people, directly or not, for a protected characteristic.",
     ),
     KindTerm("Misogynous", "misogynous", "Holds hate against women."),
     KindTerm(
         "Propaganda",
         "propaganda",
-        "Is designed to influence opinions or actions towards a certain goal.",
+        "Means to influence opinions or actions towards a goal.",
     ),
 )
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})
