@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.paper import RedonePaper, paper
     from memantics.actions.phonetics import read_aloud
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
@@ -80,6 +81,7 @@ _PLACES = {
     "actions.expert": ("Expert", "ExpertOptions"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
+    "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("read_aloud",),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
@@ -124,6 +126,7 @@ __all__ = [
     "Passage",
     "ProbeReport",
     "Reappraisal",
+    "RedonePaper",
     "Run",
     "Runs",
     "ScreenSettings",
@@ -149,6 +152,7 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "paper",
     "probe",
     "probe_async",
     "publish",

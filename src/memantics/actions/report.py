@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -16,7 +17,13 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.core.task import Task, Unparsed
-from memantics.registry import find_benchmark, find_published, open_task_of_run
+from memantics.registry import (
+    Benchmark,
+    find_benchmark,
+    find_benchmarks,
+    find_published,
+    open_task_of_run,
+)
 from memantics.report import (
     ReportSettings,
     build_report,
@@ -47,6 +54,7 @@ __all__ = [
 ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
 _MOST_READ = 64
+_HEAVY = ("bertscore", "nli")
 _RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 
 
@@ -76,7 +84,9 @@ def report(
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
-        settings = ReportSettings(images=images, published=published, find_gold=_GoldFinder())
+        settings = ReportSettings(
+            images=images, published=published, find_gold=_GoldFinder(), find_marks=_find_marks
+        )
         build_report(folders, path, settings)
     return path
 
@@ -129,8 +139,12 @@ def export_inspect(folders: Sequence[Path], out: Path, *, images: bool = True) -
 
 
 def _mark(run: Run) -> dict[str, float | None]:
-    """Each item's own value of the main figure, where the task gives one."""
-    _, task = open_task_of_run(run.facts, None)
+    """Each item's own value of the main figure, where the task gives one.
+
+    Figures that need another model are left out: no main figure is among them.
+    """
+    light = {n: "off" if n in _HEAVY else value for n, value in run.facts.options.items()}
+    _, task = open_task_of_run(replace(run.facts, options=light), None)
     if task.marks is None:
         return {}
     outcomes = read_outcomes(run.folder, task)
@@ -140,6 +154,13 @@ def _mark(run: Run) -> dict[str, float | None]:
     return {outcome.item.id: mark for outcome, mark in zip(outcomes, marks, strict=True)}
 
 
+def _find_marks(run: Run) -> dict[str, float | None]:
+    """The same; none for a run whose benchmark is not here, which is shown all the same."""
+    with suppress(InputError):
+        return _mark(run)
+    return {}
+
+
 def export_humans(
     folders: Sequence[Path], out: Path, *, memes: int = 30, seed: int = 0
 ) -> HumanExport:
@@ -147,8 +168,18 @@ def export_humans(
     name = read_facts(folders[0]).benchmark
     export = find_benchmark(name).plugin.human_ratings
     if export is None:
-        raise InputError(f"{name} has no protocol for human ratings", hint="memeintent has one")
+        known = find_benchmarks().values()
+        having = sorted(own.card.name for own in known if _rates(own))
+        raise InputError(
+            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
+        )
     return export(folders, out, seed, memes)
+
+
+def _rates(benchmark: Benchmark) -> bool:
+    """Whether a benchmark of ours has a protocol for human ratings."""
+    ours = benchmark.runnable and not benchmark.card.like
+    return ours and benchmark.plugin.human_ratings is not None
 
 
 def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from memantics.core.published import PublishedRow
 from memantics.core.records import STATUSES, Score
@@ -50,6 +51,21 @@ class LeaderboardRow:
     def invalid_rate(self) -> float | None:
         """The share of invalid replies among all attempts, where there were any."""
         return None if self.source is None else invalid_rate(self.source.replies)
+
+    @property
+    def wall(self) -> str:
+        """How long the run took from its first start to its end; empty where it has none.
+
+        Pauses between starts are part of it; the seconds of calls, which overlap, are not summed.
+        """
+        facts = self.source.facts if self.source else None
+        if facts is None or not facts.finished or facts.imported:
+            return ""
+        try:
+            ends = [datetime.fromisoformat(text) for text in (facts.started, facts.finished)]
+        except ValueError:
+            return ""
+        return str(ends[1] - ends[0])
 
     @property
     def value(self) -> float | None:
@@ -112,7 +128,8 @@ class Board:
         """The first row of ours that is no trivial baseline; judges are not ranked."""
         if self.judges:
             return None
-        return next((row for row in self.own if not row.trivial and row.value is not None), None)
+        asked = (row for row in self.own if row.run is not None and not row.trivial)
+        return next((row for row in asked if row.value is not None), None)
 
     @property
     def own(self) -> tuple[LeaderboardRow, ...]:
@@ -235,10 +252,9 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardR
         for baseline in run.figures.baselines:
             if baseline.model in asked:
                 continue
-            row = LeaderboardRow(
-                baseline.model, baseline.model, "trivial baseline", baseline.scores, None
-            )
-            row = replace(row, main=row.find(main))
+            row = LeaderboardRow(baseline.model, baseline.model, "", baseline.scores, None)
+            note = "trivial baseline" if row.trivial else "people who labelled the data"
+            row = replace(row, note=note, main=row.find(main))
             value = None if row.value is None else round(row.value, 9)
             before = seen.setdefault(baseline.model, [])
             if value in before:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -20,8 +21,11 @@ from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
 from memantics.reappraise.planner import UNTOLD, EmbeddedPlanner
+from memantics.reappraise.stages import ReappraisalSubject
+from memantics.reappraise.understanding import understand
 from memantics.registry import ModelSettings, open_model
 from memantics.starter import image_path, read_starter
+from memantics.vision.page import Page
 from tests.places import SHARED_DATA, needs_shared_data
 
 WORDS = {
@@ -93,19 +97,23 @@ def judge_always(label: str, *classes: str) -> Judge:
 
 
 def test_the_planner_names_its_source() -> None:
+    page = Page((200, 100), (), ())
+    subject = ReappraisalSubject("m", image_path("en-001"), page)
     sure = EmbeddedPlanner(judge=judge_always("bored", "bored", "sad"))
-    assert sure._feel("nothing to see", "en") == (
+    calm, nervous = understand(["qwertz"]), understand(["panic before the exam"])
+    assert sure._feel(subject, calm) == (
         "bored",
         "expert x, right on 80% of held-out memes (best trivial answer 30%)",
     )
     assert sure.name == "embedded/planner with x@1"
     silent = EmbeddedPlanner(judge=judge_always("unknown", "bored"))
-    assert silent._feel("qwertz", "en") == ("tense", f"{UNTOLD}; tense is assumed")
-    assert (
-        EmbeddedPlanner()._feel("panic before the exam", "en")[1]
-        == "2 cues of a lexicon, a baseline"
+    assert silent._feel(subject, calm) == ("sad", f"{UNTOLD}; sad is assumed")
+    assert EmbeddedPlanner()._feel(subject, nervous) == (
+        "tense",
+        "words of our lexicon, a baseline",
     )
-    assert EmbeddedPlanner("sad")._feel("panic", "en") == ("sad", "given")
+    given = replace(subject, emotion="sad")
+    assert sure._feel(given, nervous) == ("sad", "given")
 
 
 async def _open(folder: Path) -> str:

@@ -17,5 +17,7 @@ PLUGIN = BenchmarkPlugin(
     make_task=make,
     labels=LABELS,
     human_ratings=export_human_evaluation,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, audit.makers, narrow=audit.narrow
+    ),
 )

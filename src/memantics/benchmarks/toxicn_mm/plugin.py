@@ -16,5 +16,7 @@ PLUGIN = BenchmarkPlugin(
     make_task=make,
     labels=LABELS,
     pick_split=pick_split,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, narrow=audit.narrow, across=audit.across
+    ),
 )
