@@ -53,7 +53,7 @@ class Feeling(BaseModel):
     description: str = Field(min_length=1, max_length=4000)
     visual_type: VisualType
     polarity: Polarity
-    source: str = Field("", max_length=500)
+    source: str = Field(default="", max_length=500)
 
 
 class ReappraisalPlan(BaseModel):
