@@ -130,9 +130,8 @@ def test_a_reappraisal_asks_the_expert_in_use(expert: Expert, tmp_path: Path) ->
 
 def make_field(*names: str) -> Evidence:
     options = tuple(Option(name, name) for name in names)
-    return Evidence(
-        Form("How does it feel?", (Field("emotion", "choice", options),), {"text": "x"})
-    )
+    fields = (Field("emotion", "choice", options),)
+    return Evidence(Form("How does it feel?", fields, context={"text": "x"}))
 
 
 def test_the_reader_asks_an_expert_whose_labels_are_just_the_options() -> None:
