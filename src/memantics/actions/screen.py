@@ -128,16 +128,7 @@ def screen(
     work = ScreenWork(
         settings, threshold, name, judge.languages, templates, pictures, tuple(sorted(experts))
     )
-    identity: dict[str, JsonValue] = {
-        "detector": name,
-        "threshold": threshold,
-        "review": list(settings.review or ()),
-        "explain": settings.explain,
-        "readings": settings.readings,
-        "ocr": settings.ocr,
-        "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
-        **({"experts": name_judges(experts)} if experts else {}),
-    }
+    identity = _identify(work, name_judges(experts))
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     first = list(islice(refs, 1))
     with count_ahead(listed if progress else (), columns) as count:
@@ -153,6 +144,21 @@ def screen(
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
     return _sum_up(folder, done, judge, settings, threshold, saved)
+
+
+def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
+    """What a screening was made with: it goes on only with the same."""
+    settings = work.settings
+    return {
+        "detector": work.detector,
+        "threshold": work.threshold,
+        "review": list(settings.review or ()),
+        "explain": settings.explain,
+        "readings": settings.readings,
+        "ocr": settings.ocr,
+        "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
+        **({"experts": experts} if experts else {}),
+    }
 
 
 def choose_size(first: Sequence[Ref]) -> int:
