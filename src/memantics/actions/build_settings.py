@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from memantics.actions.retrieve import open_known
 from memantics.build.chats.build import BuildSettings
 from memantics.build.chats.distractors import DistractorSettings
 from memantics.build.chats.generate import ChatSettings
@@ -37,6 +39,7 @@ __all__ = [
     "find_dimensions",
     "find_topics",
     "make_extract_settings",
+    "with_retrieval",
 ]
 
 
@@ -50,6 +53,15 @@ def make_extract_settings(
     """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
     told = read_background(background) if background else ""
     return ExtractSettings(find_plan(order), refine, language, told, attempts)
+
+
+def with_retrieval(
+    settings: ExtractSettings, places: Sequence[Path], count: int = 5
+) -> ExtractSettings:
+    """The same settings, with background retrieved from stores, builds or folders of texts."""
+    if not places:
+        return settings
+    return replace(settings, retriever=open_known(places), retrieved=count)
 
 
 def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:

@@ -22,6 +22,7 @@ from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.retrieved import Passage
 from memantics.core.text import cut_short
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
@@ -47,12 +48,16 @@ Known = Mapping[Dimension, Sequence[Individual] | None]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What does not change between the steps of one meme. ``background`` are the user's files."""
+    """What does not change between the steps of one meme.
+
+    ``background`` are the user's files, ``passages`` what was retrieved for this meme.
+    """
 
     meme: Meme
     background: str = ""
     language: str = "en"
     sampling: Sampling = field(default_factory=Sampling)
+    passages: tuple[Passage, ...] = ()
 
 
 @cache
@@ -138,7 +143,10 @@ def _show_before(
 ) -> str:
     meme = situation.meme
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
-    files = {"background files": situation.background} if background else {}
+    files = {}
+    if background:
+        found = "\n".join(own.cited for own in situation.passages)
+        files = {"background files": situation.background, "retrieved background": found}
     given = show_material({"printed text": meme.text, **notes, **files}, "")
     lines = []
     for name in sorted(names, key=DIMENSIONS.index):

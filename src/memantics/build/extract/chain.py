@@ -31,6 +31,7 @@ from memantics.build.extract.reading import (
 )
 from memantics.core.memes import Meme
 from memantics.core.records import Sampling, Status
+from memantics.core.retrieved import Passage, Retriever
 from memantics.core.step import Asker, Step, Taken
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance, Relation
@@ -42,7 +43,11 @@ STAGES = ("individuals", "relations")
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """How knowledge is extracted. ``refine`` is the plan's own where it is None."""
+    """How knowledge is extracted. ``refine`` is the plan's own where it is None.
+
+    With a ``retriever``, every meme is told the ``retrieved`` statements nearest to what it says;
+    what comes of such a step names their sources.
+    """
 
     plan: ExtractionPlan = DEFAULT
     refine: Refine | None = None
@@ -51,6 +56,8 @@ class ExtractSettings:
     attempts: int = 3
     sampling: Sampling = field(default_factory=Sampling)
     collection: str = ""
+    retriever: Retriever | None = None
+    retrieved: int = 5
 
     @property
     def when(self) -> Refine:
@@ -104,7 +111,9 @@ class _Found:
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
     """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
-    situation = Situation(meme, settings.background, settings.language, settings.sampling)
+    situation = Situation(
+        meme, settings.background, settings.language, settings.sampling, _retrieve(meme, settings)
+    )
     found = _Found()
     tasks: dict[Dimension, asyncio.Task[None]] = {}
 
@@ -129,6 +138,14 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
     # In the plan's order, whichever answer came first: the same calls give the same report.
     places = [(step.dimension, stage) for stage in STAGES for step in settings.plan.steps]
     return Extraction(knowledge, tuple(found.results[p] for p in places if p in found.results))
+
+
+def _retrieve(meme: Meme, settings: ExtractSettings) -> tuple[Passage, ...]:
+    """Statements near what a meme says, its own left out; none where it says nothing."""
+    told = " ".join((meme.text, *meme.notes.values())).strip()
+    if settings.retriever is None or not told:
+        return ()
+    return settings.retriever.find_passages(told, settings.retrieved, without={meme.id})
 
 
 async def _extract_step(
@@ -160,7 +177,11 @@ async def _extract_step(
         found.known[step.dimension] = None
         found.results[place] = result
         return
-    source = Provenance(taken.model, taken.prompt[:16], taken.when)
+    told = situation.passages if step.background else ()
+    named = "; ".join(dict.fromkeys(f"{p.source} {p.meme}".strip() for p in told))
+    source = Provenance(
+        taken.model, taken.prompt[:16], taken.when, source=f"told of {named}" if named else ""
+    )
     found.known[step.dimension] = tuple(
         replace(own, provenance=source) for own in taken.value.individuals
     )
