@@ -15,11 +15,12 @@ from memantics.build.chats.rules import Limits
 from memantics.build.chats.tools import ChatTools
 from memantics.build.extract.chain import ExtractSettings
 from memantics.build.extract.folder import read_background
-from memantics.build.extract.plan import Refine, find_plan
+from memantics.build.extract.plan import Refine, adapt_plan, find_plan
 from memantics.build.intents.draft import IntentSettings
 from memantics.build.intents.form import MOST_INTENTS
 from memantics.build.questions.records import Critic, QuestionSettings
 from memantics.core.errors import UnknownName
+from memantics.knowledge.ontology.specs import read_specs
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension, find_dimension
 from memantics.tasks.chats import TOPICS, Topic
 
@@ -39,6 +40,7 @@ __all__ = [
     "find_dimensions",
     "find_topics",
     "make_extract_settings",
+    "with_dimensions",
     "with_retrieval",
 ]
 
@@ -62,6 +64,15 @@ def with_retrieval(
     if not places:
         return settings
     return replace(settings, retriever=open_known(places), retrieved=count)
+
+
+def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSettings:
+    """The same settings, with dimensions of the user's own: a folder of TOML files."""
+    if folder is None:
+        return settings
+    given = read_specs(folder)
+    files = tuple(sorted(folder.glob("*.toml")))
+    return replace(settings, plan=adapt_plan(settings.plan, given), files=files)
 
 
 def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:

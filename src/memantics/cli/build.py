@@ -17,6 +17,7 @@ from memantics.actions.build_settings import (
     Refine,
     find_dimensions,
     make_extract_settings,
+    with_dimensions,
     with_retrieval,
 )
 from memantics.cli import flags
@@ -41,6 +42,10 @@ Refining = Annotated[
 ]
 Background = Annotated[
     Path | None, typer.Option(help="Background knowledge: a text file, or a folder of them.")
+]
+DimensionFolder = Annotated[
+    Path | None,
+    typer.Option(help="Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
 ]
 Retrieve = Annotated[
     list[Path] | None,
@@ -97,6 +102,7 @@ def build_knowledge(
     order: Order = "default",
     refine: Refining = None,
     background: Background = None,
+    dimensions: DimensionFolder = None,
     retrieve: Retrieve = None,
     retrieved: Retrieved = 5,
     language: Language = "en",
@@ -113,6 +119,7 @@ def build_knowledge(
     """
     settings = make_extract_settings(order, refine, language, background, attempts)
     settings = with_retrieval(settings, retrieve or [], retrieved)
+    settings = with_dimensions(settings, dimensions)
     if explain:
         _show_plan(settings, as_json=as_json)
         return

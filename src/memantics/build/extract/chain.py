@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from memantics.build.extract.asking import (
@@ -20,7 +21,6 @@ from memantics.build.extract.plan import (
     ExtractionPlan,
     PlannedStep,
     Refine,
-    list_relations,
 )
 from memantics.build.extract.reading import (
     ARRANGED,
@@ -46,7 +46,8 @@ class ExtractSettings:
     """How knowledge is extracted. ``refine`` is the plan's own where it is None.
 
     With a ``retriever``, every meme is told the ``retrieved`` statements nearest to what it says;
-    what comes of such a step names their sources.
+    what comes of such a step names their sources. ``askers`` answer the steps that name a model of
+    their own; ``files`` are the user's dimensions.
     """
 
     plan: ExtractionPlan = DEFAULT
@@ -58,6 +59,8 @@ class ExtractSettings:
     collection: str = ""
     retriever: Retriever | None = None
     retrieved: int = 5
+    askers: Mapping[str, Asker] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
 
     @property
     def when(self) -> Refine:
@@ -67,7 +70,7 @@ class ExtractSettings:
     @property
     def steps(self) -> int:
         """How many calls a meme takes at most, repairs not counted."""
-        refined = [s for s in self.plan.steps if list_relations(s.dimension)]
+        refined = [s for s in self.plan.steps if s.all_relations()]
         return len(self.plan.steps) + (len(refined) if self.when == "second" else 0)
 
 
@@ -171,7 +174,8 @@ async def _extract_step(
         return read_individuals(text, step.dimension, listed, (one.name for one in relations))
 
     name = f"{situation.meme.id}/knowledge/{step.dimension}"
-    taken = await asker.take(Step(name, request, read, settings.attempts))
+    asked = settings.askers.get(step.told.model, asker)
+    taken = await asked.take(Step(name, request, read, settings.attempts))
     result = _result(place, taken)
     if taken.value is None:
         found.known[step.dimension] = None
@@ -199,9 +203,9 @@ async def _link_all(
 ) -> None:
     """The second pass: relations of every dimension that has individuals and something to link."""
     tasks = [
-        asyncio.create_task(_link_step(asker, situation, step.dimension, settings, found))
+        asyncio.create_task(_link_step(asker, situation, step, settings, found))
         for step in settings.plan.steps
-        if list_relations(step.dimension)
+        if step.all_relations()
     ]
     await _finish(tasks)
 
@@ -209,11 +213,11 @@ async def _link_all(
 async def _link_step(
     asker: Asker,
     situation: Situation,
-    dimension: Dimension,
+    step: PlannedStep,
     settings: ExtractSettings,
     found: _Found,
 ) -> None:
-    terms = list_relations(dimension)
+    terms, dimension = step.all_relations(), step.dimension
     place = (dimension, "relations")
     sources = list(found.known[dimension] or ())
     known = {
@@ -234,7 +238,8 @@ async def _link_step(
         return read_links(text, sources, targets, names, free=dimension == ARRANGED)
 
     name = f"{situation.meme.id}/relations/{dimension}"
-    taken = await asker.take(Step(name, request, read, settings.attempts))
+    asked = settings.askers.get(step.told.model, asker)
+    taken = await asked.take(Step(name, request, read, settings.attempts))
     said = taken.value or ()
     found.results[place] = replace(_result(place, taken), found=len(said))
     found.add_links(said, Provenance(taken.model, taken.prompt[:16], taken.when))

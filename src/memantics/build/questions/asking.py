@@ -107,8 +107,8 @@ def ask_draft(
         near=show_known(list_near(knowledge, focus)[:_MOST_NEAR], "linked with it", details=True)
         if focus
         else "",
-        definition=DIMENSION_TERMS[slot.dimension].definition,
-        guidance=prompts[slot.dimension].text,
+        definition=_define(slot.dimension, settings),
+        guidance=_guide(slot.dimension, settings),
         language=name_language(settings.language),
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
@@ -128,6 +128,22 @@ def ask_draft(
     form = Form("", (), settings.language, "json")
     schema = _schema(focus, knowledge, settings)
     return Request((Message("user", parts),), form, settings.sampling, schema)
+
+
+def _define(dimension: str, settings: QuestionSettings) -> str:
+    own = settings.own.get(dimension)
+    if own is not None and own.definition:
+        return own.definition
+    return DIMENSION_TERMS[dimension].definition if dimension in DIMENSION_TERMS else dimension
+
+
+def _guide(dimension: str, settings: QuestionSettings) -> str:
+    """What a question tests; one about a dimension of the user's own may say it in its file."""
+    own = settings.own.get(dimension)
+    if own is not None and own.question:
+        return own.question
+    prompts = find_prompts()
+    return prompts[dimension if dimension in prompts else "own"].text
 
 
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:

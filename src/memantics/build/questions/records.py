@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memantics.core.records import Sampling
+from memantics.knowledge.ontology.specs import DimensionSpec
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 
@@ -29,7 +30,7 @@ class QuestionSettings:
     length of an option. ``tolerance`` is how far, at the end, the rates at which length or a
     blind solver finds the key may lie from chance. ``rewrites`` bounds how often the critic
     sends a finished item back. ``from_image`` has a toxicity question written from the image alone
-    where nothing is known of toxicity; it is marked.
+    where nothing is known of toxicity; it is marked. ``own`` are dimensions of the user's.
     """
 
     per_dimension: int = 1
@@ -44,6 +45,7 @@ class QuestionSettings:
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
     from_image: bool = False
+    own: Mapping[str, DimensionSpec] = field(default_factory=dict)
 
     @property
     def letters(self) -> int:
@@ -172,7 +174,7 @@ def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
     """
     slots: dict[str, Slot] = {}
     links = Counter(key for own in knowledge.individuals for key in _list_ends(own))
-    for dimension in DIMENSIONS:
+    for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
         # What has the most links matters most: it comes first, not what was named first.
         own = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
         if own and (not settings.dimensions or dimension in settings.dimensions):
