@@ -1,4 +1,4 @@
-"""The rules as data: the eight files, strict errors, and answers against their form."""
+"""The rules as data: the nine files, strict errors, and answers against their form."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from memantics.core.errors import DataError, InputError, UnknownName
 
 OURS = (
     "collect-and-edit",
+    "edit-chats",
     "find-emotions",
     "label-by-vote",
     "pun-form",
@@ -59,7 +60,7 @@ def texts(workflow: Workflow) -> list[Words]:
     return found
 
 
-def test_there_are_eight() -> None:
+def test_there_are_nine() -> None:
     assert list_workflows() == OURS
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from memantics.benchmarks.mer_bench.load import open_release
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
-from memantics.reappraise.whole import write_instruction
+from memantics.reappraise.whole import Wish, write_instruction
 from tests.mer_bench.samples import opened, write_release
 from tests.mer_bench.test_judge import task_on
 from tests.reappraise.test_openai_images import png, serving
@@ -106,9 +105,9 @@ def test_masked_edits_of_the_sample(tmp_path: Path) -> None:
 
 
 def test_the_instruction_says_it_all() -> None:
-    row = opened(
-        Source("release", Path(__file__).parents[2] / "src/memantics/benchmarks/mer_bench/sample")
-    ).rows[0]
-    text = write_instruction(row)
-    assert json.loads(json.dumps(row.rewritten)) in text
-    assert row.plan in text
+    wish = Wish(
+        *("1.png", "sad", "happy", "a wet cat", "ducks love it", "an umbrella"),
+        *("Cartoon_Anime", "Negative"),
+    )
+    text = write_instruction(wish)
+    assert all(words in text for words in ("ducks love it", "an umbrella", "sad", "happy"))

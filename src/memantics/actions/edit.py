@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, Unpack
 
@@ -25,7 +25,7 @@ from memantics.core.waiting import make_sync
 from memantics.models.embedded.ocr import open_reader
 from memantics.reappraise.chain import Workshop, reappraise
 from memantics.reappraise.folder import MEME
-from memantics.reappraise.whole import WishPlanner, edit_whole
+from memantics.reappraise.whole import Wish, WishPlanner, edit_whole
 from memantics.registry import find_benchmark, find_source
 from memantics.run.progress import Progress
 
@@ -140,6 +140,11 @@ async def _edit_all(
     return Edited(place, made, kept, failed)
 
 
+def _wish(row: ReappraisalRow) -> Wish:
+    """What a row of the index asks for."""
+    return Wish(**{own.name: getattr(row, own.name) for own in fields(Wish)})
+
+
 def _is_there(path: Path) -> bool:
     """Whether an image was made before, whole."""
     if not path.is_file():
@@ -158,7 +163,7 @@ async def _make(row: ReappraisalRow, place: Path, painter: Editor | None, mode: 
         return await _make_masked(row, place, painter)
     assert painter is not None
     try:
-        picture = await edit_whole(row, row.image, painter)
+        picture = await edit_whole(_wish(row), row.image, painter)
     except Unavailable:
         raise  # every meme would end like this one
     except (ModelError, InputError) as error:
@@ -171,7 +176,7 @@ async def _make_masked(row: ReappraisalRow, place: Path, painter: Editor | None)
     assert row.image is not None
     stem = row.id.removesuffix(".png")
     with open_reader() as ocr:
-        shop = Workshop(WishPlanner(row), line_reader(ocr), place / ".stages", painter)
+        shop = Workshop(WishPlanner(_wish(row)), line_reader(ocr), place / ".stages", painter)
         result = await reappraise(Meme(stem, row.image, row.caption), shop)
     if result.status != "done":
         return f"{result.stage}: {result.reason}"

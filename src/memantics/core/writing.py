@@ -65,6 +65,8 @@ class Writer:
     add_chats: Callable[[Made, Review], Made] | None = None
 
 
+# Groups of a pun and its two look-alikes, beside the queue.
+LOOK_ALIKES = "look-alikes.jsonl"
 _LACKING = {
     "text": "printed text",
     "description": "description of the image",

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from PIL import Image
 
@@ -29,7 +28,8 @@ from memantics.reappraise.records import (
 from memantics.reappraise.stages import ReappraisalSubject
 
 
-class Wish(Protocol):
+@dataclass(frozen=True, slots=True)
+class Wish:
     """A row of an index: a meme, and what is wanted of it."""
 
     id: str
@@ -40,7 +40,6 @@ class Wish(Protocol):
     plan: str
     visual_type: VisualType
     polarity: Polarity
-    image: Path | None
 
 
 def write_instruction(wish: Wish) -> str:

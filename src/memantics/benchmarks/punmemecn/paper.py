@@ -48,7 +48,7 @@ FIGURE_2 = PaperPart(
     texts=(
         PaperText(
             "Collect; duplicates and watermarked memes stay out",
-            "memantics collect FOLDER --watermarks drop",
+            "memantics collect FOLDER --set watermark=1",
         ),
         PaperText(
             "Punchline, sentiment, explanation", "memantics annotate MEMES --workflow pun-form"
