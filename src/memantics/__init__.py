@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
-    from memantics.actions.phonetics import read_aloud
+    from memantics.actions.phonetics import (
+        PunVerdict,
+        detect_pun,
+        detect_pun_async,
+        read_aloud,
+    )
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
@@ -77,7 +82,7 @@ _PLACES = {
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
-    "actions.phonetics": ("read_aloud",),
+    "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
@@ -115,6 +120,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "ProbeReport",
+    "PunVerdict",
     "Reappraisal",
     "Run",
     "Runs",
@@ -131,6 +137,8 @@ __all__ = [
     "collect",
     "compare",
     "demo",
+    "detect_pun",
+    "detect_pun_async",
     "evaluate",
     "evaluate_async",
     "export_task",

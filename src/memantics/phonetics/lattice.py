@@ -11,8 +11,8 @@ from typing import NamedTuple
 from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
+from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
-from memantics.phonetics.things import rate_drawable
 
 REACH = 1.3  # the farthest single syllable that is tried
 SPAN_REACH = 1.7  # the farthest word
@@ -164,7 +164,7 @@ class Lattice:
         silent: bool,
     ) -> None:
         step, word = self.model.step, piece.word
-        foreign = word.isascii()
+        foreign = word[0] < "\u3400"  # letters, digits and signs, not characters
         fixed = 0.0 if silent else _FOREIGN if piece.kept else _LOAN
         # The best a word can do after any other; what stays far below the front is not scored.
         hope = 0.0 if silent or foreign else min(0.0, self.model.weigh(word) + _BOOST)

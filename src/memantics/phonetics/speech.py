@@ -13,6 +13,7 @@ from memantics.phonetics.caption import Script, Slot, clean_text, write_scripts
 from memantics.phonetics.evidence import find_double_meanings, find_evidence
 from memantics.phonetics.language import load_model
 from memantics.phonetics.lattice import Lattice, Path
+from memantics.phonetics.polysemy import describe_senses, list_second_senses
 from memantics.phonetics.ranking import (
     Candidate,
     Difference,
@@ -281,6 +282,8 @@ def _read_chinese(
     if description:
         doubles = find_double_meanings(analysis.plain, description, text, lattice)
     signals["evidence"] = float(min(2, len(evidence)))
+    words = [piece.word for piece in analysis.plain.pieces]
+    signals |= describe_senses(words)
     odds = Linear({**sure.weights, "evidence": _EVIDENCE}, sure.bias)
     confidence = round(odds.probability(signals), 4) if readings else 0.0
     if not any(slot.sounds for slot in analysis.script.slots):
@@ -296,6 +299,7 @@ def _read_chinese(
         threshold=settings.threshold,
         evidence=evidence,
         double_meanings=() if meant else doubles[:3],
+        senses=list_second_senses(words),
         notes=notes,
         signals=signals,
     )
