@@ -31,9 +31,8 @@ def test_senses_leave_out_names_measures_and_references() -> None:
         ("画蛇添足", "idiom", True),
         ("苹果", "idiom", False),
         ("摸鱼", "figurative", True),
-        ("吃瓜", "informal", True),
-        ("苹果", "informal", False),
-        ("no word", "vulgar", False),
+        ("苹果", "figurative", False),
+        ("no word", "figurative", False),
     ],
 )
 def test_the_dictionary_marks_styles(word: str, style: str, marked: bool) -> None:
@@ -67,6 +66,8 @@ def test_second_senses_say_why() -> None:
     assert [own.word for own in list_second_senses(["今天", "摸鱼", "摸鱼"])] == ["摸鱼"]
     assert list_second_senses([]) == ()
     assert is_informal("吃瓜")
+    assert not is_informal("苹果")
+    assert not is_informal("")
 
 
 def test_features_are_shares_of_the_longer_words() -> None:

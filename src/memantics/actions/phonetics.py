@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from memantics.core.memes import Meme
 from memantics.core.waiting import make_sync, run_sync
-from memantics.models.embedded.encoder import SentenceEncoder, open_encoder
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.reading import (
     DoubleMeaning,
@@ -29,6 +28,7 @@ from memantics.phonetics.verdict import PunVerdict, judge_pun
 
 if TYPE_CHECKING:
     from memantics.build.analysis.puns import PunSeen
+    from memantics.models.embedded.encoder import SentenceEncoder
 
 __all__ = [
     "DoubleMeaning",
@@ -132,6 +132,8 @@ def _settings(options: ListenOptions) -> Settings:
 
 @cache
 def _open_embedder() -> SentenceEncoder | None:
+    from memantics.models.embedded.encoder import SentenceEncoder, open_encoder
+
     encoder = open_encoder()
     return encoder if isinstance(encoder, SentenceEncoder) else None
 
@@ -172,4 +174,5 @@ def read_captions(
 
 def score_readings(folder: Path, model: ModelName = "auto") -> Figures:
     """Figures on a PunMemeCN release, on groups that were held out of every fitted part."""
-    return evaluate(folder, model)
+    encoder = _open_embedder()
+    return evaluate(folder, model, embed=encoder.encode if encoder else None)

