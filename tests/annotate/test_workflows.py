@@ -1,4 +1,4 @@
-"""The rules as data: the six files, strict errors, and answers against their form."""
+"""The rules as data: the eight files, strict errors, and answers against their form."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from memantics.core.errors import DataError, InputError, UnknownName
 
 OURS = (
     "collect-and-edit",
+    "find-emotions",
     "label-by-vote",
     "pun-form",
+    "rate-edits",
     "rate-outputs",
     "validate",
     "verify-stages",
@@ -57,7 +59,7 @@ def texts(workflow: Workflow) -> list[Words]:
     return found
 
 
-def test_there_are_six() -> None:
+def test_there_are_eight() -> None:
     assert list_workflows() == OURS
 
 

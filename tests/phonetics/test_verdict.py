@@ -120,7 +120,7 @@ def test_a_pun_without_two_readings_is_asked_again(changes: dict[str, object], s
 def test_without_sentence_vectors_the_rest_decides() -> None:
     heard = mm.read_aloud("年年有鱼", model="dictionary")
     weights = load_pun_weights("dictionary")
-    assert judge_pun(heard, None).probability != judge_pun(heard, [1.0] * len(weights.meaning))
+    assert judge_pun(heard, None) != judge_pun(heard, [1.0] * len(weights.meaning))
     assert judge_pun(heard, [1.0]) == judge_pun(heard, None)  # another encoder's vector
 
 

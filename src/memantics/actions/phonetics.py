@@ -172,7 +172,10 @@ def read_captions(
     return tuple(read_many(((caption, description) for caption in captions), settings=settings))
 
 
-def score_readings(folder: Path, model: ModelName = "auto") -> Figures:
-    """Figures on a PunMemeCN release, on groups that were held out of every fitted part."""
+def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> Figures:
+    """Figures on a PunMemeCN release, on groups that were held out of every fitted part.
+
+    ``groups`` restricts them: ``train``, ``test``, or numbers such as ``1-100,205``.
+    """
     encoder = _open_embedder()
-    return evaluate(folder, model, embed=encoder.encode if encoder else None)
+    return evaluate(folder, model, groups=groups, embed=encoder.encode if encoder else None)

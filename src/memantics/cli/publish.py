@@ -34,6 +34,14 @@ Unreviewed = Annotated[
 ]
 
 
+Images = Annotated[
+    bool,
+    typer.Option(
+        "--images/--no-images", help="Put the images in; without them, ids, names and checksums."
+    ),
+]
+
+
 def publish(
     queue: Queue,
     name: Name,
@@ -46,6 +54,7 @@ def publish(
     out: Out = Path("published"),
     chats: Chats = None,
     unreviewed: Unreviewed = False,
+    images: Images = True,
     as_json: flags.AsJson = False,
 ) -> None:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
@@ -65,6 +74,7 @@ def publish(
         out=out,
         chats=chats,
         unreviewed=unreviewed,
+        images=images,
     )
     if as_json:
         print_json(done)

@@ -74,8 +74,13 @@ class PunData:
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> PunData:
         """Some of the captions."""
-        rows = (self.signals, self.vectors, self.pun, self.homophone, self.folds)
-        return PunData(*(own[chosen] for own in rows))
+        return PunData(
+            self.signals[chosen],
+            self.vectors[chosen],
+            self.pun[chosen],
+            self.homophone[chosen],
+            self.folds[chosen],
+        )
 
     def weigh(self, polysemy: float) -> Matrix:
         """Weights under which puns by sense have this share of the puns."""

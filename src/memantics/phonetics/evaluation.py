@@ -22,6 +22,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
+from memantics.core.punmemecn import META, choose_groups, find_folder
+from memantics.phonetics.caption import simplify
 from memantics.phonetics.detector import (
     EXPECTED,
     DetectionScores,
@@ -34,14 +36,14 @@ from memantics.phonetics.detector import (
 )
 from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.polysemy import SENSE_FEATURES, describe_senses
+from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
 
 FOLDS = 5
+_UNMEASURED = FOLDS
 _RIDGE = 3.0
-_META = "_Meta.json"
 
 
 class _Row(BaseModel):
@@ -101,15 +103,12 @@ class Figures:
 
 
 def read_samples(folder: Path) -> list[Sample]:
-    """Captions of a PunMemeCN folder: its ``_Meta.json`` alone is needed."""
-    path = folder / _META
-    if not path.is_file():
-        raise DataError(folder, f"no {_META} in it", hint="give the folder with the metadata")
+    """Captions of a PunMemeCN release in any of its layouts; ``_Meta.json`` alone is needed."""
     try:
-        rows = _META_FILE.validate_python(read_json(path))
+        rows = _META_FILE.validate_python(read_json(find_folder(folder) / META))
     except ValidationError as error:
         first = error.errors()[0]
-        raise DataError(_META, first["msg"], row=str(first["loc"][0])) from error
+        raise DataError(META, first["msg"], row=str(first["loc"][0])) from error
     return [
         Sample(
             name,
@@ -129,6 +128,15 @@ def assign_fold(group: str) -> int:
     True
     """
     return hashlib.sha256(group.encode()).digest()[0] % FOLDS
+
+
+def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
+    """The fold of each caption; groups of the user's choice are one, all others not measured."""
+    groups = {sample.group for sample in samples}
+    chosen = choose_groups(wanted, groups) if wanted else groups
+    if chosen == groups:
+        return [assign_fold(sample.group) for sample in samples]
+    return [0 if sample.group in chosen else _UNMEASURED for sample in samples]
 
 
 def fit_order(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear:
@@ -184,7 +192,7 @@ def fit_weights(
 
 def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed | None) -> PunData:
     """Signals, sentence vectors and labels of captions, for a detector to learn from."""
-    senses = [describe_senses([p.word for p in a.plain.pieces]) for a in analyses]
+    senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
     rows = [[own[name] for name in SENSE_FEATURES] for own in senses]
     vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
     return PunData(
@@ -203,10 +211,15 @@ def evaluate(
     folder: Path,
     model: ModelName = "auto",
     file: Path | None = None,
+    groups: str = "",
     embed: Embed | None = None,
 ) -> Figures:
-    """Measure everything on a release; about a minute for 1,500 captions."""
+    """Measure everything on a release; about a minute for 1,500 captions.
+
+    With ``groups`` (``test``, ``1-100``) figures are of those, weights fitted on all others.
+    """
     samples = read_samples(folder)
+    folds = _assign_folds(samples, groups)
     started, spent = time.perf_counter(), time.process_time()
     lattice = load_lattice(model, file)
     analyze_caption("年年有鱼", lattice, order=_START)
@@ -219,23 +232,25 @@ def evaluate(
         if len(costs) == 100:
             memory = _peak_mb()
     memory = memory if len(costs) >= 100 else _peak_mb()
-    folds = [assign_fold(s.group) for s in samples]
-    held, chances, puns = _hold_out(samples, analyses, folds, embed)
-    ranks = [_rank(s, a) for s, a in zip(samples, held, strict=True) if s.homophone]
-    loud = [c >= DEFAULT_THRESHOLD for c in chances]
-    plain = [x for x, s in zip(loud, samples, strict=True) if s.intended is None]
-    heard = [x for x, s in zip(loud, samples, strict=True) if s.homophone]
-    poly, hinted, others = _count_double_meanings(samples, analyses, lattice)
+    held, chances, judged = _hold_out(samples, analyses, folds, embed)
+    kept = [i for i, fold in enumerate(folds) if fold in judged.folds]
+    puns = judged.take(kept)
+    ranks = [_rank(samples[i], held[i]) for i in kept if samples[i].homophone]
+    loud = {i: chances[i] >= DEFAULT_THRESHOLD for i in kept}
+    plain = [own for i, own in loud.items() if samples[i].intended is None]
+    heard = [own for i, own in loud.items() if samples[i].homophone]
+    measured = [samples[i] for i in kept]
+    poly, hinted, others = _count_double_meanings(measured, [analyses[i] for i in kept], lattice)
     return Figures(
         model=lattice.model.name,
-        captions=len(samples),
+        captions=len(measured),
         homophones=len(ranks),
         first=_share(r == 1 for r in ranks),
         first_five=_share(r <= 5 for r in ranks),
         found=_share(r < _NEVER for r in ranks),
         quiet=_share(plain),
         heard=_share(heard),
-        detector=puns.score(np.ones(len(samples))),
+        detector=puns.score(np.ones(len(measured))),
         detector_expected_f1=puns.score(puns.data.weigh(EXPECTED)).f1,
         calibration_error=puns.measure_gap(puns.data.weigh(EXPECTED)),
         polysemy=poly,
@@ -274,6 +289,14 @@ class _Judged:
     data: PunData
     chances: Matrix
     said: npt.NDArray[np.bool_]
+    folds: range
+
+    def take(self, places: Sequence[int]) -> _Judged:
+        """Some of the captions."""
+        chosen = np.zeros(len(self.said), dtype=bool)
+        chosen[list(places)] = True
+        part = self.data.take(chosen)
+        return _Judged(part, self.chances[chosen], self.said[chosen], self.folds)
 
     def score(self, weights: Matrix) -> DetectionScores:
         """Rates of the verdicts under weights of the captions."""
@@ -297,7 +320,9 @@ def _hold_out(
     chances = [0.0] * len(samples)
     data = gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
-    for number in range(FOLDS):
+    # Where the user chose groups, the others are there to learn from only.
+    numbers = range(1 if _UNMEASURED in folds else FOLDS)
+    for number in numbers:
         own = np.array(folds) == number
         seen = np.flatnonzero(~own).tolist()
         order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
@@ -313,7 +338,7 @@ def _hold_out(
         for i in np.flatnonzero(own).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
-    return held, chances, _Judged(data, likely, said)
+    return held, chances, _Judged(data, likely, said, numbers)
 
 
 def _count_double_meanings(
@@ -358,6 +383,6 @@ def format_figures(figures: Figures) -> str:
         ("peak memory", f"{f.memory_mb:.0f} MB", ""),
     )
     lines = [f"{name:<21}{value:<13}{more}".rstrip() for name, value, more in rows]
-    lines.append(f"Groups held out in {FOLDS} folds; the weights are fitted without them,")
+    lines.append("Groups were held out; the weights are fitted without them,")
     lines.append("the costs of the search were made with them in view.")
     return "\n".join(lines)

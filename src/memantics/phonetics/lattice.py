@@ -13,7 +13,7 @@ import numpy as np
 from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
-from memantics.phonetics.senses import list_words, rate_drawable
+from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
 
 REACH = 1.3  # the farthest single syllable that is tried
@@ -81,11 +81,11 @@ class _Front:
 
 
 class Lattice:
-    """A language model and its lexicon, ready to search."""
+    """A language model and its lexicon, ready to search; ``listed`` are words of a dictionary."""
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, listed: Iterable[str] = ()) -> None:
         self.model = model
-        more = [w for w in list_words(MAX_WORD) if model.weigh(w) <= UNKNOWN]
+        more = [word for word in listed if model.weigh(word) <= UNKNOWN]
         common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
         words = [*model.words, *more]
         self.lexicon = Lexicon(words, common)

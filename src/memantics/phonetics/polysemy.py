@@ -14,6 +14,7 @@ from memantics.phonetics.reading import SecondSense
 from memantics.phonetics.senses import (
     has_style,
     is_informal,
+    is_listed,
     list_glosses,
     list_senses,
     load_phrases,
@@ -26,9 +27,9 @@ SENSE_FEATURES = (
     "slang",
     "set_phrase",
     "hidden_thing",
-    "unknown_word",
+    "single",
 )
-_MANY = 3
+_MANY, _LONGEST = 3, 8
 
 
 @lru_cache(maxsize=8192)
@@ -48,6 +49,21 @@ def find_hidden_thing(word: str) -> str:
     return ""
 
 
+def cut_words(text: str) -> list[str]:
+    """The words of a text, each the longest that the dictionary has; what it has not alone.
+
+    >>> cut_words("我在打酱油")
+    ['我', '在', '打酱油']
+    """
+    found, start = [], 0
+    while start < len(text):
+        sizes = range(min(_LONGEST, len(text) - start), 1, -1)
+        size = next((n for n in sizes if is_listed(text[start : start + n])), 1)
+        found.append(text[start : start + size])
+        start += size
+    return found
+
+
 def list_second_senses(words: Sequence[str]) -> tuple[SecondSense, ...]:
     """The words of a caption that may be meant in two ways, with what the dictionary says."""
     found = []
@@ -61,7 +77,7 @@ def list_second_senses(words: Sequence[str]) -> tuple[SecondSense, ...]:
 
 
 def describe_senses(words: Sequence[str]) -> dict[str, float]:
-    """Numbers for a detector, each a share of the words of two characters and more.
+    """Numbers for a detector, most of them shares of the words of two characters and more.
 
     >>> describe_senses(["我", "摸鱼"])["figurative"], describe_senses([])["figurative"]
     (1.0, 0.0)
@@ -77,5 +93,5 @@ def describe_senses(words: Sequence[str]) -> dict[str, float]:
         "slang": sum(map(is_informal, long)) / count,
         "set_phrase": float(covered),
         "hidden_thing": sum(bool(find_hidden_thing(word)) for word in long) / count,
-        "unknown_word": sum(not list_senses(word) for word in long) / count,
+        "single": sum(len(word) == 1 for word in words) / max(len(words), 1),
     }

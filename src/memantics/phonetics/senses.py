@@ -72,6 +72,11 @@ def has_style(word: str, style: str) -> bool:
     return entry is not None and _STYLE[style].search(entry) is not None
 
 
+def is_listed(word: str) -> bool:
+    """Whether the dictionary has a word."""
+    return word in _load()
+
+
 def list_words(longest: int) -> list[str]:
     """Chinese words of the dictionary, of two characters and more."""
     return [word for word in _load() if 2 <= len(word) <= longest and _HAN(word)]

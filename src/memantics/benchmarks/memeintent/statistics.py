@@ -34,7 +34,7 @@ def survey(release: IntentRelease) -> Found:
         images_expected=len(rows),
         repairs={name: count for name, count in release.repairs.items() if count},
         notes=(
-            *note_part(release.source.kind, len(rows), COMPLETE),
+            *note_part(release.source, len(rows), COMPLETE),
             *note_gaps(found, len(rows), release.images, _GET_IMAGES),
         ),
     )
@@ -68,6 +68,10 @@ def statistics(release: IntentRelease) -> dict[str, JsonValue]:
         "background.placeholder.mean": _mean(placeholder),
         "background.placeholder.sd": _deviation(placeholder),
         "background.present.mean": _mean([count for count in bullets if count]),
+        **{
+            f"background.mean.{split}": _mean([len(r.background) for r in rows if r.split == split])
+            for split in ("dev", "train", "test")
+        },
         "background.total": sum(bullets),
         "background.lines": sum(placeholder),
         "background.none": bullets.count(0),

@@ -42,16 +42,16 @@ def survey(release: ReappraisalRelease) -> Found:
 
 
 def _notes(release: ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
-    kind, total = release.source.kind, len(release.rows)
+    total = len(release.rows)
     get = (
         "They are a data set of their own (LeoReverse/17nie on the Hugging Face hub): unpack it "
         "into data/Original."
     )
     notes = [
-        *note_part(kind, total, COMPLETE),
+        *note_part(release.source, total, COMPLETE),
         *note_gaps(found, total, release.images, get),
     ]
-    if not editors and kind == "release":
+    if not editors and release.source.kind == "release":
         notes.append(
             "Edited images are not in this copy: there is nothing to judge until "
             "data/EditedResults holds a folder per model."
@@ -92,8 +92,9 @@ def _oddities(rows: tuple[ReappraisalRow, ...]) -> Figures:
     figures: Figures = {
         "text.empty": sum(not row.caption for row in rows),
         "text.repeated": sum(count > 1 for count in texts.values()),
+        "text.surplus": len(rows) - len(texts),
         "description.cues": sum(
-            "Visual cues:" in row.description and "Text cues:" in row.description for row in rows
+            "Visual cues" in row.description and "Text cues" in row.description for row in rows
         ),
         "pos_txt.most_backslashes": max(row.written.count("\\") for row in rows),
         "pos_txt.curly": sum(row.written.startswith("“") for row in rows),

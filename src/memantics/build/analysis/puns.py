@@ -67,5 +67,12 @@ def _read(model: str, reply: str) -> PunSeen:
         raise Unparsed("a pun needs a word and its other reading: name both, or say pun is false")
     if said.pun and said.seen == "neither":
         raise Unparsed("a pun shows one of its readings: say which is seen, or say pun is false")
-    shown = [clean_line(own, 200) for own in (said.word, said.written, said.other)]
-    return PunSeen(said.pun, *shown, said.seen, clean_line(said.reason, 1000), model)
+    return PunSeen(
+        said.pun,
+        clean_line(said.word, 200),
+        clean_line(said.written, 200),
+        clean_line(said.other, 200),
+        said.seen,
+        clean_line(said.reason, 1000),
+        model,
+    )

@@ -1,0 +1,275 @@
+"""A paper's tables and figures, cell by cell: what it prints beside what we compute.
+
+A benchmark declares its paper in ``paper.py``: ``PAPER = Paper(title, parts)``, where each part is
+a function from :class:`PaperMaterial` to a :class:`PaperPart`, in the paper's order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import JsonValue
+
+from memantics.core.data import Source
+from memantics.core.paper_parts import Cell, PaperPart, PaperRow, PaperSheet, PaperText
+from memantics.core.published import PublishedRow
+from memantics.core.records import Score
+from memantics.core.review import Review
+from memantics.core.rundir import RunFacts, Scores
+from memantics.core.statistic import Expected
+
+__all__ = [
+    "Cell",
+    "Paper",
+    "PaperMaterial",
+    "PaperPart",
+    "PaperRow",
+    "PaperSheet",
+    "PaperText",
+    "ScoredDetector",
+    "ScoredRun",
+    "find_score",
+    "list_figures",
+    "name_runs",
+    "same_system",
+    "score_cell",
+]
+R = TypeVar("R")
+
+
+class ScoredRun(Protocol):
+    """A finished run."""
+
+    @property
+    def folder(self) -> Path:
+        """Its directory."""
+        ...
+
+    @property
+    def facts(self) -> RunFacts:
+        """What was run."""
+        ...
+
+    @property
+    def figures(self) -> Scores:
+        """How it scored."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """``BENCHMARK/TASK``."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """``KIND/NAME``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredDetector:
+    """A trained detector: its name, what its card says, and its figures by task."""
+
+    name: str
+    folder: Path
+    facts: Mapping[str, JsonValue]
+    scores: Mapping[str, tuple[Score, ...]]
+
+
+def same_system(model: str, system: str) -> bool:
+    """Whether a model's name is a published system's: its last part, however it is written.
+
+    >>> same_system("openai/Qwen/Qwen2-VL-7B-Instruct", "Qwen2-VL-7B-Instruct")
+    True
+    >>> same_system("openai/gpt-4o-mini", "GPT-4o")
+    False
+    """
+
+    def strip(name: str) -> str:
+        return re.sub(r"[^a-z0-9]+", "", name.rpartition("/")[2].casefold())
+
+    return strip(model) == strip(system)
+
+
+@dataclass(frozen=True)
+class PaperMaterial(Generic[R]):
+    """All that a paper is redone from; ``name`` is the benchmark as the user called it.
+
+    ``compared`` says whether the data are a copy of the paper's own release.
+    """
+
+    name: str
+    source: Source
+    release: R
+    expected: Mapping[str, Expected]
+    values: Mapping[str, JsonValue]
+    published: Sequence[PublishedRow]
+    compared: bool
+    runs: Sequence[ScoredRun] = ()
+    reviews: Sequence[Review] = ()
+    detectors: Sequence[ScoredDetector] = ()
+    traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
+        """The cell of a statistic: the paper's value, and what this copy gives."""
+        row, value = self.expected.get(key), self.values.get(key)
+        if self.source.published:
+            reason = reason or "These data do not hold it."
+        elif row and row.known is None:
+            reason = reason or "The complete release does not hold it."
+        return Cell(
+            paper=row.paper if row else None,
+            value=value,
+            digits=row.digits if row else None,
+            compared=self.compared,
+            arithmetic=bool(row and row.basis == "paper"),
+            fill="" if reason else fill or f"memantics data add {self.name} DIR",
+            reason=reason,
+            note=row.note if row else "",
+        )
+
+    def of_task(self, task: str) -> tuple[ScoredRun, ...]:
+        """The runs of a task of this benchmark."""
+        return tuple(run for run in self.runs if run.task == f"{self.name}/{task}")
+
+    def rows_of(self, task: str, source: str) -> tuple[PublishedRow, ...]:
+        """The rows of one of the paper's tables."""
+        return tuple(r for r in self.published if r.task == task and r.source == source)
+
+    def find_run(self, row: PublishedRow, model: str = "") -> ScoredRun | None:
+        """The run of a published system, by its own name or ``model``, asked as its row says."""
+        fits = (
+            run
+            for run in self.of_task(row.task)
+            if any(same_system(run.model, name) for name in (row.system, model) if name)
+            and row.fits(run.facts.options, run.facts.split)
+        )
+        return next(fits, None)
+
+    def systems(
+        self,
+        task: str,
+        source: str,
+        figures: Sequence[str],
+        command: Callable[[PublishedRow], str],
+        models: Mapping[str, str] | None = None,
+    ) -> tuple[PaperRow, ...]:
+        """The rows of a table of systems: the paper's, the user's other runs, trivial baselines.
+
+        A row of the paper's takes the run of the same system, asked as it says; ``models`` says
+        what a system is called elsewhere. ``command`` fills a row without a run.
+        """
+        rows, taken = list[PaperRow](), set[Path]()
+        for row in self.rows_of(task, source):
+            run = self.find_run(row, (models or {}).get(row.system, ""))
+            taken |= {run.folder} if run else set()
+            rows.append(self._system(row, run, figures, command(row)))
+        digits = next((r.digits for r in self.rows_of(task, source)), 4) - 2
+        runs = self.of_task(task)
+        for run, label in zip(runs, name_runs(runs), strict=True):
+            if run.folder not in taken:
+                cells = [score_cell(find_score(run.figures.scores, own), digits) for own in figures]
+                rows.append(PaperRow(label, tuple(cells), "own"))
+        return (*rows, *self._baselines(runs, figures, digits))
+
+    def _system(
+        self, row: PublishedRow, run: ScoredRun | None, figures: Sequence[str], fill: str
+    ) -> PaperRow:
+        cells = []
+        for name in figures:
+            printed = row.figures.get(name)
+            score = find_score(run.figures.scores, name) if run else None
+            cell = score_cell(score, row.digits - 2)
+            cells.append(
+                replace(
+                    cell,
+                    paper=None if printed is None else round(100 * printed, row.digits),
+                    compared=self.compared,
+                    fill=fill if printed is not None or cell.value is not None else "",
+                    note=row.reason,
+                )
+            )
+        return PaperRow(row.system, tuple(cells))
+
+    def _baselines(
+        self, runs: Sequence[ScoredRun], figures: Sequence[str], digits: int
+    ) -> Iterator[PaperRow]:
+        known = {own.model: own.scores for run in runs for own in run.figures.baselines}
+        for model, scores in known.items():
+            if any(run.model == model for run in runs):
+                continue
+            cells = [score_cell(find_score(scores, name), digits) for name in figures]
+            yield PaperRow(model, tuple(cells), "baseline")
+
+
+def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
+    """The models of runs; namesakes with the options, split or folder that tells them apart."""
+    named = Counter(run.model for run in runs)
+    labels = []
+    for run in runs:
+        others = [own.facts for own in runs if own.model == run.model]
+        marks = [
+            f"{name}={value}"
+            for name, value in {**run.facts.options, "split": run.facts.split}.items()
+            if len({{**own.options, "split": own.split}.get(name) for own in others}) > 1
+        ]
+        apart = ", ".join(marks) or run.folder.name
+        labels.append(f"{run.model} ({apart})" if named[run.model] > 1 else run.model)
+    return labels
+
+
+def list_figures(
+    material: PaperMaterial[R], label: str, caption: str, keys: Sequence[str]
+) -> PaperPart:
+    """Statistics below one another: the paper's value, and what this copy gives."""
+    rows = tuple(
+        PaperRow(material.expected[key].title, (material.figure(key),))
+        for key in keys
+        if key in material.expected
+    )
+    return PaperPart(label, caption, ("value",), rows, "figure")
+
+
+def find_score(scores: Sequence[Score], name: str) -> Score | None:
+    """A figure by its name, one of a part as ``name[breakdown=part]``.
+
+    >>> find_score([Score("f1", 0.5, 3, by="type", label="sexual")], "f1[type=sexual]").value
+    0.5
+    """
+    key, _, part = name.removesuffix("]").partition("[")
+    by, _, label = part.partition("=")
+    return next((s for s in scores if (s.key, s.by, s.label) == (key, by, label)), None)
+
+
+def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0) -> Cell:
+    """The cell of a figure that we computed, in per cent.
+
+    >>> score_cell(Score("accuracy", 0.5, 10, 0.2, 0.8), 1).span
+    '20.0–80.0'
+    """
+    if score is None:
+        return Cell(digits=digits)
+    value, low, high = (
+        None if own is None else scale * own for own in (score.value, score.low, score.high)
+    )
+    return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
+
+
+@dataclass(frozen=True, slots=True)
+class Paper(Generic[R]):
+    """A paper as its benchmark declares it: its parts in the paper's order.
+
+    A part that nothing is computed for is given as it is.
+    """
+
+    title: str
+    parts: tuple[PaperPart | Callable[[PaperMaterial[R]], PaperPart], ...]
+
+    def fill(self, material: PaperMaterial[R]) -> tuple[PaperPart, ...]:
+        """The parts, filled from the material at hand."""
+        return tuple(p if isinstance(p, PaperPart) else p(material) for p in self.parts)
