@@ -85,7 +85,7 @@ def list_words(longest: int) -> list[str]:
 # Marks and words of a definition that tell slang and vulgar words; substrings are found quickly.
 _INFORMAL = (
     *("slang", "(coll", "neologism", "Internet", "jocular", "vulgar", "derog", "taboo"),
-    *("fuck", "shit", "cunt", "penis", "whore", "bastard", "vulva", "testicle"),
+    *("fuck", "shit", "penis", "whore", "bastard", "vulva", "testicle"),
 )
 
 
