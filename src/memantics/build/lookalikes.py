@@ -69,7 +69,7 @@ def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
     ]
 
 
-def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:  # type: ignore[type-arg]
+def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
     """All pairs of both kinds, the nearest first; a tie goes to the earlier pair."""
     rows = [
         (-float(table[pun, other]), pun, other, kind)
