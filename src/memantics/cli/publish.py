@@ -32,6 +32,10 @@ Unreviewed = Annotated[
     bool,
     typer.Option("--unreviewed", help="Let drafts through that nobody judged; the card says so."),
 ]
+Shares = Annotated[
+    str | None,
+    typer.Option(help="Shares of a training and a test part, such as 8:2, by template family."),
+]
 
 
 def publish(
@@ -46,6 +50,7 @@ def publish(
     out: Out = Path("published"),
     chats: Chats = None,
     unreviewed: Unreviewed = False,
+    split: Shares = None,
     as_json: flags.AsJson = False,
 ) -> None:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
@@ -65,6 +70,7 @@ def publish(
         out=out,
         chats=chats,
         unreviewed=unreviewed,
+        split=split,
     )
     if as_json:
         print_json(done)

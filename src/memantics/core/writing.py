@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,10 +61,15 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it."""
+    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it.
+
+    ``split`` divides what was written into a training and a test part, whole template families
+    each: 8 and 2 of 10 for the shares (8, 2).
+    """
 
     write: Callable[[Review], Made]
     add_chats: Callable[[Made, Review], Made] | None = None
+    split: Callable[[Made, Sequence[int]], Made] | None = None
 
 
 _LACKING = {
@@ -101,6 +108,50 @@ def walk_kept(
 ) -> Iterator[tuple[Reviewed, PublishedMeme]]:
     """Every item that was kept, with its meme."""
     return ((own, memes[own.item.group]) for own in review.items if own.kept)
+
+
+def draw_parts(
+    families: Mapping[str, str], strata: Mapping[str, str], shares: Sequence[int], seed: int = 0
+) -> dict[str, int]:
+    """By meme, the place of its part; parts get their shares of each stratum.
+
+    Memes of one family go into one part; those without one stand alone. Large families are placed
+    first, each where its strata are missing most; equal ones in an order that the seed draws.
+
+    >>> families = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
+    >>> found = draw_parts(families, dict.fromkeys(families, "yes"), (3, 2))
+    >>> found["a"] == found["b"], sorted(found.values())
+    (True, [0, 0, 0, 1, 1])
+    """
+    groups: dict[str, list[str]] = {}
+    for meme, family in families.items():
+        groups.setdefault(f"family {family}" if family else f"meme {meme}", []).append(meme)
+    order = sorted(groups)
+    random.Random(seed).shuffle(order)
+    order.sort(key=lambda name: -len(groups[name]))
+    totals = Counter(strata[meme] for meme in families)
+    aims = [share / sum(shares) for share in shares]
+    held: list[Counter[str]] = [Counter() for _ in shares]
+    placed: dict[str, int] = {}
+    for name in order:
+        own = Counter(strata[meme] for meme in groups[name])
+        ranks = [_rank_part(own, part, aim, totals) for part, aim in zip(held, aims, strict=True)]
+        chosen = ranks.index(max(ranks))
+        held[chosen] += own
+        placed |= dict.fromkeys(groups[name], chosen)
+    return {meme: placed[meme] for meme in families}
+
+
+def _rank_part(
+    group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]
+) -> tuple[bool, float]:
+    """Parts that are full come last; then how much of a part's share is missing."""
+    room = aim * totals.total() - held.total()
+    missing = room / aim / totals.total()
+    for stratum, count in group.items():
+        there = held[stratum] / aim / totals[stratum]
+        missing += (1 - there) * count / group.total()
+    return room >= group.total() / 2, missing
 
 
 def take_text(own: Reviewed, name: str, default: str | None = None) -> str:
