@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "read-the-report",
         "compare-runs",
         "audit-a-benchmark",
+        "redo-a-paper",
         "use-official-data",
         "run-local-models",
         "use-with-inspect",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.paper import RedonePaper, paper
     from memantics.actions.phonetics import read_aloud
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
@@ -77,6 +78,7 @@ _PLACES = {
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
+    "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("read_aloud",),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
@@ -116,6 +118,7 @@ __all__ = [
     "ModelError",
     "ProbeReport",
     "Reappraisal",
+    "RedonePaper",
     "Run",
     "Runs",
     "ScreenSettings",
@@ -141,6 +144,7 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "paper",
     "probe",
     "probe_async",
     "publish",

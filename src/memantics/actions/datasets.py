@@ -16,7 +16,6 @@ from memantics.core.errors import InputError, MissingExtra
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, show_cell, to_plain
-from memantics.core.statistic import compare, read_expected
 from memantics.registry import (
     MODEL_KINDS,
     Benchmark,
@@ -263,8 +262,7 @@ def refuse_changed(survey: Survey, entry: Registered) -> None:
 
 def _survey(benchmark: Benchmark, source: Source) -> Survey:
     release = benchmark.open(source)
-    expected = read_expected(benchmark.folder / "expected" / "statistics.json")
-    statistics = compare(expected, benchmark.recompute(release))
+    statistics = benchmark.compare(benchmark.recompute(release))
     return Survey(benchmark, source.kind, benchmark.survey(release), tuple(statistics))
 
 

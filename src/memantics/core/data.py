@@ -16,7 +16,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError
 
-Verdict = Literal["reproduced", "differs", "not recomputable", "no reference"]
+Verdict = Literal[
+    "reproduced", "differs", "arithmetic of the paper", "not recomputable", "no reference"
+]
 DataKind = Literal["starter", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
 R = TypeVar("R")
@@ -24,11 +26,20 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder with a benchmark's data, and the folder with its images (None: not there)."""
+    """A folder with a benchmark's data, and the folder with its images (None: not there).
+
+    ``published`` marks data of one's own in the format of a family: no copy of its release.
+    """
 
     kind: DataKind
     root: Path
     images: Path | None = None
+    published: bool = False
+
+    @property
+    def official(self) -> bool:
+        """Whether this is a copy of the official release, with which papers can be compared."""
+        return self.kind == "release" and not self.published
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +288,9 @@ def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> 
         yield f"{memes - images:,} memes have no image in {folder or 'this copy'}."
 
 
-def note_part(kind: DataKind, memes: int, complete: int) -> Iterator[str]:
+def note_part(source: Source, memes: int, complete: int) -> Iterator[str]:
     """That a copy of a release is a part of it."""
-    if kind == "release" and memes < complete:
+    if source.official and memes < complete:
         yield (
             f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
             "from the paper's."

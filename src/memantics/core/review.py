@@ -50,6 +50,36 @@ class Review:
         return tuple(own for own in self.items if own.verdict is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question that people judged: its dimension, its meme, and whether it was accepted."""
+
+    dimension: str
+    meme: str
+    accepted: bool
+    first: bool
+
+
+def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
+    """The questions of a validated queue, each with its dimension; none where it holds others.
+
+    The second question of an item is about the element that the first one's toxicity rests on.
+    """
+    found: list[JudgedQuestion] = []
+    for own in review.judged:
+        hidden, values = own.item.hidden, own.values
+        dimension, element = hidden.get("dimension"), hidden.get("element")
+        if not isinstance(dimension, str) or "questions" not in hidden:
+            continue
+        found.append(JudgedQuestion(dimension, own.item.group, own.kept, first=True))
+        asked = "second_question" in values and isinstance(element, str) and element
+        if asked:
+            yes = all(values.get(name) == "yes" for name in ("second_question", "second_answer"))
+            kind = str(element).partition("/")[0]
+            found.append(JudgedQuestion(kind, own.item.group, own.kept and yes, first=False))
+    return tuple(found)
+
+
 def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False) -> Review:
     """Read a queue and its verdicts (default: ``verdicts.jsonl`` beside the items).
 

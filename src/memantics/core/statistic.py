@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
@@ -12,7 +13,11 @@ from memantics.core.errors import DataError
 
 
 class Expected(BaseModel):
-    """One row of ``expected/statistics.json``."""
+    """One row of ``expected/statistics.json``.
+
+    ``basis`` says what the value is computed from: this copy of the release, or other figures that
+    the paper prints. The second kind is never a reproduction.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,6 +28,7 @@ class Expected(BaseModel):
     digits: int | None
     definition: str
     note: str = ""
+    basis: Literal["copy", "paper"] = "copy"
 
 
 _TABLE = TypeAdapter(tuple[Expected, ...])
@@ -62,6 +68,8 @@ def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> 
 
 
 def _verdict(row: Expected, value: JsonValue) -> Verdict:
+    if row.basis == "paper":
+        return "arithmetic of the paper"
     if row.paper is None and row.known is None:
         return "not recomputable" if value is None else "no reference"
     return judge(value, row.known if row.paper is None else row.paper, row.digits)

@@ -16,8 +16,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from memantics.core.card import Card, TaskCard, read_card, read_policy, resolve_options
-from memantics.core.data import Found, Source
-from memantics.core.errors import DataError, UnknownName
+from memantics.core.data import Found, Source, Statistic
+from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.paper import Paper
+from memantics.core.statistic import Expected, compare, read_expected
 from memantics.core.task import Task
 from memantics.registry.services import SERVICES
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
@@ -84,6 +86,18 @@ class Benchmark:
             )
         return plugin
 
+    @property
+    def paper(self) -> Paper[Any]:
+        """Its paper as its folder, or its family's, declares it."""
+        if not (self.home / "paper.py").is_file():
+            raise InputError(
+                f"{self.card.name} declares no paper", hint="see docs/redo-a-paper.md on paper.py"
+            )
+        paper = getattr(self.load_part("paper"), "PAPER", None)
+        if not isinstance(paper, Paper):
+            raise DataError(self.home / "paper.py", "holds no PAPER of type Paper")
+        return paper
+
     def load_part(self, part: str) -> ModuleType:
         """Import one module of its folder, wherever that lies."""
         home = self.home
@@ -105,10 +119,25 @@ class Benchmark:
         """Recompute the paper's figures from a release."""
         return self.plugin.statistics(release)
 
+    def expect(self) -> tuple[Expected, ...]:
+        """The figures that its paper, or its family's, prints; none where no file says so."""
+        path = self.home / "expected" / "statistics.json"
+        return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
+
+    def compare(self, values: Mapping[str, JsonValue]) -> list[Statistic]:
+        """Figures of a copy beside the paper's; those of one's own data have no reference."""
+        expected = self.expect()
+        if self.card.like:
+            own = [row for row in expected if row.basis == "copy"]
+            expected = tuple(row.model_copy(update={"paper": None, "known": None}) for row in own)
+            values = {row.key: values.get(row.key) for row in expected}
+        return compare(expected, values)
+
     def sample(self) -> Source:
         """The sample that ships with it; a published benchmark brings its data along whole."""
         if self.card.like:
-            return Source("release", self.folder / "data", self.folder / "data" / "images")
+            data = self.folder / "data"
+            return Source("release", data, data / "images", published=True)
         root = self.folder / "sample"
         if not root.is_dir():
             raise DataError(root, "this benchmark ships no sample", hint="use --data release")

@@ -45,10 +45,13 @@ def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
     """A section per task: leaderboard, then all figures."""
     parts = ["# Memantics report"]
     for board in make_boards(runs, published):
-        parts += [f"## {_md(board.title)}", f"{_md(board.task)}, {_md(show_scope(board))}."]
+        parts += [
+            f"## {quote_markdown(board.title)}",
+            f"{quote_markdown(board.task)}, {quote_markdown(show_scope(board))}.",
+        ]
         if board.starter:
             parts.append(f"> **{STARTER_NOTE}**")
-        parts += [f"> {_md(warning)}" for warning in board.warnings]
+        parts += [f"> {quote_markdown(warning)}" for warning in board.warnings]
         parts.append(_leaderboard_lines(board))
         parts.append(_figure_lines(board))
     return "\n\n".join(parts) + "\n"
@@ -58,7 +61,7 @@ def _leaderboard_lines(board: Board) -> str:
     head = ["model", board.main.replace("_", " "), "95 % interval", "n", *STATUSES, "invalid"]
     lines = [
         [
-            _md(row.label) + (f" ({_md(row.note)})" if row.note else ""),
+            quote_markdown(row.label) + (f" ({quote_markdown(row.note)})" if row.note else ""),
             show_figure(row.value),
             show_span(row.main),
             "" if row.n is None else str(row.n),
@@ -67,11 +70,11 @@ def _leaderboard_lines(board: Board) -> str:
         ]
         for row in board.rows
     ]
-    return _md_table(head, lines)
+    return md_table(head, lines)
 
 
 def _figure_lines(board: Board) -> str:
-    head = ["figure", "part", "n", *(_md(row.label) for row in board.rows)]
+    head = ["figure", "part", "n", *(quote_markdown(row.label) for row in board.rows)]
     keys = [(key, "", "") for key in board.metrics]
     for key, by in board.breakdowns:
         keys += [(key, by, label) for label in board.labels(key, by)]
@@ -79,18 +82,19 @@ def _figure_lines(board: Board) -> str:
     for key, by, label in keys:
         found = [row.find(key, by, label) for row in board.rows]
         n = max((s.n for row in board.own if (s := row.find(key, by, label))), default=0)
-        part = f"{_md(by)}: {_md(label)}" if by else "all"
+        part = f"{quote_markdown(by)}: {quote_markdown(label)}" if by else "all"
         cells = [show_figure(score.value) if score else "" for score in found]
-        lines.append([_md(key), part, str(n), *cells])
-    return _md_table(head, lines)
+        lines.append([quote_markdown(key), part, str(n), *cells])
+    return md_table(head, lines)
 
 
-def _md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are quoted already; all but the first column are aligned right."""
     rule = ["---", *("---:" for _ in head[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
 
-def _md(text: str) -> str:
+def quote_markdown(text: str) -> str:
     """Text that Markdown shows as it is."""
     return mask_unseen(text).translate(_MARKDOWN)
 
@@ -105,7 +109,7 @@ def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
             before, after = _csv_row(board, row)
             for s in row.scores:
                 figures = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
-                writer.writerow([_cell(value) for value in (*before, *figures, *after)])
+                writer.writerow([guard_cell(value) for value in (*before, *figures, *after)])
     return out.getvalue()
 
 
@@ -121,7 +125,7 @@ def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[obje
     return before, [*after, *((paper.source, paper.reason) if paper else (None, None))]
 
 
-def _cell(value: object) -> object:
+def guard_cell(value: object) -> object:
     """Spreadsheets run text that begins like a formula; a quote keeps it text."""
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return "'" + value

@@ -34,7 +34,7 @@ def survey(release: IntentRelease) -> Found:
         images_expected=len(rows),
         repairs={name: count for name, count in release.repairs.items() if count},
         notes=(
-            *note_part(release.source.kind, len(rows), COMPLETE),
+            *note_part(release.source, len(rows), COMPLETE),
             *note_gaps(found, len(rows), release.images, _GET_IMAGES),
         ),
     )

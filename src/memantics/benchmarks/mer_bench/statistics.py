@@ -42,16 +42,16 @@ def survey(release: ReappraisalRelease) -> Found:
 
 
 def _notes(release: ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
-    kind, total = release.source.kind, len(release.rows)
+    total = len(release.rows)
     get = (
         "They are a data set of their own (LeoReverse/17nie on the Hugging Face hub): unpack it "
         "into data/Original."
     )
     notes = [
-        *note_part(kind, total, COMPLETE),
+        *note_part(release.source, total, COMPLETE),
         *note_gaps(found, total, release.images, get),
     ]
-    if not editors and kind == "release":
+    if not editors and release.source.kind == "release":
         notes.append(
             "Edited images are not in this copy: there is nothing to judge until "
             "data/EditedResults holds a folder per model."

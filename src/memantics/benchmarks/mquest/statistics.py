@@ -81,19 +81,19 @@ def _files(release: MquestRelease) -> tuple[str, ...]:
 
 
 def _notes(release: MquestRelease, images: int) -> list[str]:
-    kind, memes = release.source.kind, len(release.memes)
+    official, memes = release.source.official, len(release.memes)
     ask = "Request them from the Hateful Memes release and name their folder (<id>.png)."
     notes = [
-        *note_part(kind, memes, COMPLETE_MEMES),
+        *note_part(release.source, memes, COMPLETE_MEMES),
         *note_gaps(images, memes, release.images, ask),
     ]
     if not release.files:
         notes.append("Questions are not in this copy: no task can run on it.")
     if not release.raw:
         notes.append("Raw knowledge bases are not in this copy.")
-    if not release.refined and kind == "release":
+    if not release.refined and official:
         notes.append("Refined graphs are not in this copy.")
-    if kind == "release" and release.files:
+    if official and release.files:
         here = sum(file.id in release.selection for file in release.files)
         notes.append(
             f"Of the {len(release.selection)} questions behind the published toxicity figures "

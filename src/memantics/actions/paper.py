@@ -1,0 +1,189 @@
+"""``paper``: every table and figure of a benchmark's paper, redone from the material at hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.actions.report import RunLike, find_folder
+from memantics.core.data import DataKind, Source
+from memantics.core.errors import DataError, InputError, first_fault
+from memantics.core.paper import PaperMaterial, ScoredDetector
+from memantics.core.published import read_published
+from memantics.core.queue import CARD, VERDICTS
+from memantics.core.records import Score
+from memantics.core.review import Review, read_review
+from memantics.detector.card import place_card
+from memantics.registry import Benchmark, describe_data, find_benchmark, find_source
+from memantics.report.pages.paper import RedonePaper
+from memantics.report.runs import Run, load_runs
+
+__all__ = ["PaperForm", "PaperSettings", "RedonePaper", "paper"]
+PaperForm = Literal["html", "md", "latex", "csv", "json"]
+Paths = str | Path | Sequence[str | Path]
+_SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSettings:
+    """What a paper is redone from besides runs.
+
+    ``verdicts`` are reviewed queues (or their ``verdicts.jsonl``), ``detectors`` trained ones,
+    ``traits`` a table (CSV) of models and their traits, whose first column names the model.
+    """
+
+    data: DataKind | None = None
+    verdicts: Sequence[Path] = ()
+    detectors: Sequence[Path] = ()
+    traits: Path | None = None
+
+
+def paper(
+    name: str,
+    runs: RunLike | Sequence[RunLike] = (),
+    *,
+    data: DataKind | None = None,
+    verdicts: Paths = (),
+    detectors: Paths = (),
+    traits: str | Path | None = None,
+) -> RedonePaper:
+    """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
+
+    Each cell holds the paper's value, the one computed here with its interval, and whether they
+    agree; an empty cell names the command that fills it. ``name`` may be a published benchmark: it
+    is shown in the tables of its family's paper. ``save`` writes the page.
+    """
+    given = [runs] if isinstance(runs, RunLike) else list(runs)
+    settings = PaperSettings(
+        data, _list(verdicts), _list(detectors), Path(traits) if traits is not None else None
+    )
+    return redo(name, [find_folder(run) for run in given], settings)
+
+
+def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedonePaper:
+    """Fill the declared paper of a benchmark."""
+    benchmark = find_benchmark(name)
+    declared = benchmark.paper
+    source = find_source(benchmark, settings.data)
+    runs = _load(folders, benchmark) if folders else ()
+    release = benchmark.open(source)
+    material = PaperMaterial(
+        name=benchmark.card.name,
+        source=source,
+        release=release,
+        expected={row.key: row for row in benchmark.expect()},
+        values=benchmark.recompute(release),
+        published=read_published(benchmark.home / "expected" / "published.json"),
+        compared=source.official,
+        runs=runs,
+        reviews=[_read_verdicts(path) for path in settings.verdicts],
+        detectors=[_read_detector(path) for path in settings.detectors],
+        traits=_read_traits(settings.traits) if settings.traits else {},
+    )
+    card = benchmark.card
+    return RedonePaper(
+        name=card.name,
+        title=f"{card.title}, in the tables of {declared.title}" if card.like else declared.title,
+        citation=card.citation,
+        warning=card.warning if source.kind == "release" else "",
+        about=tuple(_describe(benchmark, source, runs, settings)),
+        parts=declared.fill(material),
+        sample=source.kind == "starter",
+    )
+
+
+def _list(paths: Paths) -> list[Path]:
+    return [Path(p) for p in ([paths] if isinstance(paths, str | Path) else paths)]
+
+
+def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
+    runs = load_runs(folders)
+    for run in runs:
+        if run.facts.benchmark != benchmark.card.name:
+            raise InputError(
+                f"{run.folder} is a run of {run.facts.benchmark}, not of {benchmark.card.name}",
+                hint=f"memantics paper {run.facts.benchmark} {run.folder}",
+            )
+    return runs
+
+
+def _describe(
+    benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
+) -> Iterator[str]:
+    facts, card = describe_data(benchmark, source), benchmark.card
+    release = card.release
+    whole = release.complete if release else 0
+    part = (
+        f", a part of the release's {whole:,}" if source.official and facts.records < whole else ""
+    )
+    kind = "published data" if card.like else f"{source.kind} data"
+    yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
+    counts = {
+        "run": len(runs),
+        "reviewed queue": len(settings.verdicts),
+        "detector": len(settings.detectors),
+    }
+    given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
+    yield f"Given: {', '.join(given)}." if given else "No runs, verdicts or detectors were given."
+    if any(run.facts.data.get("checksum") != facts.checksum for run in runs):
+        yield "Some runs were asked on other data than those that the statistics come from."
+
+
+def _read_verdicts(path: Path) -> Review:
+    """A queue that people judged: its folder, or its file of verdicts."""
+    if path.is_dir():
+        return read_review(path, None)
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", hint="give a queue's folder or its verdicts")
+    for queue in (path.parent, path.parent / "queue"):
+        if (queue / CARD).is_file():
+            return read_review(queue, path)
+    raise InputError(
+        f"{path}: no queue beside these verdicts",
+        hint=f"put {VERDICTS} into the folder of its queue",
+    )
+
+
+def _read_detector(path: Path) -> ScoredDetector:
+    """A detector's figures, from the card beside it."""
+    card = path if path.name.endswith(".card.json") else place_card(path)[1]
+    try:
+        facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
+        scores = _SCORES.validate_python(facts["figures"])
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no card beside it", hint="'memantics detector train' writes one"
+        ) from None
+    except ValidationError as error:
+        raise DataError(card, first_fault(error), hint="train the detector again") from error
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(card, f"is no detector's card: {error}") from error
+    return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+def _read_traits(path: Path) -> dict[str, dict[str, str]]:
+    """Models and their traits: a table with a heading; the first column names the model."""
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path}: cannot be read: {error}", hint="a CSV file in UTF-8 with a heading"
+        ) from error
+    found: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(rows, 2):
+        names = [name for name in row if name is not None]
+        if None in row or None in row.values() or len(names) < 2:
+            raise DataError(
+                path, "does not have a cell for each column", row=number, hint="model,trait,…"
+            )
+        first, *traits = names
+        found[row[first].strip()] = {name.strip(): row[name].strip() for name in traits}
+    if not found:
+        raise DataError(path, "names no model", hint="model,trait,… and a line for each model")
+    return found

@@ -1,0 +1,103 @@
+"""A redone paper as one self-contained page: its tables and figures in its layout and order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from memantics.core.journal import replace_file
+from memantics.core.paper import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
+from memantics.core.records import Score
+from memantics.report.page import fill_page
+from memantics.report.papers import RENDERERS, STATUS_WORDS
+from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
+from memantics.report.runs import STARTER_NOTE
+
+_BADGES: dict[CellStatus, str] = {
+    "reproduced": "v0",
+    "within interval": "v0",
+    "differs": "v1",
+    "empty": "v2",
+}
+
+
+class RedonePaper(PaperSheet):
+    """A redone paper that can be written: as a page, Markdown, LaTeX, CSV or JSON."""
+
+    __slots__ = ()
+
+    def render(self, form: str = "html") -> str:
+        """The paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``."""
+        return render_page(self) if form == "html" else RENDERERS[form](self)
+
+    def save(self, out: str | Path, form: str = "") -> Path:
+        """Write the paper; without ``form``, as the file's name ends (.md, .tex, .csv, .json)."""
+        path = Path(out)
+        ending = path.suffix.lstrip(".").lower()
+        chosen = form or {"tex": "latex"}.get(ending, ending)
+        text = self.render(chosen if chosen in RENDERERS else "html")
+        replace_file(path, text.encode("utf-8", "replace"), "paper")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class PartBlock:
+    """A part with its drawings, one for each row where the part is plotted."""
+
+    part: PaperPart
+    slug: str
+    axis: Markup
+    strips: tuple[Markup, ...]
+    legend: tuple[tuple[str, Markup], ...]
+
+
+def render_page(sheet: PaperSheet) -> str:
+    """The page as text."""
+    style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    own = files("memantics.report.pages") / "templates"
+    return fill_page(
+        (own / "paper.html").read_text(encoding="utf-8"),
+        (style + (own / "paper.css").read_text(encoding="utf-8"), ""),
+        sheet=sheet,
+        blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
+        badges=_BADGES,
+        words=STATUS_WORDS,
+        starter_note=STARTER_NOTE if sheet.sample else "",
+    )
+
+
+def _make_block(place: int, part: PaperPart) -> PartBlock:
+    slug = f"part-{place}"
+    if not part.plotted:
+        return PartBlock(part, slug, Markup(""), (), ())
+    scale = fit_scale(own for row in part.rows for own in _scores(row.cells))
+    legend = [(name, draw_key(tone)) for tone, name in enumerate(part.columns)]
+    if any(cell.paper is not None for cell in part.cells):
+        legend.append(("the paper", draw_key(None)))
+    strips = tuple(_draw(row, part.columns, scale) for row in part.rows)
+    return PartBlock(part, slug, draw_axis(scale), strips, tuple(legend))
+
+
+def _draw(row: PaperRow, columns: Sequence[str], scale: Scale) -> Markup:
+    marks = []
+    for tone, (name, cell) in enumerate(zip(columns, row.cells, strict=True)):
+        own, printed = _scores((cell,))
+        if own is not None:
+            marks.append(Mark(name, own, tone))
+        if printed is not None:
+            marks.append(Mark(f"{name}, the paper", printed, None))
+    return draw_strip(marks, scale)
+
+
+def _scores(cells: Sequence[Cell]) -> list[Score | None]:
+    """What is drawn of cells: our value with its interval, and the paper's."""
+    found: list[Score | None] = []
+    for cell in cells:
+        for value, low, high in ((cell.value, cell.low, cell.high), (cell.paper, None, None)):
+            drawn = isinstance(value, int | float) and not isinstance(value, bool)
+            found.append(Score("", float(value), cell.n, low, high) if drawn else None)  # type: ignore[arg-type]
+    return found

@@ -1,0 +1,141 @@
+"""A redone paper as Markdown, LaTeX, CSV and JSON: the same cells in the paper's layout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from memantics.core.data import dump_json
+from memantics.core.paper import Cell, CellStatus, PaperSheet
+from memantics.core.text import mask_unseen
+from memantics.report.tables import guard_cell, md_table, quote_markdown
+
+STATUS_WORDS: Mapping[CellStatus, str] = {
+    "reproduced": "computed here; the same to the digits that the paper prints",
+    "within interval": "computed here; the paper's value lies in our 95 % interval",
+    "differs": "computed here; not the paper's value",
+    "computed": "computed here from other data than the paper's, or not printed in the paper",
+    "arithmetic": "follows from other figures that the paper prints; no data were used",
+    "empty": "not computed yet; the command named beside it fills it",
+    "closed": "cannot be computed from what was released; the note says why",
+    "none": "not in the paper's table",
+}
+_LATEX = str.maketrans(
+    {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+    | {"–": "--", "—": "---"}
+)
+_CSV_COLUMNS = (
+    *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "n"),
+    *("status", "fill", "reason", "note"),
+)
+
+
+def describe_cell(cell: Cell) -> str:
+    """A cell in one line of text.
+
+    >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, 350, digits=2))
+    '84.00 (80.00–88.00, n = 350); paper 86.38, within interval'
+    >>> describe_cell(Cell(1.48, 1.39, arithmetic=True)), describe_cell(Cell(9, fill="x"))
+    ('1.39; paper 1.48, arithmetic, does not agree', '–; paper 9, empty')
+    """
+    if cell.status == "none":
+        return "–"
+    inside = ", ".join(own for own in (cell.span, f"n = {cell.n:,}" if cell.n else "") if own)
+    text = cell.show(cell.value) + (f" ({inside})" if inside else "")
+    printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
+    state = [] if cell.status == "computed" and not printed else [str(cell.status)]
+    if cell.status == "arithmetic" and not cell.agrees:
+        state.append("does not agree")
+    said = ", ".join(printed + state)
+    return f"{text}; {said}" if said else text
+
+
+def render_markdown(paper: PaperSheet) -> str:
+    """A section per table and figure."""
+    blocks = [f"# {quote_markdown(paper.title)}, redone", *map(quote_markdown, paper.about)]
+    counts = ", ".join(f"{n} {status}" for status, n in paper.counts.items() if n)
+    blocks.append(f"Cells: {counts or 'none'}.")
+    for part in paper.parts:
+        blocks.append(f"## {quote_markdown(part.label)}: {quote_markdown(part.caption)}")
+        if part.rows:
+            head = [quote_markdown(own) for own in (part.stub, *part.columns)]
+            lines = [
+                [quote_markdown(row.label), *(quote_markdown(describe_cell(c)) for c in row.cells)]
+                for row in part.rows
+            ]
+            blocks.append(md_table(head, lines))
+        for text in part.texts:
+            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text.body)), 3)
+            body = "\n".join(map(mask_unseen, text.body.splitlines()))
+            blocks.append(f"**{quote_markdown(text.heading)}**\n\n{fence}text\n{body}\n{fence}")
+        if part.commands:
+            blocks.append("Empty cells are filled by:")
+            blocks.append("\n".join(f"- `{mask_unseen(own)}`" for own in part.commands))
+        blocks += [quote_markdown(note) for note in (*part.notes, *part.reasons)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_latex(paper: PaperSheet) -> str:
+    """One ``table`` environment per part, for ``booktabs``; the paper's value in brackets."""
+    blocks = [f"% {mask_unseen(paper.title)}, redone; needs \\usepackage{{booktabs}}"]
+    for part in paper.parts:
+        if not part.rows:
+            continue
+        lines = [r"\begin{table}", r"\centering", r"\small"]
+        lines.append(rf"\begin{{tabular}}{{l{'r' * len(part.columns)}}}")
+        lines += [r"\toprule", _latex_line((part.stub, *part.columns)), r"\midrule"]
+        lines += [_latex_line((row.label, *map(_latex_cell, row.cells))) for row in part.rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [rf"\caption{{{_latex(f'{part.label}. {part.caption}')}}}", r"\end{table}"]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _latex_line(cells: tuple[str, ...]) -> str:
+    return " & ".join(map(_latex, cells)) + r" \\"
+
+
+def _latex_cell(cell: Cell) -> str:
+    value = cell.show(cell.value)
+    return value if cell.paper is None else f"{value} [{cell.show(cell.paper)}]"
+
+
+def _latex(text: str) -> str:
+    return mask_unseen(text).translate(_LATEX)
+
+
+def render_csv(paper: PaperSheet) -> str:
+    """One line per cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+    for line in _list_cells(paper):
+        writer.writerow([guard_cell(own) for own in line])
+    return out.getvalue()
+
+
+def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
+    for part in paper.parts:
+        for row in part.rows:
+            for column, cell in zip(part.columns, row.cells, strict=True):
+                if cell.status != "none":
+                    place = (part.label, row.section, row.label, row.kind, column)
+                    said = (cell.paper, cell.value, cell.low, cell.high, cell.n or None)
+                    fill = cell.fill if cell.status == "empty" else ""
+                    yield (*place, *said, cell.status, fill, cell.reason, cell.note)
+
+
+def render_json(paper: PaperSheet) -> str:
+    """All cells with their status."""
+    return dump_json(paper.to_dict())
+
+
+RENDERERS: Mapping[str, Callable[[PaperSheet], str]] = {
+    "md": render_markdown,
+    "latex": render_latex,
+    "csv": render_csv,
+    "json": render_json,
+}

@@ -1,0 +1,208 @@
+"""A redone paper: what a cell may claim, and the layout of every declared paper."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memantics.actions.paper import paper
+from memantics.core.errors import DataError, InputError
+from memantics.core.paper import Cell, PaperSheet, find_score, same_system, score_cell
+from memantics.core.records import Score
+from memantics.registry import find_benchmarks
+from tests.commands import Shell
+from tests.places import ROOT, SHARED_DATA, needs_shared_data
+
+DECLARED = sorted(n for n, b in find_benchmarks().items() if (b.home / "paper.py").is_file())
+GOLDEN = ROOT / "tests" / "golden"
+
+
+def lay_out(sheet: PaperSheet) -> str:
+    """The layout of a paper: its parts, their columns and rows."""
+    lines = []
+    for part in sheet.parts:
+        lines.append(f"{part.label}: {part.caption}")
+        lines += [f"  {part.stub} | {' | '.join(part.columns)}"] if part.rows else []
+        lines += [f"    {row.section and row.section + ': '}{row.label}" for row in part.rows]
+        lines += [f"  text: {text.heading}" for text in part.texts]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_layout_is_the_golden_one(name: str) -> None:
+    path = GOLDEN / f"paper-{name}.txt"
+    found = lay_out(paper(name, data="starter"))
+    if os.environ.get("WRITE_GOLDEN"):
+        path.write_text(found, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == found
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_no_cell_claims_what_was_not_computed(name: str) -> None:
+    """On the sample nothing is compared with the paper, and what is empty says what fills it."""
+    sheet = paper(name, data="starter")
+    cells = [cell for part in sheet.parts for cell in part.cells]
+    assert cells
+    for part in sheet.parts:
+        assert all(len(row.cells) == len(part.columns) for row in part.rows), part.label
+    for cell in cells:
+        assert cell.status not in ("reproduced", "within interval", "differs")
+        if cell.status == "empty":
+            assert cell.fill.startswith("memantics ")
+        assert cell.status != "closed" or cell.reason
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
+    sheet = paper(name, data="starter")
+    page = sheet.save(tmp_path / "p.html").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(sheet.render("csv"))))
+    latex, markdown = sheet.render("latex"), sheet.render("md")
+    for part in sheet.parts:
+        assert f">{part.label}</h2>" in page
+        assert f"## {part.label}: " in markdown
+        shown = [cell for cell in part.cells if cell.status != "none"]
+        assert len([row for row in rows if row["part"] == part.label]) == len(shown)
+        assert not part.rows or f"\\caption{{{part.label}. " in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}")
+    assert json.loads(sheet.render("json"))["counts"] == sheet.counts
+
+
+@pytest.mark.parametrize(
+    ("cell", "status"),
+    [
+        (Cell(50.0, 50.04, digits=1), "reproduced"),
+        (Cell(50.0, 50.06, digits=1), "differs"),
+        (Cell(50.0, 52.0, 50.0, 54.0, digits=1), "within interval"),
+        (Cell(50.0, 52.0, 50.1, 54.0, digits=1), "differs"),
+        (Cell(54.0, 52.0, 50.1, 54.0, digits=1), "within interval"),
+        (Cell(50.0, 50.0, compared=False), "computed"),
+        (Cell(None, 50.0), "computed"),
+        (Cell(50.0, 50.0, arithmetic=True), "arithmetic"),
+        (Cell(50.0, 50.0, arithmetic=True, compared=False), "arithmetic"),
+        (Cell(50.0, fill="memantics run"), "empty"),
+        (Cell(50.0, fill="memantics run", reason="no"), "empty"),
+        (Cell(50.0, reason="not released"), "closed"),
+        (Cell(), "none"),
+        (Cell(value=0), "computed"),
+    ],
+)
+def test_what_a_cell_may_claim(cell: Cell, status: str) -> None:
+    assert cell.status == status
+
+
+def test_scores_are_found_by_name_and_part() -> None:
+    scores = [Score("f1", 0.25, 8), Score("f1", 0.5, 4, by="type", label="sexual")]
+    whole, part = find_score(scores, "f1"), find_score(scores, "f1[type=sexual]")
+    assert whole is not None
+    assert whole.n == 8
+    assert part is not None
+    assert part.n == 4
+    assert find_score(scores, "f1[type=other]") is None
+    assert score_cell(None).status == "none"
+    assert score_cell(Score("f1", None, 0)).value is None
+    assert score_cell(whole, 1).value == 25
+
+
+@pytest.mark.parametrize(
+    ("model", "system", "same"),
+    [
+        ("openai/Qwen/Qwen2-VL-7B-Instruct", "Qwen2-VL-7B-Instruct", True),
+        ("local/models/qwen2_vl_7b_instruct", "Qwen2-VL-7B-Instruct", True),
+        ("openai/Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2-VL-7B-Instruct", False),
+        ("openai/gpt-4o-mini", "GPT-4o", False),
+    ],
+)
+def test_a_system_is_known_by_its_name(model: str, system: str, same: bool) -> None:
+    assert same_system(model, system) is same
+
+
+def ask(shell: Shell, task: str, model: str) -> Path:
+    ran = shell.run("run", task, "--data", "starter", "-m", model, "--json")
+    assert ran.code == 0, ran
+    [result] = json.loads(ran.out)
+    return shell.folder / str(result["folder"])
+
+
+def test_runs_verdicts_and_traits_fill_the_page(shell: Shell) -> None:
+    runs = [ask(shell, "mquest", model) for model in ("fake/keys", "baseline/longest")]
+    traits = shell.folder / "traits.csv"
+    traits.write_text("model,size\nfake/keys,small\nbaseline/longest,none\n", encoding="utf-8")
+    sheet = paper("mquest", runs, data="starter", traits=traits)
+    parts = {part.label: part for part in sheet.parts}
+    rows = {row.label: row for row in parts["Table 2"].rows}
+    accuracy = rows["fake/keys"].cells[0]
+    assert (rows["fake/keys"].kind, accuracy.status, accuracy.n) == ("own", "computed", 72)
+    assert [row.label for row in parts["Table 2"].rows].count("baseline/longest") == 1
+    assert rows["BLIP2-Flan-T5-xl"].cells[0].status == "empty"
+    assert parts["Figure 2"].columns == ("fake/keys", "baseline/longest")
+    assert len(parts["Figure 3"].texts) == 3
+    grouped = {row.section: row for row in parts["Table 2 by model traits"].rows}
+    assert grouped["size: small"].cells[0].value == accuracy.value
+    shown = shell.run("paper", "mquest", *runs, "--data", "starter", "--out", "p.html")
+    assert shown.code == 0
+    assert "paper: p.html" in shown.out
+    printed = shell.run("paper", "mquest", "--data", "starter", "--format", "csv")
+    assert printed.out.startswith("part,section,row,kind,column,paper,value")
+
+
+def test_a_run_of_another_benchmark_is_refused(shell: Shell) -> None:
+    run = ask(shell, "toxicn_mm/detection", "baseline/majority")
+    with pytest.raises(InputError, match="is a run of toxicn_mm, not of mquest"):
+        paper("mquest", run, data="starter")
+
+
+def test_bad_tables_of_traits_are_refused(tmp_path: Path) -> None:
+    table = tmp_path / "traits.csv"
+    for text in ("model,size\n", "model\nx\n", "model,size\nx\n", "model,size\nx,1,2\n"):
+        table.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError):
+            paper("mquest", data="starter", traits=table)
+    with pytest.raises(InputError, match="no such file"):
+        paper("mquest", data="starter", verdicts=tmp_path / "nowhere.jsonl")
+
+
+def test_a_published_benchmark_has_its_familys_tables(shell: Shell) -> None:
+    for words in (
+        ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "6"),
+        ("build", "questions", "builds/starter", "--model", "fake/builder"),
+        ("publish", "builds/starter", "--name", "ours", "--licence", "CC0-1.0", "--unreviewed"),
+    ):
+        ran = shell.run(*words)
+        assert ran.code == 0, ran
+    stats = json.loads(shell.run("data", "stats", "ours", "--json").out)
+    assert {row["verdict"] for row in stats["statistics"]} <= {"no reference", "not recomputable"}
+    assert not [row for row in stats["statistics"] if row["key"].startswith("arithmetic.")]
+    assert not [note for note in stats["found"]["notes"] if "of the release's" in note]
+    assert {row["key"]: row["value"] for row in stats["statistics"]}["memes"] == 6
+    sheet = paper("ours")
+    assert "in the tables of M-QUEST" in sheet.title
+    table = next(part for part in sheet.parts if part.label == "Table 1")
+    whole = next(row for row in table.rows if row.label == "M-Quest")
+    assert (whole.cells[10].paper, whole.cells[10].value) == (307, 6)
+    assert {cell.status for row in table.rows for cell in row.cells} <= {
+        "computed",
+        "empty",
+        "none",
+    }
+
+
+@needs_shared_data
+def test_figures_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -> None:
+    added = shell.run("data", "add", "mquest", SHARED_DATA / "mquest")
+    assert added.code == 0, added
+    shown = json.loads(shell.run("data", "stats", "mquest", "--json").out)["statistics"]
+    own = [row for row in shown if row["key"].startswith("arithmetic.")]
+    assert len(own) == 13
+    assert {row["verdict"] for row in own} == {"arithmetic of the paper"}
+    sheet = paper("mquest")
+    [text] = [part for part in sheet.parts if part.label == "Figures in the text"]
+    status = {row.label: row.cells[0].status for row in text.rows}
+    assert status["M-QUEST questions per meme"] == "arithmetic"
+    assert status["Questions, Scene"] == "differs"
+    assert status["M-QUEST questions as released"] == "closed"
