@@ -1,4 +1,4 @@
-"""The rules as data: the six files, strict errors, and answers against their form."""
+"""The rules as data: the files, strict errors, and answers against their form."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from memantics.annotate.workflow import (
 from memantics.core.errors import DataError, InputError, UnknownName
 
 OURS = (
+    "code-errors",
     "collect-and-edit",
     "label-by-vote",
     "pun-form",
+    "questionnaire",
     "rate-outputs",
+    "review-text",
     "validate",
     "verify-stages",
 )
@@ -57,7 +60,7 @@ def texts(workflow: Workflow) -> list[Words]:
     return found
 
 
-def test_there_are_six() -> None:
+def test_there_are_nine() -> None:
     assert list_workflows() == OURS
 
 

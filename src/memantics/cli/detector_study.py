@@ -105,5 +105,5 @@ def _show(done: action.Study, out: Path) -> None:
     if done.contrasts:
         show_table(done.contrast_table())
     print_lines(f"note: {note}" for note in done.notes)
-    where = f"{out / action.STUDY}; its tables: memantics paper toxicn_mm --detector {out}"
+    where = f"{out / action.STUDY}; its tables: memantics paper NAME --detectors {out}"
     console().print(plain(where), soft_wrap=True)

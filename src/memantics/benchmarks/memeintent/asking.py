@@ -11,20 +11,22 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
-from memantics.core.data import Source, open_once
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.data import Source, inside, open_once
+from memantics.core.errors import DataError, InputError, MissingExtra, first_fault
+from memantics.core.images import read_bytes
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
+from memantics.core.retrieval import read_library
 from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
 from memantics.metrics.constant import find_constant_text
 from memantics.metrics.text import Smoothing, Tokenizer
 from memantics.tasks.plugin import TaskSetup
 
-_OFF = "off"
+_OFF, _OURS = "off", "ours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Asking:
     only_present: bool
     greedy: bool
     max_tokens: int | None
+    demonstrations: Path | None = None
+    knowledge: Path | None = None
+    passages: int = 3
 
     @property
     def needs_picture(self) -> bool:
@@ -53,6 +58,8 @@ class Asking:
             "decoding": "greedy" if self.greedy else "server",
         }
         own = {"role": self.role, "shots": "few" if self.few else "zero", "captions": self.captions}
+        if self.demonstrations is not None:
+            own["demonstrations"] = str(self.demonstrations)
         needs = []
         if self.background == "auto":
             needs.append(Need("background", "memeintent/background", shared | own))
@@ -81,6 +88,14 @@ class Scoring:
 def read_asking(setup: TaskSetup) -> Asking:
     """The options that shape requests; those that a task lacks have one value."""
     chosen = setup.options
+    shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _OFF)
+    if shown != _OURS and chosen.get("shots") != "few":
+        raise InputError("demonstrations are shown with shots=few", hint="add --set shots=few")
+    if (chosen.get("background") == "retrieved") != (facts != _OFF):
+        raise InputError(
+            "background=retrieved and knowledge=FOLDER go together",
+            hint="--set background=retrieved --set knowledge=FOLDER",
+        )
     return Asking(
         task=cast("Literal['intent', 'background', 'caption']", setup.card.name),
         role=chosen.get("role", "vlm"),
@@ -92,6 +107,9 @@ def read_asking(setup: TaskSetup) -> Asking:
         max_tokens=None
         if chosen["max_tokens"] == "server"
         else _number("max_tokens", chosen["max_tokens"], 1, 131_072),
+        demonstrations=None if shown == _OURS else Path(shown).expanduser(),
+        knowledge=None if facts == _OFF else Path(facts).expanduser(),
+        passages=_number("passages", chosen.get("passages", "3"), 1, 50),
     )
 
 
@@ -169,6 +187,7 @@ QUESTIONS = {
 # What a prompt may give, in this order.
 GIVEN = ("text", "image_caption", "background")
 Fed = Mapping[str, Mapping[str, str]]
+_SHAPE = "[[demonstration]] with text, image_caption, background, intent, and perhaps image"
 _HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
@@ -181,6 +200,7 @@ class Demonstration(BaseModel):
     image_caption: str
     background: tuple[str, ...]
     intent: str
+    image: str = ""
 
 
 class _Demonstrations(BaseModel):
@@ -213,11 +233,31 @@ def read_wording(asking: Asking, known: Mapping[str, Prompt]) -> IntentPrompts:
     hashes: dict[str, str] = {}
     if asking.few:
         names.add(_name(asking.task, "text"))
-        body = (FOLDER / "demonstrations.toml").read_bytes()
-        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
-        hashes["demonstrations"] = hashlib.sha256(body).hexdigest()[:16]
+        shown, hashes["demonstrations"] = read_demonstrations(
+            asking.demonstrations or FOLDER / "demonstrations.toml"
+        )
     prompts = {name: known[name] for name in sorted(names)}
     return IntentPrompts(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
+
+
+def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
+    """Examples from a TOML file, with their hash, pictures included."""
+    try:
+        body = path.read_bytes()
+        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, f"cannot be read: {error}", hint=_SHAPE) from error
+    except ValidationError as error:
+        raise DataError(path, first_fault(error), hint=_SHAPE) from error
+    total = hashlib.sha256(body)
+    for own in shown:
+        if own.image:
+            total.update(read_bytes(inside(path.parent, own.image)))
+    placed = (
+        own.model_copy(update={"image": str(path.parent / own.image)}) if own.image else own
+        for own in shown
+    )
+    return tuple(placed), total.hexdigest()[:16]
 
 
 def _name(task: str, role: str) -> str:
@@ -270,6 +310,11 @@ def _find_context(
         found["image_caption"] = meme.image_caption
     if asking.background == "human":
         found["background"] = list_facts(meme.background)
+    if asking.knowledge is not None:
+        question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
+        passages = read_library(asking.knowledge).find(question, asking.passages)
+        found["background"] = list_facts([own.text for own in passages])
+        tags["sources"] = ", ".join(own.source for own in passages)
     for name in (need.name for need in asking.needs):
         answer = fed.get(name, {}).get(meme.id)
         if name == "background" and answer is not None:
@@ -322,7 +367,7 @@ def make_request(
 
 
 def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
-    """The examples as turns. They are told in words, in both roles: many models take one image."""
+    """The examples as turns, told in words unless they have a picture: many models take one."""
     asking = wording.asking
     for example in wording.demonstrations:
         facts = list_facts(example.background)
@@ -331,8 +376,10 @@ def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
             given["image_caption"] = example.image_caption
         if asking.background != "none":
             given["background"] = facts
-        prompt = wording.prompts[_name(asking.task, "text")]
-        yield Message("user", (_fill(wording, prompt, given),))
+        seen = asking.role == "vlm" and bool(example.image)
+        prompt = wording.prompts[_name(asking.task, "vlm" if seen else "text")]
+        images = (Image(Path(example.image)),) if seen else ()
+        yield Message("user", (*images, _fill(wording, prompt, given)))
         yield Message("assistant", (example.intent if asking.task == "intent" else facts,))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, StoreError, UnknownName, first_fault
@@ -59,12 +59,16 @@ class StudyPlan:
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One variant on one task: figures on the test part, mean over ``seeds``."""
+    """One variant on one task: figures on the test part, mean over ``seeds``.
+
+    ``settings`` are what its networks were trained with, and the names of their encoders.
+    """
 
     variant: str
     task: Target
     seeds: int
     scores: tuple[Score, ...]
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def find(self, key: str, label: str = "") -> Score | None:
         """A figure by its key, and the part that it is of."""
@@ -139,7 +143,9 @@ def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path,
                 sheet, first = _run_network(variant, target, data, plan, out, say)
                 sheets[target, variant.name] = sheet
     rows = tuple(
-        StudyRow(name, target, len(sheet.said), score_sheet(sheet, known))
+        StudyRow(
+            name, target, len(sheet.said), score_sheet(sheet, known), _describe(plan, name, target)
+        )
         for (target, name), sheet in sheets.items()
     )
     found = Study(
@@ -153,6 +159,25 @@ def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path,
     if first:
         replace_file(out / STUDY, dump_json(to_plain(found)).encode(), "study", "--out")
     return found
+
+
+def _describe(plan: StudyPlan, name: str, target: Target) -> dict[str, JsonValue]:
+    variant = next(own for own in plan.variants if own.name == name)
+    if variant.fast:
+        return {}
+    training = make_training(variant, plan.training, plan.epochs, plan.rate)
+    shape = make_shape(variant, target, plan.pooling, plan.length)
+    backbones = make_backbones(variant, plan.encoding)
+    places = {"text": backbones.text, "image": backbones.image, "clip": backbones.clip}
+    return {
+        "epochs": training.epochs,
+        "batch": training.batch,
+        "rate": training.rate,
+        "length": shape.length if variant.family not in ("resnet", "vit") else None,
+        "dropout": shape.dropout,
+        "pooling": shape.pooling,
+        **{kind: Path(place).name for kind, place in places.items() if place},
+    }
 
 
 def _check(plan: StudyPlan, train_part: Loaded, test_part: Loaded) -> None:
