@@ -28,7 +28,8 @@ class OpenByDefault(TyperGroup):
 app = typer.Typer(
     cls=OpenByDefault,
     help="Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
-)app.command("questionnaire")(queues.make_questionnaire)
+)
+app.command("questionnaire")(queues.make_questionnaire)
 app.command("texts")(queues.make_texts)
 app.command("apply-texts")(queues.apply_texts)
 app.command("errors")(queues.make_errors)

@@ -15,12 +15,9 @@ from memantics.benchmarks.toxicn_mm.paper_models import (
     figure_c1,
     table_5,
     table_5_tests,
-    table_b8,
-    table_b9,
-    table_b10,
-    table_b11,
     table_c1,
 )
+from memantics.benchmarks.toxicn_mm.paper_setup import table_b8, table_b9, table_b10, table_b11
 from memantics.benchmarks.toxicn_mm.rows import HarmMeme
 from memantics.benchmarks.toxicn_mm.statistics import HARMS, TABLE_B7
 from memantics.core.paper import Cell, Paper, PaperPart, PaperRow, PaperText
