@@ -100,4 +100,4 @@ def test_the_command(grid: list[Path], tmp_path: Path) -> None:
     assert "Over all settings" in told
     found = json.loads(shell.done("compare", *grid, "--by", "shots", "--json"))
     assert found["factor"] == "shots"
-    assert "no option" in shell.fails("compare", *grid, "--by", "colour")
+    assert "no option" in shell.refused("compare", *grid, "--by", "colour")

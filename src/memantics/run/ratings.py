@@ -249,21 +249,23 @@ def _follow(
     found = []
     for metric in metrics:
         for scale in scales:
-            pairs = [
-                (mark, said, own)
+            kept = [
+                (own, mark, given)
                 for own in rated
                 if (mark := own.marks.get(metric)) is not None
-                and (said := own.mean(scale)) is not None
+                and (given := own.mean(scale)) is not None
             ]
-            marks, said = [own[0] for own in pairs], [own[1] for own in pairs]
-            span = spearman_span(marks, said, [own[2].meme for own in pairs])
+            marks, said = [mark for _, mark, _ in kept], [given for _, _, given in kept]
+            span = spearman_span(marks, said, [own.meme for own, _, _ in kept])
             low, high = span or (None, None)
             found.append(
-                Followed(metric, scale, "replies", spearman(marks, said), low, high, len(pairs))
+                Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
             )
-            by_setting = [[p for p in pairs if p[2].setting == name] for name in settings]
-            kept = [own for own in by_setting if own]
-            means = [[fmean(p[side] for p in own) for own in kept] for side in (0, 1)]
-            value = spearman(*means)
-            found.append(Followed(metric, scale, "settings", value, None, None, len(kept)))
+            groups = [[row for row in kept if row[0].setting == name] for name in settings]
+            groups = [own for own in groups if own]
+            value = spearman(
+                [fmean(mark for _, mark, _ in own) for own in groups],
+                [fmean(given for _, _, given in own) for own in groups],
+            )
+            found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
     return tuple(found)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from memantics.actions.detector_data import load_examples
 from memantics.core.errors import InputError
-from memantics.core.writing import draw_parts
+from memantics.core.writing import draw_parts, name_memes
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell
@@ -43,7 +43,9 @@ def test_families_stay_together_and_a_detector_is_trained_by_name(tmp_path: Path
     publish(shell, 30, "--split", "8:2", siblings=3)
     train, test = read_part(shell, "train"), read_part(shell, "test")
     assert (len(train), len(test)) == (24, 6)
-    family = {f"{meme.id}.png" for meme in pick_memes("zh", 4)}
+    family = {
+        f"{name}.png" for name in name_memes(meme.id for meme in pick_memes("zh", 4)).values()
+    }
     parts = [{str(row["path"]) for row in part} & family for part in (train, test)]
     assert sorted(map(len, parts)) == [0, 4], "one template, one part"
     assert {row["label"] for row in train} == {row["label"] for row in test} == {0, 1}
@@ -61,11 +63,11 @@ def test_families_stay_together_and_a_detector_is_trained_by_name(tmp_path: Path
 def test_a_set_without_a_training_part_says_how_to_get_one(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     publish(shell, 8)
-    told = shell.fails("detector", "train", "--data", "own_harm")
+    told = shell.refused("detector", "train", "--data", "own_harm")
     assert "own_harm has no part 'train', only test" in told
     assert "--split 8:2" in told
-    assert "no data at own_ham" in shell.fails("detector", "train", "--data", "own_ham")
-    assert "M-QUEST holds no harm labels" in shell.fails("detector", "train", "--data", "mquest")
+    assert "no data at own_ham" in shell.refused("detector", "train", "--data", "own_ham")
+    assert "M-QUEST holds no harm labels" in shell.refused("detector", "train", "--data", "mquest")
 
 
 @pytest.mark.parametrize("split", ["8", "8:0", "a:b", "8:2:1"])
@@ -73,8 +75,15 @@ def test_shares_are_two_whole_numbers(tmp_path: Path, split: str) -> None:
     memes = pick_memes("zh", 4)
     queue = make_queue(tmp_path / "queue", "label-by-vote", memes)
     judge(queue, "label-by-vote", {meme.id: label(meme) for meme in memes})
-    told = Shell(tmp_path).fails(
-        "publish", queue, "--name", "own_harm", "--licence", "CC0-1.0", "--split", split
+    told = Shell(tmp_path).refused(
+        "publish",
+        queue,
+        "--name",
+        "own_harm",
+        "--licence",
+        "CC0-1.0",
+        "--split",
+        split,
     )
     assert "no pair of shares" in told
 
@@ -85,7 +94,7 @@ def test_one_family_cannot_be_split(tmp_path: Path) -> None:
     queue = make_queue(tmp_path / "queue", "label-by-vote", memes)
     shutil.copy(queue / "images" / memes[0].file, queue / "images" / memes[1].file)
     judge(queue, "label-by-vote", {meme.id: label(meme) for meme in memes})
-    told = shell.fails("publish", queue, "--name", "x_harm", "--licence", "X", "--split", "1:1")
+    told = shell.refused("publish", queue, "--name", "x_harm", "--licence", "X", "--split", "1:1")
     assert "cannot be split" in told
 
 

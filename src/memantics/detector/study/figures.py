@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ def f1s(tables: Floats) -> Floats:
 
 
 def _diagonal(tables: Floats) -> Floats:
-    return np.diagonal(tables, axis1=-2, axis2=-1)
+    return np.asarray(np.diagonal(tables, axis1=-2, axis2=-1), float)
 
 
 def _divide(above: Floats, below: Floats) -> Floats:
@@ -83,8 +84,12 @@ def list_figures(classes: Sequence[str]) -> Mapping[tuple[str, str, str], Figure
         figures["f1_harmful", "", ""] = lambda tables: f1s(tables)[..., 1]
         return figures
     for place, name in enumerate(classes):
-        figures["f1", "type", name] = lambda tables, place=place: f1s(tables)[..., place]
+        figures["f1", "type", name] = partial(_f1_of, place)
     return figures
+
+
+def _f1_of(place: int, tables: Floats) -> Floats:
+    return f1s(tables)[..., place]
 
 
 def score_sheet(sheet: Sheet, examples: Mapping[str, Example]) -> tuple[Score, ...]:
@@ -203,13 +208,14 @@ def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """Holm's correction over all contrasts of a task, each kind of test by itself."""
     mended = list(found)
     for task in dict.fromkeys(own.task for own in found):
-        for name, target in (("p", "corrected"), ("p_seeds", "seeds_corrected")):
-            rows = [
-                row
-                for row, own in enumerate(mended)
-                if own.task == task and getattr(own, name) is not None
-            ]
-            values = holm([getattr(mended[row], name) for row in rows])
-            for row, value in zip(rows, values, strict=True):
-                mended[row] = replace(mended[row], **{target: value})
+        rows = [row for row, own in enumerate(found) if own.task == task]
+        memes = _adjust([found[row].p for row in rows])
+        seeds = _adjust([found[row].p_seeds for row in rows])
+        for row, by_meme, by_seed in zip(rows, memes, seeds, strict=True):
+            mended[row] = replace(found[row], corrected=by_meme, seeds_corrected=by_seed)
     return tuple(mended)
+
+
+def _adjust(values: Sequence[float | None]) -> list[float | None]:
+    adjusted = iter(holm([value for value in values if value is not None]))
+    return [None if value is None else next(adjusted) for value in values]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.detector.fast import PRESETS as FAST
@@ -115,7 +116,7 @@ def read_variant(name: str) -> Variant:
             f"variant {name} is not possible",
             hint="captions join roberta, fusion and clip: fusion+both, fusion+both@sum",
         )
-    return Variant(name, str(family), captions or "none", way or "")
+    return Variant(name, str(family), cast("CaptionUse", captions or "none"), way or "")
 
 
 def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, ...]:
