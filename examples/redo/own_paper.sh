@@ -19,10 +19,10 @@ cp builds/own/captions.jsonl "$memes/captions.jsonl"
 
 # Three people vote on each meme; the verdicts are what most of them say.
 python "$here/vote.py" "$memes" "$labels" --db votes.db
-memantics annotate export 1 --db votes.db --out verdicts.jsonl
+memantics annotate export 1 --db votes.db --out "$memes/verdicts.jsonl"
 
 # A benchmark that runs at once; memes of one template stay in one part. Its card holds an audit.
-memantics publish "$memes" --verdicts verdicts.jsonl --name own_harm --licence CC-BY-4.0 --split 8:2
+memantics publish "$memes" --name own_harm --licence CC-BY-4.0 --split 8:2
 memantics audit own_harm --out own_harm-audit.html
 
 # A detector of one's own, and a study that compares two.
@@ -33,4 +33,4 @@ memantics detector study ridge linear --against ridge --data own_harm --out stud
 memantics run own_harm/detection own_harm/type --model fake/keys --model embedded/reader --out runs
 
 # The tables of the family's paper, from one's own data.
-memantics paper own_harm runs/own-harm-* --detectors study --verdicts verdicts.jsonl
+memantics paper own_harm runs/own-harm-* --detectors study --verdicts "$memes"

@@ -55,7 +55,8 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
         for part in ("train", "test")
     ]
     assert [len(own) for own in parts] == [8, 2]
-    votes = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").open(encoding="utf-8")]
+    lines = (tmp_path / "memes" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    votes = [json.loads(line) for line in lines]
     assert {len(own["votes"]) for own in votes} == {3}
     assert (tmp_path / "own_harm.zip").is_file()
     assert (tmp_path / "own_harm-audit.html").is_file()

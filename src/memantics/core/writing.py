@@ -111,15 +111,20 @@ def walk_kept(
 
 
 def draw_parts(
-    families: Mapping[str, str], strata: Mapping[str, str], shares: Sequence[int], seed: int = 0
+    families: Mapping[str, str],
+    strata: Mapping[str, Sequence[str]],
+    shares: Sequence[int],
+    seed: int = 0,
 ) -> dict[str, int]:
     """By meme, the place of its part; parts get their shares of each stratum.
 
     Memes of one family go into one part; those without one stand alone. Large families are placed
-    first, each where its strata are missing most; equal ones in an order that the seed draws.
+    first, each where its strata are missing most and where it takes no more than a third of the
+    part; equal ones in an order that the seed draws. A meme may be in several strata (its label
+    and its type).
 
     >>> families = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
-    >>> found = draw_parts(families, dict.fromkeys(families, "yes"), (3, 2))
+    >>> found = draw_parts(families, dict.fromkeys(families, ["yes"]), (3, 2))
     >>> found["a"] == found["b"], sorted(found.values())
     (True, [0, 0, 0, 1, 1])
     """
@@ -129,29 +134,33 @@ def draw_parts(
     order = sorted(groups)
     random.Random(seed).shuffle(order)
     order.sort(key=lambda name: -len(groups[name]))
-    totals = Counter(strata[meme] for meme in families)
+    totals = Counter(stratum for meme in families for stratum in strata[meme])
     aims = [share / sum(shares) for share in shares]
     held: list[Counter[str]] = [Counter() for _ in shares]
+    sizes = [0 for _ in shares]
     placed: dict[str, int] = {}
     for name in order:
-        own = Counter(strata[meme] for meme in groups[name])
-        ranks = [_rank_part(own, part, aim, totals) for part, aim in zip(held, aims, strict=True)]
+        own, size = groups[name], len(groups[name])
+        inside = Counter(stratum for meme in own for stratum in strata[meme])
+        ranks = []
+        for part, aim, taken in zip(held, aims, sizes, strict=True):
+            room = aim * len(families) - taken
+            fits = size <= max(1.0, aim * len(families) / 3)
+            missing = room / aim / len(families) + _miss(inside, part, aim, totals)
+            ranks.append((room >= size / 2, fits, missing))
         chosen = ranks.index(max(ranks))
-        held[chosen] += own
-        placed |= dict.fromkeys(groups[name], chosen)
+        held[chosen] += inside
+        sizes[chosen] += size
+        placed |= dict.fromkeys(own, chosen)
     return {meme: placed[meme] for meme in families}
 
 
-def _rank_part(
-    group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]
-) -> tuple[bool, float]:
-    """Parts that are full come last; then how much of a part's share is missing."""
-    room = aim * totals.total() - held.total()
-    missing = room / aim / totals.total()
-    for stratum, count in group.items():
-        there = held[stratum] / aim / totals[stratum]
-        missing += (1 - there) * count / group.total()
-    return room >= group.total() / 2, missing
+def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]) -> float:
+    """How much of a part's share of a group's strata is missing, from 1 (all of it) down."""
+    return sum(
+        (1 - held[stratum] / aim / totals[stratum]) * count / group.total()
+        for stratum, count in group.items()
+    )
 
 
 def take_text(own: Reviewed, name: str, default: str | None = None) -> str:

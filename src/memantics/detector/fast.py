@@ -111,7 +111,7 @@ def find_preset(name: str) -> FastSettings:
 
 
 Ints = NDArray[np.int64]
-_FEWEST = 10
+_FEWEST = 8
 _CONSTANT = 0.2
 
 

@@ -100,14 +100,27 @@ def test_one_family_cannot_be_split(tmp_path: Path) -> None:
 
 def test_shares_hold_for_each_stratum() -> None:
     names = [f"m{n}" for n in range(100)]
-    strata = {name: "rare" if n % 5 == 0 else "common" for n, name in enumerate(names)}
+    strata = {name: ["rare" if n % 5 == 0 else "common"] for n, name in enumerate(names)}
     parts = draw_parts(dict.fromkeys(names, ""), strata, (8, 2))
-    rare = [parts[name] for name in names if strata[name] == "rare"]
+    rare = [parts[name] for name in names if strata[name] == ["rare"]]
     assert (rare.count(0), rare.count(1)) == (16, 4)
     assert list(parts.values()).count(1) == 20
     assert parts == draw_parts(dict.fromkeys(names, ""), strata, (8, 2)), "the same every time"
     assert parts != draw_parts(dict.fromkeys(names, ""), strata, (8, 2), seed=1)
     assert draw_parts({}, {}, (8, 2)) == {}
+
+
+def test_a_small_test_part_has_both_labels_and_no_large_family() -> None:
+    """Ten memes, two templates with two of them: a pair would be the whole test part."""
+    families = dict.fromkeys("abcdefghij", "") | {"a": "x", "b": "x", "f": "y", "g": "y"}
+    labels = {name: "harmful" if name < "f" else "harmless" for name in families}
+    strata = {name: [label, f"{label} {name in 'abfg'}"] for name, label in labels.items()}
+    for seed in range(20):
+        parts = draw_parts(families, strata, (8, 2), seed)
+        held = [name for name, part in parts.items() if part == 1]
+        assert {labels[name] for name in held} == {"harmful", "harmless"}, seed
+        assert len(held) == 2
+        assert parts["a"] == parts["b"] == 0
 
 
 def test_a_detector_refuses_a_part_that_is_not_there(tmp_path: Path) -> None:

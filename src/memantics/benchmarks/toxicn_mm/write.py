@@ -87,7 +87,7 @@ def write_harms(review: Review) -> Made:
 def split_harms(made: Made, shares: Sequence[int]) -> Made:
     """The rows in two files, so that types have their shares in both; families stay together."""
     rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
-    kinds = {str(row["path"]): str(row["type"]) for row in rows}
+    kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
     families = {meme.id: meme.family for meme in made.memes}
     strata = {meme.id: kinds[meme.file] for meme in made.memes}
     parts = draw_parts(families, strata, shares)
