@@ -49,7 +49,10 @@ class Figures:
 
 
 def read_lines(ocr: Ocr, data: bytes, name: str) -> list[TextLine]:
-    return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
+    return [
+        TextLine(line.text, line.box, line.score, line.tilt, line.span)
+        for line in ocr.read(data, name).lines
+    ]
 
 
 async def reappraise(

@@ -2,8 +2,9 @@
 
 Texts are random characters, images the starter pack's. CPU time counts every process that a run
 started, read from /proc by a mark in their environment, so that a pool and a Ray cluster are
-measured alike. On a busy machine only CPU times and ratios in turns tell; wall time is used for one
-row, two processes against one, and the load is printed beside it.
+measured alike. On a busy machine only CPU times and ratios in turns tell; wall time is used for two
+processes against one alone, and the load is printed beside it. Every run checks that each row
+came once.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import json
 import os
 import platform
 import random
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -28,16 +28,14 @@ from pathlib import Path
 from typing import Any
 
 from memantics.actions.screening import ScreenSettings, ScreenWork, _Screener, read_tables
-from memantics.core.images import decode
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
 from memantics.detector.novelty import fit_novelty
 from memantics.detector.storage import save
-from memantics.models.embedded import rapid
-from memantics.models.embedded.lines import Reading, order_lines
 from memantics.scale.records import Ref
 from memantics.starter import image_path, read_starter
 from perf.detector import LETTERS, draw_examples
+from perf.reading import TARGETS, list_memes, read_in_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "MEMANTICS_PERF_MARK"
@@ -48,14 +46,17 @@ import json, resource, sys, time
 from pathlib import Path
 from memantics.actions.screen import ScreenSettings, open_engine, screen
 if __name__ == "__main__":
-    source, detector, out, engine, workers = sys.argv[1:]
+    source, detector, out, engine, workers, size = sys.argv[1:]
     settings = ScreenSettings(detector=Path(detector), readings="none")
-    started = time.monotonic()
-    done = screen(source, settings, out=out, engine=open_engine(engine, int(workers)))
-    wall = time.monotonic() - started
+    seen = []
+    watch = lambda now: seen.append((time.monotonic(), now.rows))
+    done = screen(source, settings, out=out, engine=open_engine(engine, int(workers)),
+                  shard_size=int(size), progress=watch)
+    (first, some), (last, rows) = seen[0], seen[-1]
     peaks = [resource.getrusage(who).ru_maxrss / 1024
              for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(json.dumps({"rows": done.rows, "wall": wall, "driver": peaks[0], "worker": peaks[1]}))
+    print(json.dumps({"rows": done.rows, "rate": (rows - some) / max(last - first, 1e-9),
+                      "driver": peaks[0], "worker": peaks[1]}))
 """
 
 
@@ -76,8 +77,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Run:
+    """``rate``: rows a second of wall time from the first finished shard to the last."""
+
     rows: int
-    wall: float
+    rate: float
     driver: float
     worker: float
     cpu: float
@@ -116,19 +119,32 @@ class CpuWatch(threading.Thread):
         return sum(self._ticks.values()) / TICKS
 
 
-def screen_texts(
-    source: Path, detector: Path, out: Path, engine: str = "pool", workers: int = 2
-) -> Run:
-    mark = uuid.uuid4().hex
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a run is made."""
+
+    engine: str = "pool"
+    workers: int = 2
+    shard_size: int = 1000
+
+
+def screen_apart(source: Path, detector: Path, out: Path, way: Way | None = None) -> Run:
+    """Screen in processes of their own, which remember nothing of other runs."""
+    way, mark = way or Way(), uuid.uuid4().hex
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = dict(os.environ) | {MARK: mark, "PYTHONPATH": paths}
+    environment["MEMANTICS_HOME"] = str(out.with_name(f"home_{out.name}"))
     script = out.with_name(f"drive_{out.name}.py")
     script.write_text(SCRIPT, encoding="utf-8")
-    words = [sys.executable, str(script), str(source), str(detector), str(out), engine]
+    words = [sys.executable, str(script), str(source), str(detector), str(out), way.engine]
     watch = CpuWatch(mark)
     watch.start()
     done = subprocess.run(
-        [*words, str(workers)], env=environment, capture_output=True, text=True, check=True
+        [*words, str(way.workers), str(way.shard_size)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     cpu = watch.close()
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -165,98 +181,43 @@ def make_detector(path: Path, count: int, preset: str) -> Path:
     return path
 
 
+def compare_processes(what: str, one: Run, two: Run) -> Check:
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    note = f"{one.rate:.1f} and {two.rate:.1f} a second"
+    note += f"; load {load:.1f} on {cores} cores"
+    return Check(f"{what}: two processes, times one", two.rate / one.rate, 1.8, note=note)
+
+
 def measure_texts(folder: Path, rows: int, small: int, examples: int) -> Iterator[Check]:
     texts = write_texts(folder / "small.jsonl", small)
     fast = make_detector(folder / "fast.zip", examples, "fast")
-    one = screen_texts(texts, fast, folder / "one", workers=1)
-    two = screen_texts(texts, fast, folder / "two", workers=2)
+    two = screen_apart(texts, fast, folder / "two")
     yield Check("texts: memes per CPU second", two.rows / two.cpu, 700, note="readings none")
-    load = os.getloadavg()[0]
-    cores = len(os.sched_getaffinity(0))
-    busy = f"load {load:.1f} on {cores} cores: wall time means little" if load > cores + 1 else ""
-    yield Check("texts: two processes, times one", one.wall / two.wall, 1.8, note=busy)
-    ray = screen_texts(texts, fast, folder / "ray", "ray", workers=2)
+    one = screen_apart(texts, fast, folder / "one", Way(workers=1))
+    yield compare_processes("texts", one, two)
+    ray = screen_apart(texts, fast, folder / "ray", Way("ray"))
     yield Check("texts: CPU of Ray, times the pool's", ray.cpu / two.cpu, 1.3, most=True)
     linear = make_detector(folder / "linear.zip", examples, "linear")
-    first = screen_texts(texts, linear, folder / "few")
-    many = screen_texts(write_texts(folder / "many.jsonl", rows), linear, folder / "many")
+    first = screen_apart(texts, linear, folder / "few")
+    many = screen_apart(write_texts(folder / "many.jsonl", rows), linear, folder / "many")
     for name in ("driver", "worker"):
         low, high = getattr(first, name), getattr(many, name)
         note = f"{low:.0f} MB at {small:,} rows, {high:.0f} MB at {rows:,}"
         yield Check(f"texts: memory of a {name}, growth", high / low, 1.25, most=True, note=note)
 
 
-@dataclass
-class Reader:
-    """A reader with its CPU time and what it found of each caption."""
-
-    name: str
-    read: Any
-    cpu: float = 0.0
-    found: int = 0
-    wanted: int = 0
-
-    @property
-    def recall(self) -> float:
-        return self.found / self.wanted
-
-
-def read_as_before() -> Any:
-    """The package as it comes, with its own sessions: what reading cost before."""
-    from rapidocr import RapidOCR
-
-    folder = rapid._weights()
-    plain = RapidOCR(
-        params={
-            "Global.log_level": "critical",
-            "Global.use_cls": False,
-            "Global.max_side_len": 1280,
-            "Det.model_path": str(folder / rapid._DETECTOR),
-            "Det.limit_side_len": 544,
-            "Rec.model_path": str(folder / rapid._RECOGNISER),
-            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-        }
-    )
-
-    def read(data: bytes, name: str) -> Reading:
-        import numpy as np
-
-        pixels = np.ascontiguousarray(np.asarray(decode(data, name))[:, :, ::-1])
-        return Reading(order_lines(rapid._read_thoroughly(plain, pixels)))
-
-    return read
-
-
 def measure_reading(count: int) -> Iterator[Check]:
     """Three readers in turns in one process, on memes whose captions are known."""
-    readers = [
-        Reader("before", read_as_before()),
-        Reader("thorough", rapid.RapidReader("thorough").read),
-        Reader("fast", rapid.RapidReader("fast").read),
-    ]
-    memes = random.Random(3).sample(list(read_starter()), count)
+    before, *readers = read_in_turns(list_memes(count))
+    targets = TARGETS.get(platform.machine(), TARGETS["aarch64"])
     for reader in readers:
-        reader.read(image_path(memes[0].id).read_bytes(), "warm-up")
-    for meme in memes:
-        data = image_path(meme.id).read_bytes()
-        for reader in random.sample(readers, len(readers)):
-            started = time.process_time()
-            text = reader.read(data, meme.id).text
-            reader.cpu += time.process_time() - started
-            wanted = Counter(c for c in meme.text.casefold() if c.isalnum())
-            held = Counter(c for c in text.casefold() if c.isalnum())
-            reader.found += (wanted & held).total()
-            reader.wanted += wanted.total()
-    before = readers[0]
-    for reader, target in zip(readers[1:], (2.3, 4.5), strict=True):
-        recall = f"recall {reader.recall:.3f}, before {before.recall:.3f}"
-        figure = before.cpu / reader.cpu
         each = f"{1000 * reader.cpu / count:.0f} ms each, {1000 * before.cpu / count:.0f} before"
-        note = f"{each}; {recall}"
-        if platform.machine() != "x86_64":
-            note += f"; set on x86-64, here {platform.machine()}"
-        yield Check(f"reading, {reader.name}: times cheaper", figure, target, note=note)
+        recall = f"recall {reader.recall:.3f}, before {before.recall:.3f}"
+        what = f"reading, {reader.name}: times cheaper"
+        figure, target = before.cpu / reader.cpu, targets[reader.name]
+        yield Check(what, figure, target, note=f"{each}; {recall}; {platform.machine()}")
+    lost = 100 * (before.recall - readers[-1].recall)
+    yield Check("reading, fast: points of recall lost", lost, 0.6, most=True)
 
 
 def measure_images(folder: Path, count: int) -> Iterator[Check]:
@@ -284,18 +245,28 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     assert {row["status"] for row in rows} <= {"judged", "unjudged"}
     note = f"{1000 * total / len(rows):.0f} ms a meme"
     yield Check("images: share of time outside OCR", 1 - spent / total, 0.25, most=True, note=note)
+    listed = folder / "images.jsonl"
+    lines = [{"id": str(n), "image": image_path(meme.id).name} for n, meme in enumerate(memes)]
+    listed.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    for meme in memes:
+        shutil.copy(image_path(meme.id), folder)
+    one, two = (
+        screen_apart(listed, detector, folder / f"images{count}", Way(workers=count, shard_size=2))
+        for count in (1, 2)
+    )
+    yield compare_processes("images", one, two)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.screen", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the largest run")
-    parser.add_argument("--images", type=int, default=40, help="images that are read")
+    parser.add_argument("--images", type=int, default=24, help="images that are read")
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
     parser.add_argument("--only", choices=("texts", "reading", "images"), help="one part")
     given = parser.parse_args()
     small, examples = (4000, 2000) if given.quick else (SMALL, 9600)
     rows = 20_000 if given.quick else given.rows
-    kept = True
+    kept, started = True, time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         parts = {
@@ -309,10 +280,10 @@ def main() -> int:
             for check in checks:
                 bound = f"{'≤' if check.most else '≥'} {check.target:g}"
                 verdict = "kept" if check.kept else "MISSED"
-                print(f"{check.what:<42}{check.figure:>9.2f}  {bound:>8}  {verdict}  {check.note}")
+                line = f"{check.what:<42}{check.figure:>9.2f}  {bound:>8}  {verdict}  {check.note}"
+                print(line, flush=True)
                 kept = kept and check.kept
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{'this process, peak memory':<42}{peak:>6.0f} MB")
+    print(f"every row came once; {time.monotonic() - started:.0f} seconds in all")
     return 0 if kept else 1
 
 

@@ -18,6 +18,7 @@ _BODY = orjson.dumps(
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": "perf",
+        "data": [{"id": "perf", "object": "model"}],  # what /v1/models is read for
         "choices": [
             {
                 "index": 0,
@@ -51,8 +52,8 @@ class _Chat(asyncio.Protocol):
             if not end:
                 return
             lines = head.lower().split(b"\r\n")
-            length = next(line for line in lines if line.startswith(b"content-length:"))
-            self._missing = int(length[15:]) - len(body)
+            lengths = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
+            self._missing = sum(lengths) - len(body)  # none in a GET: a client looks at /v1/models
             self._head = b""
         else:
             self._missing -= len(data)

@@ -2,7 +2,7 @@
 
 Each request names its item in the text (``item-17``). The schedule gives an item a list of
 faults; its first calls meet them in turn, later calls are answered. What is not in the schedule
-is answered at once.
+is answered at once; a model called ``thinker`` gives a chain of thought with it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ class FaultServer:
         self.did[fault or "answer"] += 1
         if fault is None:
             self.answered[item] += 1
-            return _json(completion("B"))
+            thinks = self.bodies[-1].get("model") == "thinker"
+            chain = {"reasoning_content": "Let me see. So the answer is B."} if thinks else {}
+            return _json(completion("B", **chain))
         return await self._misbehave(fault, request)
 
     async def _misbehave(self, fault: Fault, request: web.Request) -> web.StreamResponse:

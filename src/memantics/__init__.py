@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
+    from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.paper import RedonePaper, paper
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
     from memantics.actions.report import report
+    from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
     from memantics.core.errors import (
@@ -76,6 +78,7 @@ _PLACES = {
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
+    "actions.expert": ("Expert", "ExpertOptions"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.paper": ("RedonePaper", "paper"),
@@ -84,6 +87,7 @@ _PLACES = {
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
     "actions.report": ("report",),
+    "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
     "core.errors": (
@@ -105,6 +109,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "Expert",
+    "ExpertOptions",
     "ExportSettings",
     "Exported",
     "ImageError",
@@ -116,6 +122,8 @@ __all__ = [
     "MemanticsError",
     "MissingExtra",
     "ModelError",
+    "NearMeme",
+    "Passage",
     "ProbeReport",
     "Reappraisal",
     "RedonePaper",
@@ -152,6 +160,8 @@ __all__ = [
     "reappraise",
     "reappraise_async",
     "report",
+    "retrieve",
+    "retrieve_background",
     "score",
     "screen",
     "starter",

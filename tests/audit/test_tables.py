@@ -26,6 +26,20 @@ def test_every_published_row_is_marked_as_arithmetic_says() -> None:
             assert own.feasible == (not violations(own)), (name, own.system)
 
 
+def test_what_rests_on_the_stated_numbers_of_items_is_told_apart() -> None:
+    """M-QUEST's Table 2: three rows are impossible in any case, all eight over 609 questions."""
+    rows = [own for name, own in ROWS if name == "mquest"]
+    (found,), _ = check_tables(rows)
+    assert (found.figure.value, found.figure.n) == (1.0, 8)
+    assert found.meaning == (
+        "8 of 8 rows cannot be true as printed if their shares are taken over the numbers of items "
+        "that the paper states; 3 of 8 whatever these numbers are."
+    )
+    assert sum("k/609" in line for line in found.details) == 6
+    (other,), _ = check_tables([own for name, own in ROWS if name == "toxicn_mm"])
+    assert other.meaning.endswith("rows cannot be true as printed.")
+
+
 def test_an_impossible_macro_f1_is_named() -> None:
     rows = [
         row(macro_f1=0.3646, macro_precision=0.3566, macro_recall=0.3623),

@@ -64,6 +64,9 @@ def test_eval_without_a_file_cross_validates(folder: Path) -> None:
 def test_predict_takes_texts_and_files(folder: Path) -> None:
     said = json.loads(run("predict", str(folder / "fast.zip"), "我们买苦瓜", "--json"))
     assert said[0]["id"] == "1"
+    shown = run("predict", str(folder / "fast.zip"), "我们买苦瓜", "you are all so stupid")
+    assert "1 of these texts are not in zh" in " ".join(shown.split())
+    assert "not in zh" not in run("predict", str(folder / "fast.zip"), "我们买苦瓜")
     out = folder / "said.jsonl"
     run(
         "predict",

@@ -22,10 +22,10 @@ from memantics.detector.features import (
     FeatureBlock,
     fit_vocabulary,
     hear,
-    measure_images,
     name_pieces,
 )
 from memantics.detector.kernel import Singles
+from memantics.detector.pixels import measure_images
 from memantics.detector.storage import load, save
 from memantics.starter import image_path
 from tests.detector.samples import make_examples, shuffle_ids

@@ -16,6 +16,7 @@ from memantics.registry import STARTER_IMAGES, find_benchmarks
 from tests.background import serve_in_background
 from tests.commands import Ran, Shell
 from tests.places import ROOT
+from tests.punmemecn.official_script import write_script
 
 PAGES = [
     ROOT / "README.md",
@@ -51,6 +52,7 @@ def desk(tmp_path: Path) -> Path:
         folder = tmp_path / "path" / "to" / clone
         shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
         (folder / "images").symlink_to(STARTER_IMAGES)
+    write_script(tmp_path / "path" / "to" / "PunMemeCN")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "memes").mkdir()
     for name in MEMES:

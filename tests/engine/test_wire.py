@@ -20,7 +20,7 @@ from memantics.core.errors import (
     Unavailable,
 )
 from memantics.core.records import Form, Image, Message, Reply, Request, Sampling
-from memantics.models.openai import judge_status, read_retry_after
+from memantics.models.faults import judge_status, read_retry_after
 from memantics.models.wire import WireSettings, decode_reply, encode_request, split_thought
 from tests.engine.toy import draw_image, toy_request
 from tests.faults import completion

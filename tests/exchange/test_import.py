@@ -95,6 +95,84 @@ def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
         assert done.run.figures.usage.tokens_in == 24 * 7
 
 
+def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_path: Path) -> None:
+    import acp  # noqa: F401
+    from inspect_ai import Task, eval  # noqa: A004
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import (
+        ChatMessageAssistant,
+        ContentReasoning,
+        ContentText,
+        ModelOutput,
+        ModelUsage,
+        get_model,
+    )
+
+    asked = items(4)
+    gold = {item.id: str(item.gold) for item in asked}
+    outputs = []
+    for number in range(12):
+        chain = ContentReasoning(reasoning=f"Hm. So the answer is {'ABC'[number % 3]}.")
+        said = ContentText(text=f"Answer: {'ABCD'[number % 4]}")
+        output = ModelOutput.from_message(ChatMessageAssistant(content=[chain, said]))
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        outputs.append(output)
+    (log,) = eval(
+        Task(dataset=[Sample(id=item.id, input=item.form.question) for item in asked]),
+        model=get_model("mockllm/model", custom_outputs=outputs),
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+        max_samples=1,
+        epochs=3,
+    )
+    assert log.samples is not None
+    right: dict[int, list[bool]] = {1: [], 2: [], 3: []}
+    for sample in log.samples:
+        right[sample.epoch].append(sample.output.completion[-1] == gold[str(sample.id)])
+    settings = mm.ImportSettings(limit=4, out=tmp_path / "runs")
+    path = Path(log.location.removeprefix("file://"))
+    done = mm.import_answers(path, task=TASK, model="some-vlm", settings=settings)
+    runs = [done.run, *done.repeats]
+    assert (done.rows, done.answers, done.left_out, done.without_answer) == (12, 12, (), 0)
+    assert [run.facts.repeat for run in runs] == [0, 1, 2]
+    assert [run.scores["accuracy"].value for run in runs] == pytest.approx(
+        [sum(own) / 4 for own in right.values()]
+    )
+    found = {(s.key, s.label): s.value for s in done.run.figures.scores if s.by == "repeats"}
+    everything = [hit for own in right.values() for hit in own]
+    assert found["accuracy", "mean of 3"] == pytest.approx(sum(everything) / 12)
+    assert found["right", "pass@1"] == pytest.approx(sum(everything) / 12)
+    # The chains decide for A, B or C in turn, the answers for A to D.
+    chains = {
+        (sample.epoch, str(sample.id)): sample.output.choices[0].message.content
+        for sample in log.samples
+    }
+    contrary = sum(
+        not isinstance(parts, str) and parts[0].reasoning[-2] != parts[1].text[-1]  # type: ignore[union-attr]
+        for (epoch, _), parts in chains.items()
+        if epoch == 2
+    )
+    audit = mm.audit_chains(runs[1])
+    assert (audit.chains, audit.decided, len(audit.contrary)) == (4, 4, contrary)
+    assert contrary > 0
+    page = mm.report(runs, tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "repeat 3" in page
+
+
+def test_a_chain_that_a_tool_left_in_the_text_is_parted_from_the_answer(tmp_path: Path) -> None:
+    asked = items(2)
+    path = tmp_path / "said.jsonl"
+    said = ["<think>B? So the answer is A.</think>Answer: B", "Answer: C"]
+    rows = [{"id": item.id, "output": text} for item, text in zip(asked, said, strict=True)]
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    settings = mm.ImportSettings(limit=2, out=tmp_path / "runs")
+    done = mm.import_answers(path, task=TASK, model="thinker", settings=settings)
+    answers = last_answers(done.run.folder)
+    assert [answers[item.id].text for item in asked] == ["Answer: B", "Answer: C"]
+    audit = mm.audit_chains(done.run)
+    assert (audit.answers, audit.chains, audit.contrary) == (2, 1, (asked[0].id,))
+
+
 def test_the_output_of_an_openai_batch(tmp_path: Path) -> None:
     exported = mm.export_task(
         TASK,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import statistics
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.records import Image, Item, Outcome, Request, Score
 from memantics.core.rundir import RunWriter, Scores, read_answers
 from memantics.core.services import LayoutTags, Services
-from memantics.core.task import InvalidPolicy, Task
+from memantics.core.task import InvalidPolicy, Task, Unparsed
 from memantics.models.baseline import open_baseline
 from memantics.models.fake import FakeModel
 from memantics.registry import find_tasks
@@ -27,7 +28,7 @@ from tests.engine.toy import facts
 from tests.mer_bench.samples import bare, draw, reply, write_release
 from tests.setups import make_setup, make_task
 
-POLICY = InvalidPolicy.read("retry:6,drop")
+POLICY = InvalidPolicy.read("retry:6")
 
 
 def no_check(captions: bool) -> LayoutTags:
@@ -163,12 +164,103 @@ def test_broken_rules_are_asked_again_and_counted(source: Source, tmp_path: Path
     task = task_on(source, editors="one")
     scores = run(tmp_path / "run", task, FakeModel(script))
     assert scores.counts == {"answered": 11, "refused": 0, "unparsed": 1, "failed": 0}
-    assert find(scores.scores, "rfs").n == 11
+    assert find(scores.scores, "rfs").n == 12
+    by = "invalid after the last attempt"
+    assert find(scores.scores, "share", by, "a rule still broken").note == "1 of 12 replies"
+    assert find(scores.scores, "share", by, "no judgement").note == "0 of 12 replies"
     assert value(scores.scores, "share", "judge's discipline", "valid at once") == 0.0
     attempts = list(read_answers(tmp_path / "run"))
     assert len(attempts) == 11 * 2 + 6
     assert all("may not pass 2" in a.reason for a in attempts if a.status == "unparsed")
     assert scores.baselines[0].scores[0].value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_stubborn_judge_does_not_flatter(source: Source) -> None:
+    """Misses whose gate stays broken count: clipped, lowest or not at all, and all are shown."""
+
+    def outcomes(task: Task) -> list[Outcome]:
+        found = []
+        for place, item in enumerate(task.items()):
+            target = item.form.context["target_emotion"]
+            body = reply(target if place % 3 else "tense" if target != "tense" else "sad")
+            try:
+                found.append(Outcome(item, "answered", task.parse(json.dumps(body), item.form)))
+            except Unparsed as error:
+                worth = error.worth if place % 2 else None  # every second one was no judgement
+                found.append(Outcome(item, "unparsed", worth, 6))
+        return found
+
+    def ppe(invalid: str) -> tuple[float, int]:
+        task = task_on(source, after_retries=invalid)
+        row = find(task.score(outcomes(task)), "ppe")
+        return row.value or 0.0, row.n
+
+    assert ppe("clip") == ppe("lowest") == (2 / 3, 24)
+    assert ppe("drop") == (1.0, 16)
+    default = task_on(source)
+    scores = default.score(outcomes(default))
+    by = "invalid replies counted as"
+    shown = {label: find(scores, "rfs", by, label) for label in ("clipped", "lowest", "dropped")}
+    assert [row.n for row in shown.values()] == [24, 24, 16]
+    assert find(scores, "rfs").value == shown["clipped"].value
+    values = [row.value or 0 for row in shown.values()]
+    assert values[1] < values[0] < values[2]
+    # Clipped to the gate: 2 of 5 is 0.25, where the reply said 5 and 4.
+    assert value(scores, "vea") == pytest.approx((16 * 1.0 + 4 * 0.25) / 24)
+    assert value(scores, "tea") == pytest.approx((16 * 0.75 + 4 * 0.25) / 24)
+    marks = default.marks and default.marks(outcomes(default))
+    assert marks
+    assert statistics.fmean(x for x in marks["rfs"] if x is not None) == pytest.approx(values[0])
+    dropped = task_on(source, after_retries="drop")
+    assert dropped.marks is not None
+    assert dropped.marks(outcomes(dropped))["rfs"].count(None) == 8
+
+
+def test_without_invalid_replies_there_is_nothing_to_choose(source: Source) -> None:
+    scores = judged(task_on(source), lambda item: reply(item.form.context["target_emotion"]))
+    assert not [s for s in scores if s.by == "invalid replies counted as"]
+    assert value(scores, "share", "invalid after the last attempt", "no judgement") == 0.0
+
+
+def test_alpha_and_floor_are_options(source: Source) -> None:
+    def rate(item: Item) -> dict[str, Any]:
+        return reply("bored" if item.tags["editor"] == "two" else item.tags["target"]) | {
+            "visual_assessment": reply("x")["visual_assessment"] | {"emotion_accuracy_1_5": 2},
+            "text_assessment": reply("x")["text_assessment"] | {"emotion_accuracy_1_5": 2},
+        }
+
+    plain = judged(task_on(source), rate)
+    steep = judged(task_on(source, alpha="6"), rate)
+    assert value(plain, "sss") == pytest.approx(1 - math.exp(-3 * 0.75))
+    assert value(steep, "sss") == pytest.approx(1 - math.exp(-6 * 0.75))
+    lifted = judged(task_on(source, floor="0.1"), rate)
+    missed = [value(own, "rfs", "editor", "two") for own in (plain, lifted)]
+    assert missed[1] > missed[0] > 0
+    for wrong in ("0", "x", "0.3"):
+        with pytest.raises(InputError, match="floor"):
+            task_on(source, floor=wrong)
+
+
+def test_editors_are_crossed_with_categories(source: Source) -> None:
+    scores = judged(task_on(source), lambda item: reply(item.form.context["target_emotion"]))
+    rows = [s for s in scores if s.by == "editor × layout"]
+    assert [s.label for s in rows] == [
+        f"{editor} × {layout}"
+        for editor in ("one", "two")
+        for layout in ("MultiPanel", "SinglePanel")
+    ]
+    assert sum(s.n for s in rows) == 24
+    alone = judged(task_on(source, editors="one"), lambda item: reply(item.tags["target"]))
+    assert not [s for s in alone if s.by.startswith("editor ×")]
+
+
+def test_run_means_are_the_headline_where_there_are_runs(source: Source) -> None:
+    assert task_on(source).main == "rfs"
+    assert {task_on(source, view=v).main for v in ("model", "category", "overall")} == {"rfs_run"}
+    task = task_on(source, view="model")
+    scores = judged(task, lambda item: reply(item.form.context["target_emotion"]))
+    assert "run's mean ratings" in find(scores, "rfs_run").note
+    assert "each judgement's own" in find(scores, "rfs").note
 
 
 def test_known_judgements_give_the_expected_table(source: Source) -> None:

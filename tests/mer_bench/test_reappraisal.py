@@ -17,6 +17,7 @@ from memantics.metrics.reappraisal import (
     COMPONENTS,
     KEYS,
     METRICS,
+    Formula,
     agree,
     align_target,
     combine_fidelity,
@@ -80,7 +81,7 @@ def test_bounds() -> None:
     missed = np.ones((1, 8))
     missed[0, METRICS.index("ppe")] = 0
     assert components(missed)[0, 3] == pytest.approx(0.0975, abs=1e-4)
-    assert components(missed, "product")[0, 3] == 0
+    assert components(missed, Formula("product"))[0, 3] == 0
 
 
 @given(SHARE, SHARE, SHARE)

@@ -11,7 +11,7 @@ from memantics.metrics.classification import BinaryCounts, balanced_accuracy
 from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test
 from memantics.metrics.constant import find_best_constant, find_constant_text
 from memantics.metrics.interval import draw_sums
-from memantics.metrics.reappraisal import align_target, combine_fidelity, components
+from memantics.metrics.reappraisal import Formula, align_target, combine_fidelity, components
 
 
 def test_complete_agreement_counts_units_on_which_all_agree() -> None:
@@ -94,5 +94,5 @@ def test_parts_are_combined_softly_unless_a_product_is_asked_for() -> None:
     assert float(combine_fidelity(1, 1, 0)) > 0.0
     assert float(combine_fidelity([1], [1], [1])[0]) == pytest.approx(1.0)
     units = np.full((2, 8), 0.5)
-    assert np.array_equal(components(units), components(units, "soft"))
-    assert not np.array_equal(components(units), components(units, "product"))
+    assert np.array_equal(components(units), components(units, Formula("soft")))
+    assert not np.array_equal(components(units), components(units, Formula("product")))

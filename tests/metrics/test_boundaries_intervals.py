@@ -24,7 +24,7 @@ from memantics.metrics.classification import (
     precision,
 )
 from memantics.metrics.interval import bootstrap, draw_sums, sum_by_cluster, wilson
-from memantics.metrics.reappraisal import KEYS, components, summarise
+from memantics.metrics.reappraisal import KEYS, Formula, components, summarise
 
 DRAWS = 2000
 CHANCE = random.Random(4)
@@ -172,7 +172,7 @@ TEMPLATES = [place // 2 for place in range(12)]
 
 def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, list[float]]:
     """All figures of both runs by loops; ``weights`` says how often each judgement is drawn."""
-    each = components(UNITS, combine)  # type: ignore[arg-type]
+    each = components(UNITS, Formula(combine))  # type: ignore[arg-type]
     found: dict[str, list[float]] = {key: [] for key in KEYS}
     for run in (0, 1):
         times = np.array([w * runs.count(run) for w, runs in zip(weights, RUNS, strict=True)])
@@ -180,7 +180,7 @@ def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, 
             continue
         means = (times[:, None] * UNITS).sum(axis=0) / times.sum()
         own = (times[:, None] * each).sum(axis=0) / times.sum()
-        late = components(means[None], combine)[0]  # type: ignore[arg-type]
+        late = components(means[None], Formula(combine))[0]  # type: ignore[arg-type]
         for key, value in zip(KEYS, [*means, *own, *late], strict=True):
             found[key].append(float(value))
     return found
@@ -188,7 +188,7 @@ def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, 
 
 @pytest.mark.parametrize("combine", ["soft", "product"])
 def test_figures_of_reappraisal_equal_a_loop(combine: str) -> None:
-    summary = summarise(UNITS, RUNS, TEMPLATES, combine, draws=60)  # type: ignore[arg-type]
+    summary = summarise(UNITS, RUNS, TEMPLATES, Formula(combine), draws=60)  # type: ignore[arg-type]
     assert summary is not None
     assert (summary.judged, summary.runs) == (11, 2)
     plain = plain_summary([1.0] * 12, combine)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from perf.screen import read_as_before
+from perf.reading import read_as_before
 from PIL import Image, ImageDraw
 
 from memantics.core.errors import InputError

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from memantics.benchmarks.mquest.load import open_release
 from memantics.core.cache import request_digest
+from memantics.core.data import Source
 from memantics.core.images import read_bytes
 from memantics.core.records import Form, Image, Item, Outcome, Score
-from memantics.registry import find_tasks
+from memantics.registry import STARTER_IMAGES, find_tasks
 from memantics.tasks.choices import letter_field
 from tests.commands import Shell
+from tests.places import SHARED_DATA, needs_shared_data
 
 
 def sample() -> tuple[list[Item], list[str]]:
@@ -107,6 +110,48 @@ def rescore(shell: Shell, folder: Path) -> object:
     ran = shell.apart.run("score", folder, "--json")
     assert ran.code == 0, ran
     return json.loads(ran.out)[0]["scores"]["scores"]
+
+
+def test_a_linked_pair_counts_not_all_of_a_memes_questions() -> None:
+    """Of three reasons, one is linked to the toxicity question: the other two do not matter."""
+
+    def outcome(name: str, dimension: str, right: bool, pair: str = "") -> Outcome:
+        kind = "T" if dimension == "Toxicity" else "R"
+        tags = {"dimension": dimension, "kind": kind} | ({"pair": pair} if pair else {})
+        item = Item(name, name[:2], "A", Form("?", (letter_field(["a", "b"]),)), tags=tags)
+        return Outcome(item, "answered", "A" if right else "B")
+
+    rows = [
+        outcome("m1-t", "Toxicity", True),
+        outcome("m1-r", "Scene", True, "m1-t"),
+        outcome("m1-s", "Emotion", False),
+        outcome("m2-t", "Toxicity", True),
+        outcome("m2-r", "Scene", False, "m2-t"),
+        outcome("m3-t", "Toxicity", True),
+        outcome("m3-r", "Scene", True),
+    ]
+    [ref] = find_tasks(["mquest/qa"])
+    scores = ref.make({}, "ten", None, None).score(rows)
+    [group] = [score for score in scores if score.key == "group_accuracy"]
+    assert (group.value, group.n) == (0.5, 2)
+    assert "linked" in group.note
+    bare = [outcome(o.item.id, o.item.tags["dimension"], o.value == "A") for o in rows]
+    [group] = [s for s in ref.make({}, "ten", None, None).score(bare) if s.key == "group_accuracy"]
+    assert group.value == pytest.approx(1 / 3)
+    assert group.n == 3
+
+
+@needs_shared_data
+def test_the_official_knowledge_says_which_questions_are_linked() -> None:
+    """One of a meme's nine other questions, by the dimension of its toxic element."""
+    [ref] = find_tasks(["mquest/qa"])
+    images = SHARED_DATA / "mquest"
+    release = open_release(Source("release", images))
+    linked = release.toxic_dimensions
+    assert 0 < len(linked) < len(release.refined)
+    assert all(own and "Toxicity" not in own for own in linked.values() if own)
+    task = ref.make({"images": "present"}, "ten", Source("release", images, STARTER_IMAGES), None)
+    assert list(task.items()) == []  # no image is in this copy
 
 
 def test_a_meme_with_several_reasoning_questions_needs_all_of_them() -> None:

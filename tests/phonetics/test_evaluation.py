@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.phonetics.evaluation import (
     assign_fold,
     evaluate,
@@ -46,6 +46,29 @@ def test_figures_of_a_release(tmp_path: Path) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_the_root_of_a_clone_will_do(tmp_path: Path) -> None:
+    """What ``data add`` takes, ``pun --evaluate`` takes, too."""
+    inner = tmp_path / "data" / "pun_meme" / "cn"
+    inner.mkdir(parents=True)
+    write_release(inner)
+    assert len(read_samples(tmp_path)) == 60
+
+
+def test_figures_of_chosen_groups(tmp_path: Path) -> None:
+    whole = evaluate(write_release(tmp_path), "dictionary")
+    some = evaluate(tmp_path, "dictionary", groups="0-4,CN00019")
+    assert (some.captions, some.homophones) == (18, 6)
+    assert some.detector.count == 18
+    assert evaluate(tmp_path, "dictionary", groups="0-19").first == whole.first
+    parts = [evaluate(tmp_path, "dictionary", groups=part).captions for part in ("train", "test")]
+    assert sum(parts) == 60
+    assert all(parts)
+    with pytest.raises(InputError, match="none of the groups 77 is here"):
+        evaluate(tmp_path, "dictionary", groups="77")
+    with pytest.raises(InputError, match="'first' names no groups"):
+        evaluate(tmp_path, "dictionary", groups="first")
+
+
 def test_groups_stay_together(tmp_path: Path) -> None:
     samples = read_samples(write_release(tmp_path))
     assert {s.group for s in samples if s.name.startswith("CN00003")} == {"CN00003"}
@@ -61,7 +84,7 @@ def test_weights_can_be_fitted_again(tmp_path: Path, lattice: Lattice) -> None:
 
 
 def test_wrong_folders_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DataError, match=r"no _Meta\.json in it"):
+    with pytest.raises(DataError, match=r"no PunMemeCN release: looked for _Meta\.json"):
         read_samples(tmp_path)
     (tmp_path / "_Meta.json").write_text('{"CN00001.png": {"caption_1": 3}}')
     with pytest.raises(DataError, match=r"row CN00001\.png"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable, Mapping
 from operator import sub
 from pathlib import Path
@@ -16,16 +17,18 @@ import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.actions.asking import Asking
 from memantics.actions.evaluate import Evaluation
-from memantics.core.errors import InputError
+from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.records import Image, Item, Reply, Request
 from memantics.core.rundir import read_items
 from memantics.models.kinds import ModelKind
+from memantics.registry import STARTER_IMAGES
 from memantics.registry import models as registered
 from memantics.run.probes import halve, permute_options
 from memantics.tasks.choices import letter_field
 from memantics.vision.erasing import paint_over
 from tests.commands import Shell
+from tests.places import ROOT
 
 HARM, QA = "toxicn_mm/detection", "mquest/qa"
 WORDS = {"harmful": "有害", "harmless": "无害"}
@@ -247,6 +250,53 @@ def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) 
     assert shares["fresh", "memory=caption"] == shares["fresh", "memory=id"] == 0.0
     # Scoring again needs no data.
     assert mm.score(found.found[0].run).scores["recalled"].value == 1.0
+
+
+TAGGED = """
+from dataclasses import replace
+
+
+def tag(setup):
+    task = PLAIN.make_task(setup)
+    names = {"en-001": "Human Check", "en-002": "", "en-003": "Slow Parrot"}
+
+    def items():
+        for item in task.items():
+            yield replace(item, tags={"template": names.get(item.group, "")})
+
+    return replace(task, items=items)
+
+
+PLAIN = PLUGIN
+PLUGIN = replace(PLAIN, make_task=tag)
+"""
+
+
+def test_templates_known_by_heart_where_the_data_name_them(
+    plant: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "examples" / "meanings", tmp_path / "own" / "meanings")
+    plugin = tmp_path / "own" / "meanings" / "plugin.py"
+    plugin.write_text(plugin.read_text(encoding="utf-8") + TAGGED, encoding="utf-8")
+    monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(tmp_path / "own"))
+    seen: list[str] = []
+
+    def recall(text: str, images: tuple[bytes, ...]) -> str:
+        seen.append(text)
+        known = (STARTER_IMAGES / "en-001.png").read_bytes()
+        return "human check" if images == (known,) else "Distracted Parrot"
+
+    model = plant("fan", recall)
+    settings = make_settings(tmp_path)
+    found = mm.probe("meanings", model=model, probes=["memory=template"], settings=settings)
+    (own,) = found.found
+    # Two memes have a template's name; of these one is told, whatever its case.
+    assert len(seen) == 2
+    assert all("Which meme template is this?" in text for text in seen)
+    assert own.recalled == 0.5
+    assert mm.score(own.run).scores["recalled"].n == 2
+    with pytest.raises(DataError, match="its data name no template"):
+        mm.evaluate(QA, model=model, limit=2, out=tmp_path, probe="memory=template")
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from memantics.core.data import Source
 from memantics.core.errors import DataError
+from memantics.core.records import Outcome
 from tests.punmemecn.release import SAMPLE, make_task, write_release
 
 
@@ -78,3 +79,25 @@ def test_the_sample_has_mildly_rude_ones_of_both_kinds() -> None:
     items = list(make_task("harmful", SAMPLE).items())
     assert {i.tags["kind"] for i in items} == {"pun", "nonpun"}
     assert all(i.form.context["caption"] for i in items)
+
+
+def test_a_third_folder_is_the_first_column_of_table_5(source: Source) -> None:
+    fill(source.root, "harmful_pun", "a.png", "b.png")
+    fill(source.root, "harmful_nonpun", "c.png")
+    plain = make_task("harmful", source)
+    keys = {s.key for s in plain.score([Outcome(i, "answered", "harmful") for i in plain.items()])}
+    assert not keys & {"recall_toxicn", "drop_pun", "drop_nonpun"}
+    fill(source.root, "harmful_toxicn", "d.png", "e.png")
+    task = make_task("harmful", source)
+    said = {"pun/a.png": "harmless", "toxicn/e.png": "harmless"}
+    outcomes = [Outcome(i, "answered", said.get(i.id, "harmful")) for i in task.items()]
+    found = {s.key: s.value for s in task.score(outcomes)}
+    assert found == {
+        "recall_pun": 0.5,
+        "recall_nonpun": 1.0,
+        "recall_toxicn": 0.5,
+        "drop": 0.5,
+        "drop_nonpun": -0.5,
+        "drop_pun": 0.0,
+        "refusals": 0.0,
+    }

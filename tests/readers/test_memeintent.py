@@ -15,6 +15,8 @@ from memantics.benchmarks.memeintent.load import IntentRelease, open_release, re
 from memantics.benchmarks.memeintent.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.errors import InputError
+from memantics.core.statistic import read_expected
+from memantics.registry import find_benchmarks
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.readers.releases import complain, write_rows
 
@@ -192,3 +194,21 @@ def test_shared_part() -> None:
     assert got["text.repaired"] == sum("‚Ä" in row["text"] for row in rows.values())
     assert (got["split.dev"], got["split.train"], got["split.test"]) == (63, 437, 0)
     assert not any("‚Ä" in row.text for row in release.rows)
+
+
+def test_only_the_papers_own_definitions_stand_beside_its_figures() -> None:
+    """Alternative definitions are ours: they are shown, and never compared with the paper."""
+    rows = {
+        row.key: row
+        for row in read_expected(
+            find_benchmarks()["memeintent"].folder / "expected/statistics.json"
+        )
+    }
+    ours = ["words.sd_sample", "words.with_prefix.mean", "words.with_prefix.sd"]
+    ours += ("background.placeholder.mean", "background.placeholder.sd", "background.present.mean")
+    assert [rows[key].paper for key in ours] == [None] * 6
+    assert {key: rows[key].paper for key in ("words.mean", "words.sd", "background.mean")} == {
+        "words.mean": 10.6,
+        "words.sd": 4.8,
+        "background.mean": 1.7,
+    }

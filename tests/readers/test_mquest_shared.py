@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from memantics.benchmarks.mquest.audit import findings, narrow
+from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import SHIPPED, MquestRelease, open_release
 from memantics.benchmarks.mquest.statistics import Figures, statistics, survey
 from memantics.core.data import Source
@@ -59,6 +61,11 @@ def test_question_figures() -> None:
         [option["is_correct"] for option in own["answers"]].index(True) for own in pairs()
     )
     assert [got[f"key.position.{place}"] for place in range(4)] == [keys[p] for p in range(4)]
+    for place in range(4):
+        parts = [got[f"key.position.{name}.{place}"] for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)]
+        assert sum(part for part in parts if isinstance(part, int)) == keys[place]
+        nones = [own for own in pairs() if is_none(own["answers"][place]["text"])]
+        assert got[f"none.position.{place}"] == len(nones)
     real = [o["text"] for own in pairs() for o in own["answers"] if not is_none(o["text"])]
     assert got["options.words.counted"] == len(real)
     assert got["options.words.outside"] == sum(len(t.split()) not in range(2, 9) for t in real)
@@ -70,6 +77,30 @@ def test_question_figures() -> None:
     assert got["grounded.total"] == grounded
     ten = sum(dimensions[name] for name in DIMENSIONS)
     assert got["grounded.ten_percent"] == pytest.approx(100 * grounded / ten, abs=0.05)
+
+
+def test_an_audit_of_a_split_is_about_that_split() -> None:
+    whole = {own.key: own.figure for own in findings(release())}
+    cut = narrow(release(), "toxmquest350")
+    part = {own.key: own.figure for own in findings(cut)}
+    chosen = [own for own in pairs() if own["stem"] in release().selection]
+    bare = sum(not own["relatedInstances"] for own in chosen)
+    assert whole["mquest.ungrounded"].n == len(pairs())
+    assert part["mquest.ungrounded"].n == len(chosen) == len(cut.files)
+    assert part["mquest.ungrounded"].value == pytest.approx(bare / len(chosen))
+
+
+def test_materialised_triples_and_their_dangling_ends() -> None:
+    """Counted by hand in the text of the graphs, which name each relation once per triple."""
+    got = figures()
+    total = 0
+    for name in ("AnalogicalMapping", "Emotion", "Scene", "Toxicity"):
+        triples, dangling = (got[f"materialised.{name}.{k}"] for k in ("triples", "dangling"))
+        assert isinstance(triples, int)
+        assert isinstance(dangling, int)
+        assert 0 <= dangling <= triples
+        total += triples
+    assert total > 0
 
 
 def test_longest_key_share() -> None:

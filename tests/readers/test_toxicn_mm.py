@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from memantics.benchmarks.toxicn_mm import audit
 from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease, open_release
 from memantics.benchmarks.toxicn_mm.rows import TARGETS
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
@@ -305,10 +306,35 @@ def test_statistics_of_a_release_that_can_be_counted_by_hand(tmp_path: Path) -> 
         "ids.gaps": 0,
         "leakage.text.exact": 1,
         # All our texts differ by a digit, so every one has a neighbour.
+        "leakage.text.near": 2,
         "leakage.text.near.share": 100.0,
+        "versions.type.targeted.offence": 1,
+        "versions.type.dispirited.none": 1,
+        "versions.type.none.none": 4,
+        "table4.v2.train.offence.text": 3,
         "agreement.type": None,
     }
     assert {key: found[key] for key in told} == told
+
+
+def test_statistics_and_audit_mean_the_same_by_a_leaked_text(tmp_path: Path) -> None:
+    """Texts as they were released: white space at the ends makes two texts of one."""
+
+    def vary(rows: Rows) -> None:
+        for name in (TEST_1, TEST_2):
+            rows[name][0]["text"] = rows[TRAIN_1][0]["text"]
+            rows[name][1]["text"] = rows[TRAIN_1][1]["text"] + " "
+
+    release = read(write(tmp_path, vary))
+    figures = statistics(release)
+    [found] = audit.across(release)
+    identical, near = found.rows
+    assert (figures["leakage.text.exact"], identical.value) == (1, 0.5)
+    assert (figures["leakage.text.near.share"], near.value) == (100.0, 1.0)
+    assert found.figure.n == 2
+    assert audit.across(audit.narrow(release, "test")) == ()
+    assert {split for _, split in audit.narrow(release, "test").parts} == {"test"}
+    assert audit.narrow(release, "all") is release
 
 
 def test_ids_that_follow_the_label_show_in_the_deciles(tmp_path: Path) -> None:

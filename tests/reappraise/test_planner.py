@@ -1,38 +1,147 @@
-"""The embedded planner: kinder words, no new events, always within the rules."""
+"""The embedded planner: it listens, finds the cause, turns it within the rules, or declines."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, make_plan
-from memantics.reappraise.records import EMOTIONS, PAIRS, TARGETS, Target
-from memantics.reappraise.rules import find_faults, find_motto, read_lexicon
+from memantics.reappraise.candidates import (
+    Candidate,
+    Rewriting,
+    list_candidates,
+    rewrite,
+    write_things,
+)
+from memantics.reappraise.lexicon import read_lexicon
+from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, choose_plan
+from memantics.reappraise.ranking import LEAST, rate
+from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan
+from memantics.reappraise.rules import find_faults, find_motto, only_adds
+from memantics.reappraise.sentiment import LexiconMeter
 from memantics.reappraise.stages import ReappraisalSubject
-from memantics.vision.page import read_page
+from memantics.reappraise.understanding import Line, understand
+from memantics.vision.page import Page, read_page
 from tests.reappraise.benches import draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
 
 
-def test_unkind_words_are_exchanged_in_place(tmp_path: Path) -> None:
-    plan = make_plan(make_page(tmp_path), "relaxed")
-    assert plan.captions == {"1": "MY PHONE IS AT ONE PERCENT", "2": "I BREATHE"}
+def print_page(*texts: str) -> Page:
+    image = blank(640, 400)
+    lines = []
+    for place, text in enumerate(texts):
+        chinese = any(c > "\u3000" for c in text)
+        more = (BLACK,) if chinese else ()
+        lines += print_on(image, Print(text, 320, 60 + 140 * place, 44, *more))
+    return read_page(image, lines)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_caption_without_such_words_gets_an_ending(target: Target) -> None:
-    image = blank(600, 300)
-    lines = print_on(image, Print("THE GARDEN GATE IS OPEN AND GREEN", 300, 80, 40))
-    lines += print_on(image, Print("我们今天去公园看花", 300, 240, 44, BLACK))
-    page = read_page(image, lines)
-    plan = make_plan(page, target)
-    changed = [n for n, c in enumerate(page.captions, 1) if plan.captions[str(n)] != c.text]
-    assert len(changed) == 1
-    emotion = next(each for each in EMOTIONS if PAIRS[each] == target)
-    assert find_faults(plan, emotion, page) == []
+def plan_for(*texts: str, emotion: Emotion | None = None) -> ReappraisalPlan | None:
+    page = print_page(*texts)
+    feeling = emotion or choose_emotion(understand([own.text for own in page.captions]))
+    made, reason = choose_plan(page, feeling, LexiconMeter())
+    assert (made is None) == bool(reason)
+    if made is not None:
+        assert find_faults(made, feeling, page) == []
+    return made
+
+
+def test_the_cause_is_turned_and_the_situation_stays(tmp_path: Path) -> None:
+    made, _ = choose_plan(make_page(tmp_path), "tense", LexiconMeter())
+    assert made is not None
+    assert made.captions == {"1": "MY PHONE IS AT ONE PERCENT", "2": "I BREATHE"}
+    assert made.why == "pressure becomes breath"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ("少来这套", "再来一套", "blame"),
+        ("你是什么东西", "你是什么宝贝", "insult"),
+        ("关我什么事", "有我什么事", "blame"),
+        ("再装逼就把你关进监狱", "再装可爱就把你抱回家", "insult"),
+        ("我顶不住了", "我顶得住啦", "despair"),
+    ],
+)
+def test_chinese_captions_by_cause(old: str, new: str, cause: str) -> None:
+    found = understand([old])
+    assert found.cause is not None
+    assert found.cause.name == cause
+    made = plan_for(old)
+    assert made is not None
+    assert made.captions["1"] == new
+
+
+def test_of_a_pun_the_thing_in_the_picture_stays() -> None:
+    pun = understand(["我很椒绿"]).lines[0]
+    assert pun.meant == "我很焦虑"
+    made = plan_for("我很椒绿")
+    assert made is not None
+    assert made.captions["1"] == "我很椒傲"
+    assert "heard as '我很骄傲'" in made.why
+
+
+def test_a_pun_that_would_stay_as_it_is_shows_what_is_meant() -> None:
+    reading = understand(["鸭梨大啊"]).lines[0].reading
+    assert reading is not None
+    line = Line("鸭梨大啊", reading)
+    assert write_things("压力大啊", line) == ["压梨大啊", "鸭力大啊"]
+    assert write_things("没有这个音", Line("鸭梨大啊", reading)) == ["没有这个音"]
+    assert write_things("没有", Line("没有")) == ["没有"]
+
+
+def test_a_punchline_may_give_way_but_the_first_caption_tells_of_what() -> None:
+    found = understand(["My phone is at one percent", "nobody cares, i cry"])
+    made = [own.texts(["a", "b"]) for own in list_candidates(found, "happy")]
+    assert all(texts[0] == "a" for texts in made)
+    assert len({texts[1] for texts in made}) > 3
+
+
+def test_a_sentence_gets_another_end() -> None:
+    line = Line("we walked to the lake and everything was terrible and sad")
+    ways = [own for own in rewrite(line, "happy") if own.way == "clause"]
+    assert ways
+    assert all(own.printed.startswith("we walked to the lake") for own in ways)
+    assert not [own for own in rewrite(Line("so sad"), "happy") if own.way == "clause"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (("THE GARDEN GATE IS GREEN",), "not negative"),
+        (("我们今天去公园看花",), "not negative"),
+        (("我抑郁了",), "no rewriting of ours answers that"),
+        (("NOW I WANT TO DIE",), "no rewriting of ours answers that"),
+    ],
+)
+def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
+    blank(80, 60).save(tmp_path / "x.png")
+    subject = ReappraisalSubject("x", tmp_path / "x.png", print_page(*texts))
+    taken = asyncio.run(EmbeddedPlanner().feel(subject))
+    assert (taken.status, taken.value) == ("answered", None)
+    assert why in taken.reason
+    told = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad")))
+    assert (told.value is None) == ("answers that" in why)
+
+
+@pytest.mark.parametrize("emotion", EMOTIONS)
+def test_what_it_cannot_turn_it_leaves(emotion: Emotion) -> None:
+    assert plan_for("THE GARDEN GATE IS GREEN", emotion=emotion) is None
+
+
+def test_a_meme_without_captions_changes_its_colours_only(tmp_path: Path) -> None:
+    image = blank(80, 60)
+    image.save(tmp_path / "x.png")
+    subject = ReappraisalSubject("x", tmp_path / "x.png", read_page(image, []))
+    assert asyncio.run(EmbeddedPlanner().feel(subject)).value is None
+    feeling = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad"))).value
+    assert feeling is not None
+    made = asyncio.run(EmbeddedPlanner().plan(subject, feeling)).value
+    assert made is not None
+    assert made.captions == {}
 
 
 def test_the_same_meme_gives_the_same_plan(tmp_path: Path) -> None:
@@ -43,44 +152,83 @@ def test_the_same_meme_gives_the_same_plan(tmp_path: Path) -> None:
     assert feelings[0] == feelings[1]
     assert feelings[0] is not None
     assert feelings[0].emotion == "tense"
+    assert feelings[0].polarity == "Negative"
     taken = asyncio.run(planner.plan(subject, feelings[0]))
     assert taken.status == "answered"
     assert taken.model == "embedded/planner"
 
 
-def test_a_meme_without_room_is_said_to_fail(tmp_path: Path) -> None:
-    image = blank(80, 60)
-    page = read_page(image, print_on(image, Print("ok", 40, 30, 30, fill="black", stroke=0)))
-    image.save(tmp_path / "ok.png")
-    subject, planner = ReappraisalSubject("ok", tmp_path / "ok.png", page), EmbeddedPlanner("bored")
-    feeling = asyncio.run(planner.feel(subject)).value
-    assert feeling is not None
-    assert feeling.emotion == "bored"
-    taken = asyncio.run(planner.plan(subject, feeling))
-    assert taken.value is None or find_faults(taken.value, "bored", page) == []
+def test_another_meter_may_judge() -> None:
+    class Deaf:
+        name = "deaf"
+
+        def measure(self, text: str) -> float:
+            return 0.0
+
+    page = print_page("I PANIC")
+    assert choose_plan(page, "tense", LexiconMeter())[0] is not None
+    made, reason = choose_plan(page, "tense", Deaf())
+    assert made is None
+    assert "none of our rewritings makes it kinder" in reason
 
 
-def test_without_cues_a_meme_counts_as_tense() -> None:
-    assert choose_emotion(dict.fromkeys(EMOTIONS, 0)) == "tense"
+def test_merits_order_candidates() -> None:
+    lines = understand(["The bowl is half empty"]).lines
+
+    def merit(text: str) -> float:
+        own = Candidate((Rewriting(text, text, "turn", "despair"),))
+        return rate(own, lines, LexiconMeter()).score
+
+    assert merit("The bowl is half full") > merit("What a lovely day")
+    assert merit("The bowl is half full") > merit("The bowl is half empty and I cry")
+    kept = rate(Candidate((None,)), lines, LexiconMeter())
+    assert (kept.gain, kept.kept, kept.pun, kept.length) == (0.0, 1.0, 1.0, 1.0)
+    assert kept.gain < LEAST
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "only"),
+    [
+        ("药丸啊", "药丸呢", True),
+        ("真无语", "真无语，放心", True),
+        ("真无语", "真有趣", False),
+        ("so tired", "so tired, no worries", True),
+        ("so tired", "so rested", False),
+        ("same", "same", False),
+    ],
+)
+def test_particles_alone_change_nothing(old: str, new: str, only: bool) -> None:
+    assert only_adds(old, new) is only
+
+
+def test_emotions_without_a_known_cause() -> None:
+    assert choose_emotion(understand(["what a crybaby"])) == "angry"
+    assert choose_emotion(understand(["a catastrophe of misery"])) == "sad"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_lexicon_is_sound(language: str) -> None:
     lexicon = read_lexicon(language)
-    assert set(lexicon.endings) == set(TARGETS)
-    for old, new in lexicon.words.items():
-        assert old != new
-        assert lexicon.reframe(new) == new or old in new, f"{new!r} is exchanged again"
-        assert find_motto(new) is None
-    for endings in lexicon.endings.values():
-        for ending in endings:
-            assert find_motto(ending) is None
-            assert lexicon.reframe(ending) == ending
+    for cause in lexicon.causes.values():
+        assert cause.emotion in PAIRS
+        assert len(cause.lines) > 1
+        assert all(find_motto(line) is None for line in cause.lines)
+        assert any(turn.cause == cause.name for turn in lexicon.turns)
+    for turn in lexicon.turns:
+        for new in turn.new:
+            assert find_motto(new) is None
+            assert not lexicon.grave.search(new)
+            assert turn.open or "\\" not in new, f"{new!r} takes over what nothing matched"
 
 
 def test_case_is_kept() -> None:
     lexicon = read_lexicon("en")
-    assert lexicon.reframe("GARBAGE") == "A FIRST DRAFT"
-    assert lexicon.reframe("Awkward silence") == "Charming silence"
-    assert lexicon.reframe("awkwardly") == "awkwardly"
-    assert lexicon.reframe("I CAN’T") == "I CAN'T YET"
+
+    def reframe(text: str) -> str:
+        (found,) = lexicon.find_turns(text)
+        return lexicon.say(found, 0)
+
+    assert reframe("GARBAGE") == "A FIRST DRAFT"
+    assert reframe("Awkward") == "Kind of charming"
+    assert reframe("I CAN’T") == "I AM LEARNING TO"
+    assert lexicon.find_turns("awkwardly") == []

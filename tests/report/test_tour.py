@@ -89,9 +89,13 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
     assert page.count('class="apart"') == 6
     assert not re.search(r"(?:src|href)=\"https?:", page)
     assert (tmp_path / "demo" / "report.html").is_file()
-    for width in (1280, 768, 360):
+    chinese = (tmp_path / "demo" / "index.zh.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in chinese
+    assert "拆解六张表情包" in chinese
+    assert "Go on" not in chinese
+    for width, name in ((1280, "index.html"), (768, "index.zh.html"), (360, "index.html")):
         with opener(width) as watched:
-            watched.page.goto((tmp_path / "demo" / "index.html").as_uri())
+            watched.page.goto((tmp_path / "demo" / name).as_uri())
             wide = watched.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width
             picture = watched.page.locator(".apart img").first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.journal import lock_folder
-from memantics.scale.driver import ScaleResult, ScaleSettings, run_shards
+from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import PoolEngine
 from memantics.scale.manifest import MANIFEST, read_manifest
 from memantics.scale.records import Ref
+from memantics.scale.sources import count_ahead, read_sources
+from tests.scale.inline import InlineEngine
 from tests.scale.work import Measure
 
 
@@ -149,3 +152,22 @@ def test_a_damaged_manifest_says_where(tmp_path: Path) -> None:
 def test_nothing_is_nothing(tmp_path: Path) -> None:
     done = run([], tmp_path)
     assert (done.rows, done.parts, done.statuses) == (0, (), {})
+
+
+def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n' * 2 + '{"text": "y"}\n' * 3, encoding="utf-8")
+    seen: list[ScaleProgress] = []
+    chosen = ScaleSettings(tmp_path / "out", {}, shard_size=2)
+    with count_ahead([path]) as count:
+        while count() is None:
+            time.sleep(0.01)
+        run_shards(read_sources([path]), Measure(), chosen, InlineEngine(), seen.append, count)
+    # Five lines, one of which comes twice.
+    assert [(now.rows, now.total) for now in seen] == [(2, 4), (4, 4)]
+    assert seen[0].left == pytest.approx(2 / seen[0].rate)
+    assert seen[1].left == 0
+    assert ScaleProgress(2, {}, 1, 4.0, 0.0, total=4).left is None
+    with count_ahead(["-"]) as count, count_ahead([tmp_path / "nowhere"]) as lost:
+        time.sleep(0.05)
+        assert (count(), lost()) == (None, None)

@@ -1,4 +1,4 @@
-"""Analyses and knowledge over shards: the same contract, resumed without asking twice."""
+"""Analyses, knowledge and captions over shards: the same contract, resumed without asking twice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from memantics.actions.build_shards import ShardsBuilt, ShardSettings, build_shards
 from memantics.core.errors import InputError
+from memantics.core.memes import read_captions
 from memantics.registry import STARTER_IMAGES
 from memantics.scale.engines import Order
 from memantics.scale.records import Part, Work
@@ -94,3 +95,18 @@ def test_analyses_from_an_archive_without_a_model(tmp_path: Path) -> None:
     assert "最近有点键忘" in json.dumps(found, ensure_ascii=False)
     (image,) = (tmp_path / "out" / "images").iterdir()
     assert image.read_bytes() == (STARTER_IMAGES / "CN90001.png").read_bytes()
+
+
+def test_captions_are_a_detectors_data(tmp_path: Path, source: Path) -> None:
+    settings = ShardSettings("captions", "fake/drafter")
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out", settings, engine=DyingEngine())
+    done = run(source, tmp_path / "out", settings)
+    assert (done.statuses, done.done_now) == ({"done": 3, "failed": 1}, 2)
+    assert set(list_calls(tmp_path / "out").values()) == {1}
+    assert list(read_captions(done.file)) == list(MEMES)
+    lines = [json.loads(line) for line in done.file.read_text(encoding="utf-8").splitlines()]
+    assert [line["text"] for line in lines] == list(MEMES.values())
+    assert all(line["text_caption"] and line["image_caption"] for line in lines)
+    with pytest.raises(InputError, match="takes a model"):
+        ShardSettings("captions")

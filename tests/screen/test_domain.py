@@ -13,6 +13,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from memantics.actions.detect import Detector
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
+from memantics.actions.studio import HarmFound, Studio
+from memantics.actions.studio import judge as judge_in_studio
+from memantics.actions.verdicts import Moderator
 from memantics.core.errors import InputError
 from memantics.core.images import decode
 from memantics.core.queue import read_queue
@@ -56,6 +59,33 @@ def write(path: Path, rows: dict[str, dict[str, Any]]) -> Path:
     lines = [json.dumps({"id": name, **row}) for name, row in rows.items()]
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detector: Path) -> None:
+    """The same rule wherever a detector judges: screening, the service and the studio."""
+    slur = "you are all stupid and I hate every one of you"
+    source = write(tmp_path / "a.jsonl", {"a": {"text": slur}, "b": {"text": CRUEL[0]}})
+    _, rows = run(source, tmp_path / "out", detector)
+    reason = "the text is in en; the detector was trained on zh"
+    assert (rows["a"]["status"], rows["a"]["reason"], rows["a"]["label"]) == (
+        "unjudged",
+        reason,
+        None,
+    )
+    assert rows["b"]["status"] == "judged"
+    judge = Detector.load(detector)
+    served, other = Moderator(judge).judge([slur, CRUEL[0]])
+    assert (served.status, served.reason, served.label) == ("unjudged", reason, None)
+    assert other.status == "judged"
+    studio = Studio(judge)
+    assert judge_in_studio(studio, slur, "en") == HarmFound(
+        "unjudged", judge.name, sample=False, foreign=True
+    )
+    assert judge_in_studio(studio, CRUEL[0], "zh").status == "judged"
+
+
+def test_the_samples_card_says_what_it_was_trained_on() -> None:
+    assert Detector.starter().languages == ("en", "zh")
 
 
 def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, detector: Path) -> None:

@@ -38,6 +38,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str,
         folder / "memes.jsonl",
         {"id": "zh", "text": "今天又要加班了，好累"},
         {"id": "en", "text": "you are all stupid and I hate every one of you"},
+        {"id": "ko", "text": "너희 모두 정말 싫어"},
         {"id": "empty", "text": "   "},
         {"id": "image", "image": "meme.png"},
         {"id": "blank", "image": "blank.png"},
@@ -53,7 +54,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str,
     ("name", "status", "reason"),
     [
         ("zh", "judged", ""),
-        ("en", "unjudged", "the text is in en; the detector was trained on zh"),
+        ("en", "judged", ""),
+        ("ko", "unjudged", "the text is in ko; the detector was trained on en, zh"),
         ("empty", "unjudged", "the text is empty"),
         ("image", "judged", ""),
         ("blank", "unjudged", "no text can be read in the image"),
@@ -84,11 +86,11 @@ def test_a_row_says_where_its_text_is_from(
     assert len(rows["image"]["phash"]) == 16
     assert rows["zh"]["sha256"] is None
     assert rows["zh"]["because"]
-    assert done.statuses == {"judged": 3, "unjudged": 3, "failed": 3}
-    assert done.labels == {"harmless": 0, "harmful": 3, "review": 0}
+    assert done.statuses == {"judged": 4, "unjudged": 3, "failed": 3}
+    assert done.labels == {"harmless": 0, "harmful": 4, "review": 0}
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
     assert "What the screening found" in page
-    assert "the detector was trained on zh" in page
+    assert "the detector was trained on en, zh" in page
 
 
 def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path) -> None:

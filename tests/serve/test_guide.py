@@ -63,7 +63,7 @@ def test_the_example_for_javascript_runs(site: Site, desk: Path) -> None:
     file.write_text(shown.replace(ADDRESS, site.address), encoding="utf-8")
     lines = run(["node", str(file)], desk).splitlines()
     assert "judged false" in lines[0]
-    assert "unjudged false the text is in en" in lines[1]
+    assert "unjudged false the text is in ja" in lines[1]
 
 
 def test_commands_of_the_guide_are_understood(shell: Shell, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
 def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     url = data_url(MEME.read_bytes())
     parts: list[Any] = [
-        {"type": "text", "text": "a caption in another language"},
+        {"type": "text", "text": "다른 언어로 된 글"},
         {"type": "image_url", "image_url": {"url": url}},
     ]
     (result,) = client.moderations.create(input=parts).results
@@ -71,16 +71,16 @@ def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     extra = result.model_extra or {}
     assert (result.category_scores.model_extra or {})["harmful"] == pytest.approx(own.probability)
     assert result.category_applied_input_types.hate == ["image"]
-    # The English text was not judged, and the result does not hide it.
+    # The Korean text was not judged, and the result does not hide it.
     assert extra["status"] == "partly judged"
-    assert extra["reason"] == "the text is in en; the detector was trained on zh"
+    assert extra["reason"] == "the text is in ko; the detector was trained on en, zh"
     assert [verdict["status"] for verdict in extra["verdicts"]] == ["unjudged", "judged"]
     assert extra["verdicts"][1]["text"] == "最近有点键忘"
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
-    [("   ", "the text is empty"), ("good morning to you all", "trained on zh")],
+    [("   ", "the text is empty"), ("おはようございます", "trained on en, zh")],
 )
 def test_what_cannot_be_judged_is_not_called_harmless(
     client: openai.OpenAI, given: str, reason: str

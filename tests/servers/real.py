@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -37,11 +36,18 @@ class Served:
     key: str = ""
 
 
-def find_litellm() -> Path | None:
-    """The gateway's command: it needs an environment of its own (``make gateway``)."""
-    named = os.environ.get("MEMANTICS_LITELLM") or shutil.which("litellm")
-    beside = Path(sys.prefix) / "gateway" / "bin" / "litellm"
-    return Path(named) if named else beside if beside.is_file() else None
+GATEWAY = Path(sys.prefix) / "gateway"
+
+
+def find_litellm() -> Path:
+    """The gateway's command; it has an environment of its own, which ``make test`` makes."""
+    named = os.environ.get("MEMANTICS_LITELLM")
+    command = Path(named) if named else GATEWAY / "bin" / "litellm"
+    if command.is_file():
+        return command
+    fault = GATEWAY.with_suffix(".failed")  # what pip said when it could not be installed
+    said = fault.read_text(errors="replace").strip()[-300:] if fault.is_file() else ""
+    pytest.skip(f"no LiteLLM at {command}: {said or 'run make gateway'}")
 
 
 def free_port() -> int:
@@ -121,13 +127,17 @@ def serve_llamacpp() -> Iterator[Served]:
 def serve_litellm(behind: Served, folder: Path) -> Iterator[Served]:
     """LiteLLM's proxy in front of another server."""
     command = find_litellm()
-    if command is None:
-        pytest.skip("no LiteLLM here: make gateway, or set MEMANTICS_LITELLM to its command")
     key, port = f"sk-{secrets.token_hex(24)}", free_port()
-    route = {"model": f"openai/{behind.model}", "api_base": behind.url, "api_key": "none"}
+    place = {"api_base": behind.url, "api_key": "none"}
+    # Of one provider it believes that its models take no schema, and refuses it by itself.
+    routes = {"behind": "openai", "without-schema": "volcengine"}
+    listed = [
+        {"model_name": name, "litellm_params": {"model": f"{kind}/{behind.model}", **place}}
+        for name, kind in routes.items()
+    ]
     config = folder / "litellm.json"
-    listed = {"model_list": [{"model_name": "behind", "litellm_params": route}]}
-    config.write_text(json.dumps(listed | {"litellm_settings": {"num_retries": 0}}))
+    settings = {"model_list": listed, "litellm_settings": {"num_retries": 0}}
+    config.write_text(json.dumps(settings))
     url = f"http://127.0.0.1:{port}"
     arguments = ["--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
     own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}

@@ -71,6 +71,30 @@ def test_a_pun_is_named_with_what_it_sounds_like(tmp_path: Path) -> None:
     assert not names_all(f"{word} 很好笑", groups[item])
 
 
+def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
+    """PunMemeCN's prompts 6 and 7: the analysis stands in the reply itself."""
+    pun = find_benchmark("punmemecn")
+    must = pun.plugin.must_name
+    assert must is not None
+    groups = must(pun.open(pun.sample()))
+    lines = iter(["分析：没什么。\n判断：双关", "双关"])
+    with serving(Scripted(lambda _: completion(next(lines, "双关")))) as server:
+        run = mm.evaluate(
+            "punmemecn/detection",
+            model="openai/open",
+            base_url=server.url,
+            data="starter",
+            options={"prompt": "6", "examples": "include"},
+            out=tmp_path / "runs",
+            concurrency=1,
+        )
+    assert isinstance(run, Run)
+    found = mm.audit_chains(run)
+    first = next(iter(read_bare_items(run.folder))).id
+    assert found.chains == 1
+    assert found.silent == ((first,) if first in groups else ())
+
+
 def test_a_run_without_chains_is_refused(tmp_path: Path) -> None:
     run = ask("mquest/qa", tmp_path, *["Answer: B"] * 2, limit=2)
     with pytest.raises(InputError, match="holds no chain of thought"):

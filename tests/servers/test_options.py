@@ -171,6 +171,29 @@ def test_the_first_repeat_is_the_plain_run_and_is_not_asked_twice(shell: Shell) 
     assert [body.get("seed") for body in server.bodies] == [None, None, 1000, 1000]
 
 
+@pytest.mark.parametrize(
+    ("task", "more", "temperature"),
+    [
+        ("punmemecn/sentiment", (), 0.7),  # its protocol samples
+        ("punmemecn/detection", (), 0.0),
+        ("punmemecn/detection", ("--param", "temperature=0.5"), 0.5),
+    ],
+)
+def test_repeats_keep_the_temperature_of_the_protocol(
+    task: str, more: tuple[str, ...], temperature: float, shell: Shell
+) -> None:
+    with serving(Scripted()) as server:
+        ran = shell.run(
+            *("run", task, "-m", "openai/toy", "--base-url", server.url, "--data", "starter"),
+            *("--limit", "1", "--repeat", "2", "--invalid", "wrong", *more),
+        )
+    assert [body["temperature"] for body in server.bodies] == [temperature] * 2
+    seeds = [body.get("seed", 0) for body in server.bodies]
+    assert seeds[1] - seeds[0] == 1000
+    greedy = f"{task} is asked at temperature 0, as its protocol says"
+    assert (greedy in ran.err) == (temperature == 0)
+
+
 def _items(folder: Path) -> list[Any]:
     from memantics.core.rundir import read_bare_items
 

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 import memantics as mm
+from memantics.actions import build
 from memantics.actions.evaluate import Run
 from memantics.actions.servers import Abilities, measure_server, tabulate
+from memantics.build.captions.mine import CaptionReport
 from memantics.core.errors import ModelError
 from memantics.core.rundir import last_answers
+from memantics.models.openai import NO_FORMAT
+from memantics.registry import STARTER_IMAGES
+from memantics.run.desk import Call
 from tests.places import ROOT
 from tests.servers.real import Served, serve_litellm, serve_llamacpp, serve_transformers
 
 GUIDE = ROOT / "docs" / "any-model.md"
 MARKS = ("<!-- measured by tests/servers/test_real_servers.py -->", "<!-- end of measured -->")
+NAMES = ("transformers serve", "llama.cpp", "LiteLLM proxy")
 SEEN: dict[str, Abilities] = {}
 
 
@@ -68,7 +76,7 @@ def evaluate(served: Served, tmp_path: Path, task: str, **options: str) -> Run:
 
 
 def test_texts_are_asked_and_every_item_ends(served: Served, tmp_path: Path) -> None:
-    run = evaluate(served, tmp_path, "toxicn_mm/detection", input="text")
+    run = evaluate(served, tmp_path, "punmemecn/pinyin")
     assert sum(run.counts.values()) == 2
     assert run.counts["failed"] == 0
     assert all(answer.tokens_out for answer in last_answers(run.folder).values())
@@ -96,6 +104,57 @@ def test_a_name_that_is_not_served(served: Served, tmp_path: Path) -> None:
         evaluate(wrong, tmp_path, "toxicn_mm/detection", input="text")
 
 
+def mine(served: Served, tmp_path: Path) -> tuple[build.Built[CaptionReport], list[Call]]:
+    """One step of construction with words alone, one with the picture; and the journal of both."""
+    memes = tmp_path / "memes"
+    memes.mkdir()
+    shutil.copy(STARTER_IMAGES / "en-001.png", memes)
+    line = '{"id": "en-001", "image": "en-001.png", "text": "I am not a robot", "language": "en"}'
+    (memes / "memes.jsonl").write_text(line)
+    built = build.captions(
+        memes,
+        model=f"openai/{served.model}",
+        base_url=served.url,
+        out=tmp_path / "build",
+        concurrency=1,
+        params={"answer_tokens": "64"},
+    )
+    lines = (tmp_path / "build" / "calls.jsonl").read_bytes().splitlines()
+    return built, [TypeAdapter(Call).validate_json(line) for line in lines]
+
+
+def test_a_step_of_construction(served: Served, tmp_path: Path) -> None:
+    built, calls = mine(served, tmp_path)
+    assert sum(built.counts.values()) == 2
+    assert built.adapted == ()
+    if served.name == "llama.cpp":
+        # A grammar makes the reply fit the schema; the picture is refused in one call.
+        assert (built.counts["answered"], built.counts["failed"]) == (1, 1)
+        assert ["image input is not supported" in c.reason for c in calls].count(True) == 1
+        (caption,) = [own.captions for own in built.report.memes]
+        assert caption["text_caption"]
+    else:
+        # Random weights write no JSON: each step is asked again with the fault, then given up.
+        assert built.counts["unparsed"] == 2
+        assert len(calls) > 2
+        assert all(call.tokens_out for call in calls)
+
+
+def test_a_gateway_that_refuses_the_schema_is_asked_without_it(
+    litellm: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LiteLLM knows which providers take no schema, and answers for them with HTTP 400."""
+    monkeypatch.setenv("OPENAI_API_KEY", litellm.key)
+    strict = Served(litellm.name, litellm.url, "without-schema", litellm.key)
+    built, calls = mine(strict, tmp_path)
+    assert built.adapted == (NO_FORMAT,)
+    assert {call.adapted for call in calls} == {NO_FORMAT}
+    assert built.counts["unparsed"] == 2
+    run = evaluate(strict, tmp_path, "mer_bench/judge", layout="off")
+    assert run.facts.adapted == (NO_FORMAT,)
+    assert run.counts["failed"] == 0
+
+
 def test_abilities(served: Served) -> None:
     SEEN[served.name] = found = measure_server(f"openai/{served.model}", base_url=served.url)
     if served.name == "llama.cpp":
@@ -104,19 +163,33 @@ def test_abilities(served: Served) -> None:
         assert (found.images, found.schema, found.logprobs) == ("seen", "ignored", "none seen")
 
 
+def read_guide() -> dict[str, str]:
+    """The rows of the guide's table, by server; its head is among them."""
+    text = GUIDE.read_text(encoding="utf-8")
+    body = text.partition(MARKS[0])[2].partition(MARKS[1])[0]
+    rows = [line for line in body.splitlines() if line.startswith("| ")]
+    return {row.split("|")[1].strip(): row for row in rows}
+
+
+def write_guide(rows: dict[str, str]) -> None:
+    head, rule, *servers = (rows[name] for name in ("server", "---", *NAMES) if name in rows)
+    body = "\n".join([MARKS[0], "", head, rule, *servers, "", MARKS[1]])
+    text = GUIDE.read_text(encoding="utf-8")
+    start, end = (re.escape(mark) for mark in MARKS)
+    text = re.sub(f"{start}.*?{end}", lambda _: body, text, flags=re.DOTALL)
+    GUIDE.write_text(text, encoding="utf-8")
+
+
 def test_the_guide_shows_what_was_measured() -> None:
     """Run last: the rows of the servers that were here are those of the guide."""
     if not SEEN:
         pytest.skip("no server was here")
     table = tabulate(SEEN)
-    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    text = GUIDE.read_text(encoding="utf-8")
-    start, end = (re.escape(mark) for mark in MARKS)
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    measured = {row[0]: "| " + " | ".join(row) + " |" for row in lines}
     if os.environ.get("MEMANTICS_WRITE_TABLE"):
-        body = "\n".join([MARKS[0], "", *lines, "", MARKS[1]])
-        text = re.sub(f"{start}.*?{end}", lambda _: body, text, flags=re.DOTALL)
-        GUIDE.write_text(text, encoding="utf-8")
-    shown = re.search(f"{start}(.*?){end}", text, flags=re.DOTALL)
-    assert shown is not None
-    assert [line for line in lines if line not in shown[1]] == []
+        # Rows of servers that were not here stay.
+        write_guide({**read_guide(), **measured})
+    shown = read_guide()
+    assert {name: shown.get(name) for name in measured} == measured
+    assert set(shown) == {"server", "---", *NAMES}

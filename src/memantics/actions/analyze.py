@@ -261,9 +261,7 @@ def listen(text: str, language: str) -> list[Sound]:
 def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
     def screen(meme: Meme) -> Harm | str:
         example = Example(meme.id, meme.text)
-        # The sample was trained on all of the starter pack, in both of its languages.
-        languages = ("en", "zh") if detector.sample else detector.languages
-        why = explain_unjudged(meme.text.strip(), meme.language or "", languages, image=True)
+        why = explain_unjudged(meme.text, meme.language or "", detector.languages, image=True)
         if why:
             return why
         found = detector.explain(example)

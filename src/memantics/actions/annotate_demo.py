@@ -1,12 +1,13 @@
-"""A demonstration of annotating: the starter pack in all six workflows, with two colleagues."""
+"""A demonstration of annotating: the starter pack in six workflows, with three colleagues."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -20,8 +21,15 @@ WARNING = (
     "These memes are ours and mild. Real collections can be offensive, hateful, sexual or sad;"
     " a real project says here what to expect."
 )
-COLLEAGUES = ("robin", "kim")
-FIRST_ITEMS = 6
+COLLEAGUES = ("robin", "kim", "lee")
+FIRST_ITEMS = 9
+# What a colleague does not call harmful, though the starter pack does: people differ about these.
+LENIENT: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"kim": frozenset({"dispirited"}), "lee": frozenset({"targeted"})}
+)
+
+
+VOTE = "label-by-vote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,10 @@ def _work(service: Service, person: Actor, project: int) -> None:
         task = service.work.next(person, project)
         if task is None:
             return
-        answer = _answer(flow, task, turn + (person.name == COLLEAGUES[1]))
+        if flow.name == VOTE:
+            answer = _vote(list(_disputed())[task.number - 1], person.name)
+        else:
+            answer = _answer(flow, task, turn + (person.name == COLLEAGUES[1]))
         service.work.submit(person, task.assignment, answer, task.version, 20.0 + 3 * turn)
 
 
@@ -105,6 +116,32 @@ def _answer(flow: Workflow, task: Task, turn: int) -> dict[str, JsonValue]:
     }
 
 
+def _vote(meme: StarterMeme, person: str) -> dict[str, JsonValue]:
+    """The starter pack's label as this person sees it."""
+    harm = meme.harm
+    if not harm.harmful or harm.type in LENIENT.get(person, frozenset()):
+        return {"harmful": "no"}
+    vote: dict[str, JsonValue] = {"harmful": "yes", "type": harm.type}
+    vote["modality"] = "fusion" if harm.fusion else "text"
+    if harm.type == "targeted":
+        vote["target"] = "personality" if person == "kim" else "other"
+    elif harm.type == "offence" and person == "lee":
+        vote |= {"type": "targeted", "target": "individual"}
+    return vote
+
+
+def _disputed() -> Iterator[StarterMeme]:
+    """All memes, those that people see differently first, each followed by a mild one."""
+    memes = read_starter()
+    kinds = [[m for m in memes if m.harm.type == kind] for kind in ("targeted", "dispirited")]
+    harmful = [meme for pair in zip(*kinds, strict=False) for meme in pair]
+    harmful += [meme for meme in memes if meme.harm.harmful and meme not in harmful]
+    mild = [meme for meme in memes if not meme.harm.harmful]
+    for first, second in zip(harmful, mild, strict=False):
+        yield from (first, second)
+    yield from mild[len(harmful) :]
+
+
 def _list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
@@ -124,10 +161,9 @@ def _questions() -> Iterator[tuple[QueueItem, str]]:
             yield QueueItem(id=f"{meme.id}-{number}", group=meme.id, shown=shown), meme.id
 
 
-def _plain(memes: Callable[[StarterMeme], bool]) -> Iterator[tuple[QueueItem, str]]:
-    for meme in read_starter():
-        if memes(meme):
-            yield QueueItem(id=meme.id, group=meme.id), meme.id
+def _plain(memes: Iterable[StarterMeme]) -> Iterator[tuple[QueueItem, str]]:
+    for meme in memes:
+        yield QueueItem(id=meme.id, group=meme.id), meme.id
 
 
 def _intents() -> Iterator[tuple[QueueItem, str]]:
@@ -162,12 +198,12 @@ def _outputs() -> Iterator[tuple[QueueItem, str]]:
         yield QueueItem(id=meme.id, group=meme.id, shown=shown, hidden=hidden), meme.id
 
 
-# The last one is where the newcomer starts; it is the simplest.
+# The last one is where the newcomer starts: colleagues disagree there, and two ties are left.
 SHOWS = (
     Show("rate-outputs", "Rate outputs, blind", _outputs),
     Show("verify-stages", "Verify reappraisals stage by stage", _emotions),
     Show("collect-and-edit", "Write and review intents", _intents),
-    Show("pun-form", "Chinese pun memes", lambda: _plain(lambda meme: meme.pun is not None)),
-    Show("label-by-vote", "Harmful or not", lambda: _plain(lambda _: True)),
     Show("validate", "Are these questions right?", _questions),
+    Show("pun-form", "Chinese pun memes", lambda: _plain(m for m in read_starter() if m.pun)),
+    Show(VOTE, "Harmful or not", lambda: _plain(_disputed())),
 )

@@ -18,7 +18,7 @@ from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
 from memantics.core.task import Task
 from memantics.core.waiting import run_sync
-from memantics.exchange.joining import Joined, join
+from memantics.exchange.joining import Joined, join_epochs
 from memantics.exchange.reading import read_given
 from memantics.exchange.records import AnswerFormat, GivenAnswer, LeftOut, ReadSettings
 from memantics.exchange.writing import TaskFormat, write_task
@@ -28,7 +28,9 @@ from memantics.report.runs import Run, load_run
 from memantics.run.engine import make_sound, read_reply
 from memantics.run.evaluate import PosedTask
 from memantics.run.facts import describe, folder_name, now
+from memantics.run.repeats import note_repeats
 from memantics.run.score import score_run
+from memantics.run.variation import repeat_facts
 
 __all__ = [
     "AnswerFormat",
@@ -95,7 +97,11 @@ class ImportSettings(TaskChoiceSettings):
 
 @dataclass(frozen=True, slots=True)
 class Imported(Result):
-    """A run made of a file's answers. ``listed`` is the file with the rows that were left out."""
+    """A run made of a file's answers. ``listed`` is the file with the rows that were left out.
+
+    Where the tool asked everything several times, ``repeats`` are the runs of the later times;
+    counts are of all of them.
+    """
 
     run: Run
     format: str
@@ -105,13 +111,16 @@ class Imported(Result):
     left_out: tuple[LeftOut, ...]
     without_answer: int
     listed: Path | None
+    repeats: tuple[Run, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         """The counts and the run's figures as plain data."""
         names = ("format", "rows", "answers", "repeated", "without_answer")
         counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
         listed = None if self.listed is None else str(self.listed)
-        return counts | {"left_out": len(self.left_out), "listed": listed, **self.run.to_dict()}
+        more: dict[str, JsonValue] = {"left_out": len(self.left_out), "listed": listed}
+        more["repeats"] = [str(run.folder) for run in self.repeats]
+        return counts | more | self.run.to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def import_answers(
     Rows are joined to the items of ``task`` by id, else by image and question. A row that fits no
     item, or several, is left out and listed in the run's ``left_out.jsonl``; an item without a row
     counts as failed, so that its lack is seen. ``run.json`` and every report say that the answers
-    were imported.
+    were imported. Epochs of Inspect become repeats of the first.
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
@@ -140,25 +149,33 @@ def import_answers(
     kind, rows = read_given(path, reading)
     posed = pose_one(task, wanted)
     items = list(posed.task.items())
-    joined = join(items, rows)
-    if not joined.answers:
-        raise _explain_nothing(path, joined)
-    facts = _describe(path, kind, model, posed, reading)
-    counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
-    facts = replace(facts, imported={**facts.imported, **counts})
-    folder = Path(wanted.out) / folder_name(facts)
-    _write(folder, facts, posed.task, items, joined.answers)
-    listed = _list(folder, joined.left_out)
-    run_sync(score_run(folder, posed.task, open_baselines(posed.cards[1])))
+    epochs = join_epochs(items, rows)
+    answers = sum(len(joined.answers) for joined in epochs)
+    if not answers:
+        raise _explain_nothing(path, epochs[0])
+    described = _describe(path, kind, model, posed, reading)
+    folders: list[Path] = []
+    for number, joined in enumerate(epochs):
+        facts = repeat_facts(described, number)
+        counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
+        facts = replace(facts, imported={**facts.imported, **counts})
+        folders.append(Path(wanted.out) / folder_name(facts))
+        _write(folders[-1], facts, posed.task, items, joined.answers)
+        run_sync(score_run(folders[-1], posed.task, open_baselines(posed.cards[1])))
+    if len(folders) > 1:
+        note_repeats(folders, posed.task)
+    left_out = tuple(own for joined in epochs for own in joined.left_out)
+    first, *others = map(load_run, folders)
     return Imported(
-        load_run(folder),
+        first,
         kind,
-        joined.rows,
-        len(joined.answers),
-        joined.repeated,
-        joined.left_out,
-        len(items) - len(joined.answers),
-        listed,
+        sum(joined.rows for joined in epochs),
+        answers,
+        sum(joined.repeated for joined in epochs),
+        left_out,
+        len(items) * len(epochs) - answers,
+        _list(folders[0], left_out),
+        tuple(others),
     )
 
 

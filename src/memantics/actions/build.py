@@ -16,6 +16,7 @@ from typing import Generic, TypeVar, Unpack
 from pydantic import JsonValue
 
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.draw import Drawn, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
@@ -57,11 +58,13 @@ __all__ = [
     "QUESTION_QUEUE",
     "Built",
     "ChatReport",
+    "Drawn",
     "KnowledgeReport",
     "Miss",
     "QuestionReport",
     "captions",
     "chats",
+    "draw",
     "intents",
     "knowledge",
     "questions",
@@ -78,7 +81,8 @@ class Built(Result, Generic[Report]):
     """What a verb left in the folder of a build.
 
     ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
-    whose image cannot be read, ``tokens`` what this start sent and got.
+    whose image cannot be read, ``tokens`` what this start sent and got, ``adapted`` how requests
+    were changed so that the server would take them.
     """
 
     folder: Path
@@ -86,6 +90,7 @@ class Built(Result, Generic[Report]):
     report: Report
     skips: tuple[Skip, ...] = ()
     tokens: tuple[int, int] = (0, 0)
+    adapted: tuple[str, ...] = ()
 
 
 def _count_tokens(*desks: Desk) -> tuple[int, int]:
@@ -165,7 +170,7 @@ async def knowledge_async(
         report = tally.report(desk.model, settings, adopted.skips)
         tokens = _count_tokens(desk)
     write_report(place, report)
-    return Built(place, report.statuses, report, adopted.skips, tokens)
+    return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)
 
 
 async def captions_async(
@@ -193,7 +198,9 @@ async def captions_async(
         report = await mine_captions(desk, kept, language, desk.expect)
         tokens = _count_tokens(desk)
     write_captions(place, report)
-    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
+    return Built(
+        place, count_statuses([report.tally]), report, adopted.skips, tokens, desk.progress.adapted
+    )
 
 
 async def intents_async(
@@ -219,7 +226,9 @@ async def intents_async(
         tokens = _count_tokens(desk)
     write_intents(place, report)
     write_intent_queue(place / INTENT_QUEUE, report, f"memantics build intents, {model}")
-    return Built(place, count_statuses([report.tally]), report, adopted.skips, tokens)
+    return Built(
+        place, count_statuses([report.tally]), report, adopted.skips, tokens, desk.progress.adapted
+    )
 
 
 async def chats_async(
@@ -259,7 +268,7 @@ async def chats_async(
     if chats:
         write_punmemecn(place / CHAT_RELEASE, chats, adopted.memes)
         write_chat_queue(place / CHAT_QUEUE, chats, f"memantics build chats, {report.model}")
-    return Built(place, report.statuses, report, adopted.skips, tokens)
+    return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)
 
 
 async def questions_async(
@@ -297,10 +306,11 @@ async def questions_async(
         built = await build_questions(people, subjects, settings, window)
         report = report_questions(built, settings, writer.model, critic.model)
         tokens = _count_tokens(*{id(desk): desk for desk in (writer, critic)}.values())
+        adapted = tuple(dict.fromkeys([*writer.progress.adapted, *critic.progress.adapted]))
     write_questions(place, built.questions, built.aside)
     write_review(place, built.questions, subjects, settings.language)
     write_report(place, report, QUESTION_REPORT)
-    return Built(place, report.statuses, report, tokens=tokens)
+    return Built(place, report.statuses, report, tokens=tokens, adapted=adapted)
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:

@@ -1,4 +1,4 @@
-"""Analyse or describe any number of memes, shard by shard: one Parquet part and one journal each.
+"""Analyses, knowledge or captions of any number of memes: one Parquet part and journal a shard.
 
 Workers are processes (or Ray's) and do what this machine does; each keeps as many calls in flight
 as its asking allows. So CPU work and calls to a model server grow apart.
@@ -7,7 +7,7 @@ as its asking allows. So CPU work and calls to a model server grow apart.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,11 +23,12 @@ from memantics.actions.desk import open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.reading import read_once
+from memantics.build.captions.mine import make_line, mine_captions
 from memantics.build.extract.chain import ExtractSettings, extract_memes
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import probe
 from memantics.core.journal import replace_file, whole_file
-from memantics.core.memes import Meme
+from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
@@ -36,13 +37,17 @@ from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
-from memantics.scale.sources import Columns, read_sources
+from memantics.scale.sources import Columns, count_ahead, read_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Product = Literal["analysis", "knowledge"]
-FILES: Mapping[Product, str] = {"analysis": "analyses.jsonl", "knowledge": KNOWLEDGE}
+Product = Literal["analysis", "knowledge", "captions"]
+FILES: Mapping[Product, str] = {
+    "analysis": "analyses.jsonl",
+    "knowledge": KNOWLEDGE,
+    "captions": CAPTIONS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,8 @@ class ShardSettings:
     asking: Asking = field(default_factory=Asking)
 
     def __post_init__(self) -> None:
-        if self.product == "knowledge" and not self.model:
-            raise InputError("knowledge takes a model", hint="name one with --model")
+        if self.product != "analysis" and not self.model:
+            raise InputError(f"{self.product}: this takes a model", hint="name one with --model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class BuildWork:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """``result`` is JSON: an analysis, or the knowledge of one meme."""
+        """``result`` is JSON: the analysis, knowledge or captions of one meme."""
         import pyarrow as pa
 
         names = ("id", "status", "reason", "result")
@@ -122,8 +127,8 @@ class _Builder:
         return [rows.get(ref.id) or self._work.fail(ref, "nothing came of it") for ref in refs]
 
     async def _ask(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
-        make = self._extract if self._settings.product == "knowledge" else self._analyze
-        return await make(memes, journal)
+        makers = {"analysis": self._analyze, "knowledge": self._extract, "captions": self._mine}
+        return await makers[self._settings.product](memes, journal)
 
     async def _analyze(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
         own = self._settings
@@ -153,6 +158,24 @@ class _Builder:
                 statuses = Counter(str(step.status) for step in made.steps)
                 line = orjson.loads(dump_knowledge(made.knowledge))
                 rows[made.knowledge.meme] = _row(made.knowledge.meme, line, statuses)
+        return rows
+
+    async def _mine(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
+        own = self._settings
+        known = await read_once(memes)
+        async with open_desk(own.model, own.asking, journal) as desk:
+            report = await mine_captions(desk, known, own.language)
+        ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for miss in report.tally.misses:
+            ended[miss.step.rpartition("/captions/")[0]][miss.status] += 1
+        for one in report.memes:
+            ended[one.meme.id]["answered"] += len(one.sources)
+        rows: dict[str, Row] = {}
+        for one in report.memes:
+            line: dict[str, JsonValue] = {**make_line(one, self._work.folder)}
+            if not one.meme.image.is_relative_to(self._work.folder):
+                del line["image"]  # it stayed where it was
+            rows[one.meme.id] = _row(one.meme.id, line, ended[one.meme.id])
         return rows
 
     def _place(self, ref: Ref) -> Path:
@@ -191,7 +214,7 @@ def build_shards(
     retry_failed: bool = False,
     progress: Callable[[ScaleProgress], None] = lambda _: None,
 ) -> ShardsBuilt:
-    """Analyse or describe every meme of the sources; calling it again does what is not finished."""
+    """Analyses, knowledge or captions of every meme; calling it again does what is not finished."""
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     folder = Path(out)
     settings = replace(settings, detector=find_detector(settings.detector))
@@ -203,13 +226,15 @@ def build_shards(
         "detector": detector or None,
     }
     absolute = folder.resolve()  # workers of a cluster have other working directories
-    done = run_shards(
-        read_sources(listed, columns),
-        BuildWork(settings, absolute),
-        ScaleSettings(folder, identity, shard_size, retry_failed),
-        engine or PoolEngine(),
-        progress,
-    )
+    with count_ahead(listed, columns) as count:
+        done = run_shards(
+            read_sources(listed, columns),
+            BuildWork(settings, absolute),
+            ScaleSettings(folder, identity, shard_size, retry_failed),
+            engine or PoolEngine(),
+            progress,
+            count,
+        )
     file = folder / FILES[settings.product]
     with whole_file(file) as lines:
         for result in _read_results(folder):

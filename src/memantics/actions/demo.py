@@ -45,16 +45,34 @@ _TYPES = {
     "dispirited": "mildly harmful: dispirited",
 }
 STEPS = (
-    NextStep("Analyse a meme of yours", "memantics analyze meme.png", "analyze-a-meme.md"),
-    NextStep("Hear the pun in a caption", "memantics pun 压力山大", "read-puns-aloud.md"),
-    NextStep("Make a meme kinder", "memantics reappraise meme.png", "make-a-meme-kinder.md"),
-    NextStep("Check a benchmark", "memantics audit mquest", "audit-a-benchmark.md"),
+    NextStep(
+        "Analyse a meme of yours",
+        "分析自己的表情包",
+        "memantics analyze meme.png",
+        "analyze-a-meme.md",
+    ),
+    NextStep(
+        "Hear the pun in a caption",
+        "听出文字里的谐音",
+        "memantics pun 压力山大",
+        "read-puns-aloud.md",
+    ),
+    NextStep(
+        "Make a meme kinder",
+        "让表情包更友善",
+        "memantics reappraise meme.png",
+        "make-a-meme-kinder.md",
+    ),
+    NextStep("Check a benchmark", "检查一个基准", "memantics audit mquest", "audit-a-benchmark.md"),
     NextStep(
         "Evaluate your model",
+        "评测你的模型",
         "memantics run mquest --model openai/NAME --base-url http://localhost:8000/v1",
         "evaluate-a-model.md",
     ),
-    NextStep("Screen a folder of memes", "memantics screen memes/", "screen-memes.md"),
+    NextStep(
+        "Screen a folder of memes", "筛查一个文件夹", "memantics screen memes/", "screen-memes.md"
+    ),
 )
 
 

@@ -234,12 +234,12 @@ class Detector:
     def starter(cls) -> Detector:
         """A tiny detector on the starter pack, trained once in seconds: to try, not to act on."""
         loaded = read_starter_examples()
-        facts = f"{__version__}:{loaded.checksum}:{len(loaded.examples)}"
+        facts = f"{__version__}:{loaded.checksum}:{len(loaded.examples)}:languages"
         mark = hashlib.sha256(facts.encode()).hexdigest()[:16]
         place = home() / "detectors" / f"starter-{mark}.zip"
         if not place.is_file():
             made = fit(loaded.examples, find_preset("ridge")).detector
-            save(made, place, {"sample": True})
+            save(made, place, {"sample": True, "languages": loaded.list_languages()})
         return cls(open_fast(place), "starter sample")
 
     def save(self, path: str | Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,9 @@ from memantics.core.card import read_card
 from memantics.core.data import checksum
 from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
-from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.registry import read_registry
-from memantics.detector.examples import Example, Loaded, Modality, Type
+from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
@@ -315,17 +313,17 @@ def load_external_cases(folder: Path) -> tuple[Case, ...]:
     )
 
 
+def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
+    """What whoever judges must know of the training texts: their languages, and their novelty."""
+    said = [text for text in texts if text.strip()]
+    return {"languages": list_languages(said), "novelty": fit_novelty(said)}
+
+
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
     """What screening must know: languages, novelty, precision and recall at each threshold."""
-    texts = [example.text for example in loaded.examples if example.text.strip()]
-    counts = Counter(guess_language(text).language for text in texts[:: max(1, len(texts) // 500)])
-    known = [name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()]
     said = [
         (own.probability, example.label == 1)
         for own, example in zip(held_out, loaded.examples, strict=False)
     ]
-    return {
-        "languages": sorted(known),
-        "novelty": fit_novelty(texts),
-        "operating_points": list_operating_points(said),
-    }
+    texts = describe_texts([example.text for example in loaded.examples])
+    return {**texts, "operating_points": list_operating_points(said)}

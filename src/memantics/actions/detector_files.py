@@ -9,13 +9,12 @@ from pathlib import Path
 
 import orjson
 
-from memantics.core.errors import InputError
-from memantics.core.home import home
 from memantics.core.journal import replace_file
 from memantics.core.result import Result, Table
 from memantics.detector.card import place_card
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
+from memantics.detector.in_use import DETECTOR, find_in_use, forget_in_use, set_in_use
 from memantics.detector.judges import open_fast, open_judge
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.saved import is_neural
@@ -31,7 +30,6 @@ __all__ = [
     "use_detector",
     "write_predictions",
 ]
-_USED = "detector.json"
 _WIDTH = 34
 
 
@@ -42,33 +40,18 @@ def use_detector(path: str | Path) -> Path:
     """
     place = Path(path).absolute()
     open_judge(place)
-    replace_file(home() / _USED, orjson.dumps({"path": str(place)}), "setting")
+    set_in_use(DETECTOR, place)
     return place
 
 
 def forget_detector() -> None:
     """Go back to the sample detector of the starter pack."""
-    (home() / _USED).unlink(missing_ok=True)
+    forget_in_use(DETECTOR)
 
 
 def find_detector(path: str | Path | None = None) -> Path | None:
     """The detector that is named, else the one in use; None where there is neither."""
-    if path is not None:
-        return Path(path)
-    try:
-        place = Path(orjson.loads((home() / _USED).read_bytes())["path"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(
-            f"{home() / _USED} is damaged", hint="memantics detector use FILE writes it again"
-        ) from error
-    if not place.exists():
-        raise InputError(
-            f"the detector in use is gone: {place}",
-            hint="memantics detector use FILE, or 'memantics detector use sample'",
-        )
-    return place
+    return Path(path) if path is not None else find_in_use(DETECTOR)
 
 
 def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from memantics.actions.asking import Asking, open_cache
 from memantics.actions.progress import ProgressWish, SuiteTotal, read_wish
 from memantics.actions.scoring import ScoringDesk
-from memantics.actions.variation import ScoreBy, Variation
+from memantics.actions.variation import ScoreBy, Variation, note_greedy
 from memantics.core.data import DataKind
 from memantics.core.errors import InputError, MemanticsError, Unavailable
 from memantics.core.home import home
@@ -362,7 +362,8 @@ def count_unanswered(ends: Sequence[RunEnd]) -> int:
 
 
 def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
-    """What was adapted, which items failed and why, and which wait for others."""
+    """What was adapted or repeated, which items failed and why, and which wait for others."""
+    yield from note_greedy(own.job for own in ends)
     ended = [own.ended for own in ends if own.ended is not None]
     yield from dict.fromkeys(f"note: {line}" for own in ended for line in own.progress.adapted)
     failed, waiting = _count_ended(ends)

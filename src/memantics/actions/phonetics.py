@@ -66,6 +66,9 @@ def read_captions(
     return tuple(read_many(((caption, description) for caption in captions), settings=settings))
 
 
-def score_readings(folder: Path, model: ModelName = "auto") -> Figures:
-    """Figures on a PunMemeCN release, on groups that were held out of every fitted part."""
-    return evaluate(folder, model)
+def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> Figures:
+    """Figures on a PunMemeCN release, on groups that were held out of every fitted part.
+
+    ``groups`` restricts them: ``train``, ``test``, or numbers such as ``1-100,205``.
+    """
+    return evaluate(folder, model, groups=groups)

@@ -71,7 +71,7 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     """
     words = [f"{progress.rate:.1f}/s"]
     if progress.left is not None and progress.done != progress.total:
-        words.append(f"{_clock(progress.left)} left")
+        words.append(f"{show_duration(progress.left)} left")
     tokens = progress.tokens_in + progress.tokens_out
     if tokens:
         words.append(f"{tokens:,} tokens")
@@ -107,7 +107,12 @@ def foretell(progress: Progress, prices: tuple[float, float] | None = None) -> s
     return told
 
 
-def _clock(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> show_duration(59.9), show_duration(3661)
+    ('0:59', '1:01:01')
+    """
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,19 @@ from memantics.actions.audit import audit_data
 from memantics.build.collect.families import Face, find_kin
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
-from memantics.build.publish.sections import describe_contents, describe_review, describe_writers
+from memantics.build.publish.sections import (
+    describe_acceptance,
+    describe_contents,
+    describe_review,
+    describe_writers,
+)
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
-from memantics.core.review import Review, read_review
+from memantics.core.review import Review, find_queues, read_review, read_reviews
 from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
 from memantics.registry.publishing import find_writer
@@ -56,16 +61,22 @@ def publish(
     chats: str | Path | None = None,
     unreviewed: bool = False,
     split: str | None = None,
+    images: bool = True,
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
     The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
-    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so.
+    is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so. Without
+    ``images`` memes are named by id, file name and checksum, for images that may not be passed on.
     ``split`` divides memes into a training and a test part, such as ``8:2``; memes of one template
     family stay together.
     """
     judged = Path(verdicts) if verdicts else None
-    review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
+    rounds = find_queues(Path(queue)) if judged is None else []
+    if len(rounds) > 1 and _are_rounds(rounds):
+        review = read_reviews(rounds, unreviewed=unreviewed)
+    else:
+        review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
@@ -84,8 +95,9 @@ def publish(
     folder = Path(out) / name
     _check_name(name, folder)
     writers = describe_writers(review, *([spoken] if spoken else []))
-    sections = (describe_contents(made), writers, describe_review(review))
-    bundle = Bundle(facts, made.memes, made.tables, sections)
+    found = (describe_contents(made), writers, describe_review(review))
+    sections = (*found, *describe_acceptance(review))
+    bundle = Bundle(facts, made.memes, made.tables, sections, images)
     files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
@@ -134,6 +146,12 @@ def _find_families(made: Made) -> Made:
     kin = find_kin(faces)
     memes = tuple(replace(meme, family=kin[meme.id].family) for meme in made.memes)
     return replace(made, memes=memes)
+
+
+def _are_rounds(queues: Sequence[Path]) -> bool:
+    """Whether queues are rounds of one review: queue, queue-2, queue-3, …"""
+    names = ["queue", *(f"queue-{number}" for number in range(2, len(queues) + 1))]
+    return [own.name for own in queues] == names
 
 
 def _find_queue(folder: Path, verdicts: Path | None) -> Path:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import TypeAlias, Unpack, overload
@@ -25,7 +25,14 @@ from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Review, Stage, Workshop, reappraise_all
+from memantics.reappraise.chain import (
+    ENDINGS,
+    Reappraisal,
+    Review,
+    Stage,
+    Workshop,
+    reappraise_all,
+)
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -34,6 +41,7 @@ from memantics.reappraise.dataset import (
     write_reappraisal_queue,
 )
 from memantics.reappraise.folder import Shape
+from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import NAME as EMBEDDED
 from memantics.reappraise.planner import EmbeddedPlanner
@@ -75,14 +83,14 @@ class ReappraiseOptions(EditingOptions, total=False):
     """Options of :func:`reappraise`.
 
     ``target`` is the new emotion (default: the counterpart of the meme's own); ``editor`` who
-    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` lets the embedded
-    one add a small drawing; ``out`` is where the folders of the memes go; ``review`` sees each
-    stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
+    repaints: embedded, none, openai-images/NAME or diffusers/PATH; ``sticker`` False keeps the
+    embedded one from adding a drawing; ``out`` is where the folders of the memes go; ``review``
+    sees each stage and may correct it; ``ocr`` reads the captions, where one is loaded already.
     """
 
     target: Target | None
     editor: str
-    sticker: bool
+    sticker: bool | None
     out: ImagePath
     review: Review | None
     ocr: RememberingOcr | None
@@ -145,12 +153,12 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> Results:
     out, review = Path(options.get("out", "reappraised")), options.get("review")
-    editor, sticker = options.get("editor", "embedded"), options.get("sticker", False)
+    editor, sticker = options.get("editor", "embedded"), options.get("sticker")
     memes = await _read_for(memes, options)
     given = options.get("ocr")
     with nullcontext(given) if given is not None else open_reader() as ocr:
         async with (
-            _open_painter(editor, options, sticker=sticker) as painter,
+            open_painter(editor, options, sticker=sticker) as painter,
             open_planner(options, out, len(memes)) as planner,
         ):
             judge = _find_judge(planner, options)
@@ -160,13 +168,13 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
 
 
 async def _read_for(memes: Sequence[Meme], options: EditingOptions) -> Sequence[Meme]:
-    """Memes with what was heard in them, where a model is told of it; our lexicon is not."""
+    """Memes with what was heard in them, where a model is told of it; ours listens itself."""
     return memes if options.get("model", EMBEDDED) == EMBEDDED else await read_once(memes)
 
 
 @asynccontextmanager
-async def _open_painter(
-    name: str, options: EditingOptions, *, sticker: bool = False
+async def open_painter(
+    name: str, options: EditingOptions, *, sticker: bool | None = None
 ) -> AsyncIterator[Editor | None]:
     """The editor of that name; None where only captions change."""
     if sticker and name != "embedded":
@@ -177,7 +185,9 @@ async def _open_painter(
     timeout = asking_of(options).settings.timeout
     params = options.get("editor_params") or {}
     settings = EditorSettings(options.get("editor_url"), timeout, params)
-    painter = EmbeddedEditor(sticker=sticker) if name == "embedded" else open_editor(name, settings)
+    painter: Editor = EmbeddedEditor(sticker=sticker is not False)
+    if name != "embedded":
+        painter = open_editor(name, settings)
     try:
         yield painter
     finally:
@@ -208,7 +218,10 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> list[TextLine]:
-        return [TextLine(line.text, line.box, line.score) for line in ocr.read(data, name).lines]
+        return [
+            TextLine(line.text, line.box, line.score, line.tilt, line.span)
+            for line in ocr.read(data, name).lines
+        ]
 
     return read
 
@@ -229,7 +242,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
                     done=len(results),
                     total=len(memes),
                     answered=done,
-                    failed=len(results) - done,
+                    failed=sum(each.status == "failed" for each in results),
                     resumed=sum(each.resumed for each in results),
                     seconds=time.monotonic() - start,
                 )
@@ -267,11 +280,15 @@ def none_read(results: Sequence[Reappraisal]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalDrafts(Result):
-    """Drafts of a data set in ``folder``; ``made`` are the results by editor."""
+    """Drafts of a data set in ``folder``; ``made`` are the results by editor.
+
+    ``left_out`` says by meme why the gate of people's verdicts did not let it through.
+    """
 
     folder: Path
     drafts: tuple[ReappraisalDraft, ...]
     made: Mapping[str, Results]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def queue(self) -> Path:
@@ -282,10 +299,7 @@ class ReappraisalDrafts(Result):
     def counts(self) -> dict[str, dict[str, int]]:
         """How the memes of each editor ended."""
         return {
-            name: {
-                status: sum(result.status == status for result in results)
-                for status in ("done", "failed", "skipped")
-            }
+            name: {status: sum(result.status == status for result in results) for status in ENDINGS}
             for name, results in self.made.items()
         }
 
@@ -296,24 +310,32 @@ async def reappraisal_async(
     editors: Sequence[str] = (),
     out: ImagePath | None = None,
     limit: int | None = None,
+    verdicts: ImagePath | None = None,
     **options: Unpack[EditingOptions],
 ) -> ReappraisalDrafts:
-    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    """Turn every meme of a folder around with one or more editors; people check the drafts.
+
+    With ``verdicts`` (workflow ``find-emotions``) only memes that people judged clearly negative
+    are, with the feeling that they agreed on.
+    """
     if folder is None:
         raise InputError("no folder of memes was named", hint="'starter' is one that ships")
     names = list(dict.fromkeys(editors)) or ["embedded"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
-    memes = await _read_for(name_apart(find_folder(Path(folder), notes=False)[:limit]), options)
+    found = name_apart(find_folder(Path(folder), notes=False)[:limit])
+    gate = pass_gate(found, None if verdicts is None else Path(verdicts))
+    memes = await _read_for(gate.memes, options)
     made: dict[str, Results] = {}
     with open_reader() as ocr:
         async with open_planner(options, place, len(memes) * len(names)) as planner:
             for name in names:
                 # Every editor has a folder of its own; plans are asked for once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
-                async with _open_painter(name, options) as painter:
+                async with open_painter(name, options) as painter:
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
                     shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
+                    shop = replace(shop, emotions=gate.emotions)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]
@@ -322,7 +344,7 @@ async def reappraisal_async(
     if drafts:
         origin = f"memantics build reappraisal, {options.get('model', EMBEDDED)}"
         write_reappraisal_queue(place, drafts, origin)
-    return ReappraisalDrafts(place, tuple(drafts), made)
+    return ReappraisalDrafts(place, tuple(drafts), made, gate.left_out)
 
 
 def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:

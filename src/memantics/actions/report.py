@@ -16,7 +16,13 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Field, Item, Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.core.task import Task, Unparsed
-from memantics.registry import find_benchmark, find_published, open_task_of_run
+from memantics.registry import (
+    Benchmark,
+    find_benchmark,
+    find_benchmarks,
+    find_published,
+    open_task_of_run,
+)
 from memantics.report import (
     ReportSettings,
     build_report,
@@ -147,8 +153,18 @@ def export_humans(
     name = read_facts(folders[0]).benchmark
     export = find_benchmark(name).plugin.human_ratings
     if export is None:
-        raise InputError(f"{name} has no protocol for human ratings", hint="memeintent has one")
+        known = find_benchmarks().values()
+        having = sorted(own.card.name for own in known if _rates(own))
+        raise InputError(
+            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
+        )
     return export(folders, out, seed, memes)
+
+
+def _rates(benchmark: Benchmark) -> bool:
+    """Whether a benchmark of ours has a protocol for human ratings."""
+    ours = benchmark.runnable and not benchmark.card.like
+    return ours and benchmark.plugin.human_ratings is not None
 
 
 def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:

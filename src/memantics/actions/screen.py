@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -25,7 +26,7 @@ from memantics.actions.screening import (
     read_templates,
 )
 from memantics.build.collect.families import Face, find_kin
-from memantics.core.errors import InputError
+from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import replace_file
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
@@ -33,11 +34,14 @@ from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
-from memantics.scale.records import Row
-from memantics.scale.sources import STDIN, Columns, read_sources
+from memantics.scale.export import Format, Sample, write_samples
+from memantics.scale.fetching import Fetcher
+from memantics.scale.records import Ref, Row
+from memantics.scale.sources import STDIN, Columns, count_ahead, read_sources
 
 __all__ = [
     "Columns",
+    "Format",
     "Profile",
     "Readings",
     "ScaleProgress",
@@ -49,6 +53,8 @@ __all__ = [
     "screen",
 ]
 FAMILIES, REVIEW = "families.parquet", "review"
+FLAGGED = ("harmful", "review")
+_NESTED = ("types", "because")  # a table of metadata is flat
 _MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
 
 
@@ -69,6 +75,7 @@ class Screened(Result):
     note: str = ""
     review_queue: Path | None = None
     summary: Path | None = None
+    saved: int = 0
 
     def rows_iter(self) -> Iterator[Row]:
         """The verdicts one by one."""
@@ -91,6 +98,7 @@ def screen(
     shard_size: int = 1000,
     retry_failed: bool = False,
     csv: bool = False,
+    save: Format | None = None,
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:
@@ -98,11 +106,14 @@ def screen(
 
     Sources are image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
     published benchmark, or ``-`` for JSON lines on standard input. Calling it again does only what
-    is not finished; ``retry_failed`` also tries failed rows again.
+    is not finished; ``retry_failed`` also tries failed rows again. ``save`` copies flagged memes
+    with their verdicts to ``flagged``, as tar shards or as a folder of images.
     """
     settings = settings or ScreenSettings()
     settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
+    if save and STDIN in map(str, listed):
+        raise InputError("standard input cannot be read twice", hint="write it to a file first")
     judge = Detector.load(settings.detector) if settings.detector else Detector.starter()
     threshold = choose_threshold(judge, settings)
     name = f"{judge.name}@{judge.checksum[:12]}"
@@ -119,16 +130,19 @@ def screen(
         "ocr": settings.ocr,
         "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
     }
-    done = run_shards(
-        read_sources(listed, columns, stdin or _find_stdin(listed)),
-        work,
-        ScaleSettings(folder, identity, shard_size, retry_failed),
-        engine or PoolEngine(),
-        progress or (lambda _: None),
-    )
+    with count_ahead(listed if progress else (), columns) as count:
+        done = run_shards(
+            read_sources(listed, columns, stdin or _find_stdin(listed)),
+            work,
+            ScaleSettings(folder, identity, shard_size, retry_failed),
+            engine or PoolEngine(),
+            progress or (lambda _: None),
+            count,
+        )
     if csv:
         write_csv(folder)
-    return _sum_up(folder, done, judge, settings, threshold)
+    saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
+    return _sum_up(folder, done, judge, settings, threshold, saved)
 
 
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
@@ -167,6 +181,26 @@ def _tame(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
+def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:
+    """Copy memes that are harmful or for people, with their verdicts; return how many.
+
+    Verdicts lie in the order of the source, so that both are walked side by side.
+    """
+    fetcher, rows = Fetcher(), read_rows(folder)
+
+    def list_samples() -> Iterator[Sample]:
+        row = next(rows, None)
+        for ref in refs:
+            if row is None or row["id"] != ref.id:
+                continue  # the same meme again: it was judged once
+            if row["label"] in FLAGGED:
+                with suppress(ImageError):  # deleted since it was judged
+                    yield Sample({n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref))
+            row = next(rows, None)
+
+    return write_samples(folder / "flagged", list_samples(), form)
+
+
 def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
     """The threshold that was given, or chosen by a rule, or the detector's own."""
     if settings.threshold is not None:
@@ -175,7 +209,12 @@ def choose_threshold(judge: Detector, settings: ScreenSettings) -> float:
 
 
 def _sum_up(
-    folder: Path, done: ScaleResult, judge: Detector, settings: ScreenSettings, threshold: float
+    folder: Path,
+    done: ScaleResult,
+    judge: Detector,
+    settings: ScreenSettings,
+    threshold: float,
+    saved: int,
 ) -> Screened:
     summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
     page = folder / "summary.html"
@@ -196,6 +235,7 @@ def _sum_up(
         note=judge.note,
         review_queue=write_review(folder, settings) if asked else None,
         summary=page,
+        saved=saved,
     )
 
 
@@ -247,9 +287,7 @@ def write_families(folder: Path) -> Mapping[str, str]:
         looks, labels = table["phash"].to_pylist(), table["label"].to_pylist()
         memes.update(look for look in looks if look)
         flagged.update(
-            look
-            for look, label in zip(looks, labels, strict=True)
-            if look and label in ("harmful", "review")
+            look for look, label in zip(looks, labels, strict=True) if look and label in FLAGGED
         )
         if len(memes) > 10 * _MOST_PICTURES:  # memory must not grow with the number of memes
             kept = _choose_pictures(memes, flagged, 5 * _MOST_PICTURES)

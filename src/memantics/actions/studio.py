@@ -21,6 +21,7 @@ from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
 from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, open_planner
+from memantics.actions.verdicts import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings
@@ -121,7 +122,10 @@ class CharacterShare:
 
 @dataclass(frozen=True, slots=True)
 class HarmFound(Result):
-    """A detector's verdict and the characters behind it; ``threshold``: harmful from there on."""
+    """A detector's verdict and the characters behind it; ``threshold``: harmful from there on.
+
+    ``foreign``: not judged, since the detector was not trained on texts in this language.
+    """
 
     status: str
     by: str
@@ -213,8 +217,9 @@ def judge(studio: Studio, text: str, language: str) -> HarmFound:
     """A detector's verdict on a caption, with the characters that moved it."""
     detector = studio.detector
     example = Example("meme", text)
-    if example.empty:
-        return HarmFound("unjudged", detector.name, detector.sample)
+    if explain_unjudged(text, language, detector.languages, image=True):
+        foreign = not example.empty
+        return HarmFound("unjudged", detector.name, detector.sample, foreign=foreign)
     shares: tuple[CharacterShare, ...] = ()
     if isinstance(detector.judge, FastJudge):
         explained = detector.explain(example)
@@ -232,7 +237,6 @@ def judge(studio: Studio, text: str, language: str) -> HarmFound:
         detector.threshold,
         "" if not harmful or said.type in (None, "none") else str(said.type),
         shares,
-        language != UNKNOWN and language not in detector.languages and not detector.sample,
     )
 
 
@@ -324,7 +328,7 @@ async def soften(studio: Studio, picture: Picture, model: str = EMBEDDED) -> Kin
     options: EditingOptions = {"model": name, "asking": asking, "mood": False}
     with _laid_out(picture) as (meme, folder):
         async with open_planner(options, folder / "plan", 1) as planner:
-            editor = EmbeddedEditor(sticker=False)
+            editor = EmbeddedEditor()
             shop = Workshop(planner, line_reader(studio.ocr), folder / "made", editor)
             made = await take_through(meme, shop)
         before = (await asyncio.to_thread(read_text, studio, picture)).text

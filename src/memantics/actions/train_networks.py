@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from memantics.actions.detector_data import load_external_cases, load_harm_cases, load_pun_cases
+from memantics.benchmarks.punmemecn import detection
+from memantics.benchmarks.punmemecn.official import official_prompts, strip_lines
 from memantics.core.data import Skip
-from memantics.core.errors import InputError
+from memantics.core.errors import DataError, InputError
 from memantics.core.result import Result, Table, to_plain
 from memantics.detector.examples import Loaded, keep_typed
 from memantics.detector.lora.tuning import Tools, Tuned, Tuning, tune
@@ -28,6 +30,7 @@ from memantics.detector.neural.settings import (
     check_backbones,
     choose_shape,
 )
+from memantics.registry import find_benchmark, find_source
 
 __all__ = [
     "Backbones",
@@ -116,7 +119,10 @@ def train_network(data: Loaded, plan: SeedPlan, out: Path, say: Say = print) -> 
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """What a local model is tuned on: ``data`` by name, ``external`` a folder to judge last."""
+    """What a local model is tuned on: ``data`` by name, ``external`` a folder to judge last.
+
+    ``official`` asks in the words of PunMemeCN's authors, read from a registered clone.
+    """
 
     model: Path
     wording: Wording
@@ -124,6 +130,7 @@ class TuneOptions:
     out: Path
     data: str | None = None
     external: Path | None = None
+    official: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ class TunedModel(Result):
 
 def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     """Tune a local model by LoRA to tell puns or harm, judge held-out groups, write its card."""
-    wording = options.wording
+    wording = read_official(options.wording) if options.official else options.wording
     load = load_pun_cases if wording.question == "pun" else load_harm_cases
     cases, origin = load(options.data)
     usable = tuple(case for case in cases if case.image is not None)
@@ -147,3 +154,22 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     tuned = tune(options.model, usable, wording, options.tuning, options.out, tools)
     write_tuned_card(tuned, options.model, (wording, options.tuning), origin)
     return TunedModel(tuned, len(cases) - len(usable))
+
+
+def read_official(wording: Wording) -> Wording:
+    """The wording in the authors' words; they have none for harm, nor for reasons alone."""
+    numbers: dict[Style, str] = {"image": "1", "caption": "2"}
+    if wording.question != "pun" or wording.style not in numbers:
+        raise InputError(
+            f"the authors of PunMemeCN have no words for {wording.question}, {wording.style}",
+            hint="use --question pun with --style image or caption, or leave --wording out",
+        )
+    source = find_source(find_benchmark("punmemecn"), "release")
+    chosen = {"language": wording.language, "prompt": numbers[wording.style]}
+    name = f"official_detection.{wording.language}"
+    prompt = official_prompts(source, chosen).get(name)
+    if prompt is None:
+        raise DataError(source.root, "the authors' script holds no such prompt")
+    words = detection.WORDS[wording.language]
+    said = (words[detection.NON_PUN], words[detection.PUN])
+    return replace(wording, text=strip_lines(prompt.text), said=said)

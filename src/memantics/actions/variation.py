@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.registry import ModelSettings
+from memantics.run.evaluate import Job
 
 ScoreBy = Literal["reply", "logprobs"]
 # The most that hosted servers give at a token.
@@ -71,3 +72,22 @@ class Variation:
                     hint="serve the model, or leave the option out",
                 )
         return replace(settings, params={**settings.params, **more})
+
+
+def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
+    """Which repeats were asked at temperature 0, where a seed changes nothing; each task once.
+
+    Repeats keep the temperature of the task's protocol.
+    """
+    tasks = {job.facts.task: job for job in jobs if job.facts.repeat and job.task.feed is None}
+    for name, job in tasks.items():
+        settings = job.model.identity.get("settings")
+        extra = settings.get("extra") if isinstance(settings, dict) else None
+        own = extra.get("temperature") if isinstance(extra, dict) else None
+        if own is None:
+            own = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
+        if own == 0:
+            yield (
+                f"note: {name} is asked at temperature 0, as its protocol says: repeats differ only"
+                " where the server does; --param temperature=0.7 samples"
+            )

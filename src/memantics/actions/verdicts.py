@@ -16,7 +16,15 @@ from memantics.detector.examples import Example
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision.captions import choose_captions
 
-__all__ = ["ImageText", "Moderator", "RememberingOcr", "TypeChance", "Verdict", "explain_unjudged"]
+__all__ = [
+    "ImageText",
+    "Moderator",
+    "RememberingOcr",
+    "TypeChance",
+    "Verdict",
+    "count_foreign",
+    "explain_unjudged",
+]
 VerdictStatus = Literal["judged", "unjudged", "failed"]
 TextSource = Literal["given", "ocr", "none"]
 MOST_TEXT = 20_000
@@ -66,6 +74,9 @@ class ImageText:
 def explain_unjudged(text: str, language: str, languages: Sequence[str], *, image: bool) -> str:
     """Why a detector of these languages does not judge a text; empty where it does.
 
+    The one rule of ``analyze``, ``screen``, the service and the studio. A language that is not
+    known is guessed.
+
     >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
     'the text is in fr; the detector was trained on zh'
     >>> explain_unjudged(" ", "", ("zh",), image=True)
@@ -73,10 +84,17 @@ def explain_unjudged(text: str, language: str, languages: Sequence[str], *, imag
     """
     if not text.strip():
         return "no text can be read in the image" if image else "the text is empty"
+    language = language or guess_language(text).language
     if language in languages:
         return ""
     shown = "no language that can be told" if language == UNKNOWN else language
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+
+
+def count_foreign(detector: Detector, examples: Sequence[Example]) -> int:
+    """How many texts a detector would not judge for their language if it were asked by rule."""
+    texts = [example.text for example in examples if example.text.strip()]
+    return sum(bool(explain_unjudged(text, "", detector.languages, image=False)) for text in texts)
 
 
 class Moderator:

@@ -116,7 +116,7 @@ def build_knowledge(
     else:
         show_table(tables.tabulate_knowledge(built.report))
         print_lines(tables.note_knowledge(built.report))
-        tell_tokens(built.tokens, built.report.memes)
+        tell_tokens(built.tokens, built.report.memes, built.adapted)
         say(str(built.folder / build.KNOWLEDGE))
     stop_at_failures(built.counts)
 
@@ -182,7 +182,31 @@ def make_questions(
         show_table(tables.tabulate_questions(built.report))
         show_table(tables.tabulate_leaks(built.report))
         print_lines(tables.note_questions(built.report))
-        tell_tokens(built.tokens, built.report.memes)
+        tell_tokens(built.tokens, built.report.memes, built.adapted)
         say(str(folder / build.QUESTIONS))
         say(f"for people to check: {folder / build.QUESTION_QUEUE}")
     stop_at_failures(built.counts)
+
+
+def draw_questions(
+    folder: Build,
+    first: Annotated[
+        str | None,
+        typer.Option(help="Make the first round: this dimension with the questions linked to it."),
+    ] = None,
+    per_dimension: Annotated[
+        int, typer.Option(min=1, help="Questions for each other dimension in a further round.")
+    ] = 50,
+    seed: Seed = 0,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Draw the questions that people judge: a first round, then N per dimension among kept memes.
+
+    No model is asked. A further round draws among the memes that people kept in those before.
+    """
+    drawn = build.draw(folder, first=first, per_dimension=per_dimension, seed=seed)
+    if as_json:
+        print_json(drawn)
+        return
+    show_table(drawn.table())
+    say(f"for people to check: {drawn.queue} ({drawn.items:,} items, {drawn.memes:,} memes)")

@@ -207,5 +207,5 @@ def _show_end(built: build.Built[Any], misses: Sequence[build.Miss], memes: int)
     """Say how the steps ended, and what did not come."""
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
     console().print(plain(f"steps: {counts}"))
-    tell_tokens(built.tokens, memes)
+    tell_tokens(built.tokens, memes, built.adapted)
     print_lines(tables.note_misses(built.skips, misses))

@@ -1,4 +1,4 @@
-"""``memantics build shards``: analyses or knowledge of any number of memes."""
+"""``memantics build shards``: analyses, knowledge or captions of any number of memes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build_shards(
     *,
     asking: Asking,
 ) -> None:
-    """Analyse memes, or extract their knowledge, in shards over processes or a Ray cluster.
+    """Analyses, knowledge or captions of memes, in shards over processes or a Ray cluster.
 
     Running the same command again does only what is not finished, and asks nothing twice.
     """

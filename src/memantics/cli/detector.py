@@ -17,6 +17,7 @@ from memantics.actions.detector_data import (
     find_example,
     load_examples,
 )
+from memantics.actions.verdicts import count_foreign
 from memantics.cli import detector_neural, detector_study
 from memantics.cli.detector_neural import Captions, Data
 from memantics.cli.flags import AsJson
@@ -187,6 +188,11 @@ def predict(
     blank = judge.count_blank(loaded.examples)
     if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
+    if texts and (foreign := count_foreign(judge, loaded.examples)):
+        known = ", ".join(judge.languages)
+        told = f"note: as far as can be told, {foreign:,} of these texts are not in {known}, on"
+        told += " which the detector was trained; memantics screen leaves such texts unjudged"
+        console().print(plain(told, "yellow"))
     if out is not None:
         console().print(plain(f"{len(said):,} predictions: {out}"))
     else:

@@ -142,6 +142,12 @@ Given = Annotated[
     Style,
     typer.Option(help="The image alone, with its caption, or also reasons before a verdict."),
 ]
+Whose = Annotated[
+    Literal["ours", "official"],
+    typer.Option(
+        "--wording", help="Ask about puns in our words, or in those of a PunMemeCN clone."
+    ),
+]
 Cases = Annotated[
     str | None,
     typer.Option("--data", help="For harm: as in train-neural. For pun: starter or release."),
@@ -156,6 +162,7 @@ def tune(
     question: AskedFor = "pun",
     style: Given = "caption",
     language: Annotated[Language, typer.Option(help="Of the questions.")] = "zh",
+    words: Whose = "ours",
     data: Cases = None,
     external: External = None,
     out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("tuned"),
@@ -186,7 +193,8 @@ def tune(
         merge=merge,
     )
     wording = Wording(question, style, language)
-    done = tune_model(TuneOptions(model, wording, tuning, out, data, external), _listen(as_json))
+    options = TuneOptions(model, wording, tuning, out, data, external, words == "official")
+    done = tune_model(options, _listen(as_json))
     tuned = done.tuned
     if as_json:
         print_json(tuned)

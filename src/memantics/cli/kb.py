@@ -22,6 +22,7 @@ from memantics.actions.knowledge import (
     tabulate_figures,
     tabulate_rows,
 )
+from memantics.actions.retrieve import retrieve, tabulate_near
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_data, print_json, show_table
 
@@ -205,3 +206,23 @@ def export_knowledge(
     chosen = dict.fromkeys(memes or opened.ids())
     count = sum(1 for meme in chosen for _ in opened.quads(meme))
     console().print(plain(f"{len(chosen):,} memes, {count:,} statements: {out}"))
+
+
+@app.command("near")
+def find_near(
+    text: Annotated[str, typer.Argument(help="What a meme says.")] = "",
+    image: Annotated[Path | None, typer.Option(help="Its picture, to find the same one.")] = None,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option(help="More places: stores, builds, collections. Default: --store alone."),
+    ] = None,
+    store: Store = STORE,
+    count: Annotated[int, typer.Option(min=1, help="How many memes.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Find the known memes that are nearest in meaning or look, and what was said of them."""
+    found = retrieve(text, image=image, known=known or [store], count=count)
+    if as_json:
+        print_json(found)
+        return
+    show_table(tabulate_near(found))

@@ -53,8 +53,13 @@ def watching(title: str, prices: Prices) -> Iterator[Callable[[Progress], None]]
         yield view.show
 
 
-def tell_tokens(tokens: tuple[int, int], memes: int) -> None:
-    """Print what a start cost, and how much of it went to one meme; a free one prints nothing."""
+def tell_tokens(tokens: tuple[int, int], memes: int, adapted: Sequence[str] = ()) -> None:
+    """Print what a start cost, and how much of it went to one meme; a free one prints nothing.
+
+    ``adapted`` are notes on how requests were changed for the server.
+    """
+    for line in adapted:
+        tell(f"note: {line}")
     if any(tokens):
         each = round(tokens[0] / max(1, memes))
         console().print(f"{tokens[0]:,} tokens sent, {each:,} a meme; {tokens[1]:,} received")

@@ -38,6 +38,14 @@ Shares = Annotated[
 ]
 
 
+Images = Annotated[
+    bool,
+    typer.Option(
+        "--images/--no-images", help="Put the images in; without them, ids, names and checksums."
+    ),
+]
+
+
 def publish(
     queue: Queue,
     name: Name,
@@ -51,6 +59,7 @@ def publish(
     chats: Chats = None,
     unreviewed: Unreviewed = False,
     split: Shares = None,
+    images: Images = True,
     as_json: flags.AsJson = False,
 ) -> None:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
@@ -71,6 +80,7 @@ def publish(
         chats=chats,
         unreviewed=unreviewed,
         split=split,
+        images=images,
     )
     if as_json:
         print_json(done)

@@ -37,7 +37,11 @@ Threshold = Annotated[
 ]
 Measure = Annotated[
     Path | None,
-    typer.Option("--evaluate", help="Measure on a PunMemeCN folder instead of reading captions."),
+    typer.Option("--evaluate", help="Measure on a PunMemeCN release instead of reading captions."),
+]
+Groups = Annotated[
+    str,
+    typer.Option(help="With --evaluate: measure on train, test or groups such as 1-100,205 only."),
 ]
 
 
@@ -49,14 +53,17 @@ def read_puns(
     limit: Annotated[int, typer.Option(min=1, max=50, help="How many readings to give.")] = 5,
     threshold: Threshold = 0.5,
     measure: Measure = None,
+    groups: Groups = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """Say what captions may mean when they are read aloud."""
     if measure is not None:
         if captions:
             raise InputError("captions and --evaluate do not go together", hint="give one of them")
-        console().print(plain(format_figures(score_readings(measure, model))))
+        console().print(plain(format_figures(score_readings(measure, model, groups))))
         return
+    if groups:
+        raise InputError("--groups restricts --evaluate", hint="give --evaluate DIR too")
     given = captions or []
     lines = [line for text in given for line in (sys.stdin if text == "-" else (text,))]
     if not lines:

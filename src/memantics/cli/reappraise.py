@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,18 +35,25 @@ EditorName = Annotated[
     typer.Option(
         "--editor",
         "-e",
-        help="Who repaints: embedded (light and colours), none (captions only), "
+        help="Who repaints: embedded (light, colours, sticker), none (captions only), "
         "openai-images/NAME or diffusers/PATH.",
     ),
 ]
 EditorUrl = Annotated[
     str | None, typer.Option(help="Address of an image-edit server. Default: OPENAI_BASE_URL.")
 ]
+Negative = Annotated[
+    Path | None,
+    typer.Option(help="What people said by the workflow find-emotions: only clear cases go on."),
+]
 EditorParams = Annotated[
     list[str] | None,
     typer.Option("--editor-param", metavar="NAME=VALUE", help="A setting of the editor."),
 ]
-Sticker = Annotated[bool, typer.Option("--sticker", help="Embedded editor: add a small sticker.")]
+Sticker = Annotated[
+    bool | None,
+    typer.Option("--sticker/--no-sticker", help="Embedded editor: add a sticker. Default: yes."),
+]
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
@@ -73,7 +81,7 @@ def reappraise(
     editor: EditorName = "embedded",
     out: Place = Path("reappraised"),
     interactive: Interactive = False,
-    sticker: Sticker = False,
+    sticker: Sticker = None,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
@@ -109,6 +117,7 @@ def build_reappraisal(
     editor: Editors = None,
     out: BuildOut = None,
     limit: flags.Limit = None,
+    verdicts: Negative = None,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
@@ -121,6 +130,7 @@ def build_reappraisal(
             editors=editor or (),
             out=out,
             limit=limit,
+            verdicts=verdicts,
             model=model,
             mood=mood,
             editor_url=editor_url,
@@ -153,7 +163,9 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
             of_all = len(memes) == len(done)
             out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
         by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
-        out.print(plain(f"{len(done)} of {len(results)} done: {done[0].folder.parent}.{by}"))
+        declined = sum(result.status == "declined" for result in results)
+        left = f", {declined} declined" if declined else ""
+        out.print(plain(f"{len(done)} of {len(results)} done{left}: {done[0].folder.parent}.{by}"))
 
 
 def _end(results: Sequence[Reappraisal]) -> None:
@@ -169,12 +181,16 @@ def _end(results: Sequence[Reappraisal]) -> None:
 def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
     counts = made.counts
     if as_json:
-        print_json({"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts})
+        facts = {"folder": str(made.folder), "drafts": len(made.drafts), "editors": counts}
+        print_json(facts | {"left_out": dict(made.left_out)})
         return
-    rows = tuple((name, str(own["done"]), str(own["failed"])) for name, own in counts.items())
-    show_table(Table(("editor", ">done", ">failed"), rows))
+    columns = ("done", "declined", "failed")
+    rows = tuple((name, *(str(own[each]) for each in columns)) for name, own in counts.items())
+    show_table(Table(("editor", *(f">{each}" for each in columns)), rows))
     out = console()
     for name, results in made.made.items():
-        for result in [r for r in results if r.status == "failed"][:5]:
-            out.print(plain(f"{name} {result.meme}: {result.stage}: {result.reason}"[:300]))
+        for result in [r for r in results if r.status in ("failed", "declined")][:5]:
+            out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
+    for reason, count in Counter(made.left_out.values()).items():
+        out.print(plain(f"left out, {reason}: {count}"))
     out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))

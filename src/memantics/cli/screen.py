@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from memantics.actions import screen as action
+from memantics.actions.progress import show_duration
 from memantics.cli import flags
 from memantics.cli.terminal import console, plain, print_json, tell
 
@@ -53,6 +54,10 @@ EngineName = Annotated[
 Address = Annotated[str | None, typer.Option(help="Address of a Ray cluster.")]
 ShardSize = Annotated[int, typer.Option(min=1, max=100_000, help="Memes in one part.")]
 Retry = Annotated[bool, typer.Option("--retry-failed", help="Also try failed memes again.")]
+Save = Annotated[
+    action.Format | None,
+    typer.Option(help="Also copy flagged memes: tar shards, or a folder that datasets reads."),
+]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Also write verdicts.csv.")]
 
 
@@ -76,6 +81,7 @@ def screen(
     shard_size: ShardSize = 1000,
     retry_failed: Retry = False,
     csv: AsCsv = False,
+    save: Save = None,
     as_json: flags.AsJson = False,
 ) -> None:
     """Judge memes by the million: one row each, with probability, type and reasons.
@@ -94,6 +100,7 @@ def screen(
         shard_size=shard_size,
         retry_failed=retry_failed,
         csv=csv,
+        save=save,
         progress=show_progress,
     )
     if as_json:
@@ -106,9 +113,11 @@ def screen(
 
 
 def show_progress(now: action.ScaleProgress) -> None:
-    """Say how far it is."""
+    """Say how far it is, how fast, and how long it will take."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
-    tell(f"{now.rows:,} memes ({counts}), {now.rate:,.0f} a second")
+    total = "" if now.total is None else f" of {now.total:,}"
+    left = "" if now.left is None else f", {show_duration(now.left)} left"
+    tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} a second{left}")
 
 
 def _show(done: action.Screened) -> None:
@@ -119,6 +128,8 @@ def _show(done: action.Screened) -> None:
     if done.repeated:
         out.print(plain(f"{done.repeated:,} memes came twice and were judged once"))
     out.print(plain(f"verdicts: {done.folder / 'parts'}; summary: {done.summary}"))
+    if done.saved:
+        out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
     if done.review_queue is not None:
         out.print(plain(f"for people: memantics annotate {done.review_queue}"))
     if done.note:

@@ -15,7 +15,8 @@ class EditRequest:
 
     ``image`` and ``mask`` are PNG files of one size. White in the mask may be repainted; whatever
     an editor does elsewhere is thrown away by the caller. ``target`` is the wanted emotion.
-    ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards.
+    ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards, ``panels``
+    those of the panels whose captions change: without any, all of the picture is meant.
     """
 
     image: bytes
@@ -24,6 +25,7 @@ class EditRequest:
     target: str
     seed: int = 0
     captions: tuple[tuple[int, int, int, int], ...] = ()
+    panels: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,3 +154,35 @@ def _match(
             )
         found[verdict.item] = verdict
     return found
+
+
+def find_queues(folder: Path) -> list[Path]:
+    """The queues of a build in the order in which they were made, or the queue itself."""
+    if (folder / CARD).is_file():
+        return [folder]
+    found = [own for own in folder.glob("queue*") if (own / CARD).is_file()]
+    # queue, queue-2, … queue-10
+    return sorted(found, key=lambda own: (len(own.name), own.name))
+
+
+def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
+    """The reviews of several rounds as one: of a meme that came again, the last word counts."""
+    reviews = [read_review(own, None, unreviewed=unreviewed) for own in queues]
+    if not reviews:
+        raise InputError("no queue was found", hint=f"name a folder with {CARD}")
+    if len(reviews) == 1:
+        return reviews[0]
+    merged = {own.item.id: own for review in reviews for own in _rebase(review)}
+    return Review(queues[0].parent, reviews[0].card, tuple(merged.values()))
+
+
+def _rebase(review: Review) -> Iterator[Reviewed]:
+    """The items of a queue with their images named from the folder above it."""
+    name = review.folder.name
+    for own in review.items:
+        hidden = dict(own.item.hidden)
+        if isinstance(edits := hidden.get("edits"), dict):
+            hidden["edits"] = {editor: f"{name}/{image}" for editor, image in edits.items()}
+        images = [f"{name}/{image}" for image in own.item.images]
+        item = own.item.model_copy(update={"images": images, "hidden": hidden})
+        yield Reviewed(item, own.values, own.verdict)

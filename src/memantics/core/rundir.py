@@ -141,7 +141,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A trivial model's figures on the same items."""
+    """Figures of a trivial model, or of those who labelled the data, on the same items."""
 
     model: str
     scores: tuple[Score, ...]

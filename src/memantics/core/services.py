@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NoReturn, Protocol
 
 from memantics.core.errors import InputError
+from memantics.core.retrieved import Retriever
 
 Direction = Literal["generated_first", "reference_first"]
 LayoutTags = Callable[[Path, Path], Mapping[str, str]]
@@ -81,7 +82,8 @@ class Services:
     """Functions that open a service; each is opened where it is first needed, and then kept.
 
     ``layout`` (with caption regions or without) tells how the layouts of two images differ, as
-    tags of an item. ``check_text_model`` refuses a folder that holds no model.
+    tags of an item. ``check_text_model`` refuses a folder that holds no model. ``retriever``
+    searches a knowledge store, a build, a collection or texts.
     """
 
     layout: Callable[[bool], LayoutTags] = _absent
@@ -89,3 +91,4 @@ class Services:
     check_text_model: Callable[[Path], None] = _absent
     bert: Callable[[BertSettings], TextScorer] = _absent
     nli: Callable[[NliSettings], TextScorer] = _absent
+    retriever: Callable[[Path], Retriever] = _absent

@@ -13,7 +13,14 @@ from memantics.core.records import Form, Item, Outcome, Request, Score
 
 
 class Unparsed(Exception):
-    """Raised by a parser: the text holds no valid answer; the message says why."""
+    """Raised by a parser: the text holds no valid answer; the message says why.
+
+    ``worth`` is what the text comes to where it has to count all the same, after the last attempt.
+    """
+
+    def __init__(self, reason: str = "", worth: JsonValue = None) -> None:
+        super().__init__(reason)
+        self.worth = worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,8 @@ class Task:
     task has it, gives each outcome's own value of every figure that is a plain mean of such
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
     what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
-    changed on purpose (:mod:`memantics.run.probes`).
+    changed on purpose (:mod:`memantics.run.probes`). ``people`` gives the figures of those who
+    labelled the data, on the items asked, by the name of their row.
     """
 
     name: str
@@ -114,3 +122,4 @@ class Task:
     marks: Callable[[Sequence[Outcome]], Mapping[str, Sequence[float | None]]] | None = None
     complete: Callable[[Item], Item] | None = None
     probe: str = ""
+    people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None

@@ -12,6 +12,8 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Loaded
+from memantics.detector.expert import FastExpert
+from memantics.detector.expert_evaluation import ExpertEvaluation
 from memantics.detector.fast import FastDetector
 
 LIMITS = (
@@ -32,6 +34,19 @@ SAMPLE_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What a card says of the data: where they come from, and how many memes have each label."""
+
+    data: str
+    licence: str
+    checksum: str
+    skipped: int
+    labels: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    sample: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCard:
     """What a reader should know before using a detector."""
 
@@ -40,7 +55,7 @@ class ModelCard:
     licence: str
     checksum: str
     examples: int
-    harmful: int
+    harmful: int | None
     skipped: int
     settings: Mapping[str, object]
     selection: str
@@ -49,6 +64,7 @@ class ModelCard:
     limits: tuple[str, ...]
     made_by: str = f"memantics {__version__}"
     notes: tuple[str, ...] = field(default=())
+    labels: Mapping[str, int] = field(default_factory=dict)
 
     def dump(self) -> dict[str, object]:
         """As JSON."""
@@ -82,6 +98,33 @@ def make_card(
     )
 
 
+def make_expert_card(
+    expert: FastExpert, facts: Facts, evaluation: ExpertEvaluation, note: str
+) -> ModelCard:
+    """The card of an expert that was trained just now."""
+    settings = expert.settings
+    return ModelCard(
+        name=f"expert for {expert.labels.name}, preset {settings.preset}",
+        data=facts.data,
+        licence=facts.licence,
+        checksum=facts.checksum,
+        examples=expert.examples,
+        harmful=None,
+        skipped=facts.skipped,
+        settings=asdict(settings),
+        selection=(
+            f"ridge {expert.ridge} of {list(settings.ridges)}, calibration and thresholds: all on"
+            f" predictions for groups held out in {settings.inner_folds} {settings.inner} folds of"
+            " the training data; no test data was looked at"
+        ),
+        figures={"all": evaluation.figures, "classes": evaluation.classes},
+        figures_note=note,
+        limits=(SAMPLE_LIMIT, *LIMITS) if facts.sample else LIMITS,
+        notes=facts.notes,
+        labels=facts.labels,
+    )
+
+
 def format_card(card: ModelCard) -> str:
     """The card as Markdown."""
     lines = [
@@ -89,7 +132,7 @@ def format_card(card: ModelCard) -> str:
         "",
         f"- Made by: {card.made_by}",
         f"- Data: {clean_markdown(card.data)}",
-        f"- Memes: {card.examples:,}, {card.harmful:,} of them harmful; left out: {card.skipped:,}",
+        f"- Memes: {card.examples:,}{_count_labels(card)}; left out: {card.skipped:,}",
         f"- Licence of the data: {clean_markdown(card.licence)}",
         f"- Checksum of the data: `{card.checksum or 'none'}`",
         f"- Selection: {card.selection}",
@@ -103,9 +146,19 @@ def format_card(card: ModelCard) -> str:
         "|---|---|---|---|",
     ]
     for task, scores in card.figures.items():
-        lines += [f"| {task} | {s.key} | {_share(s.value)} | {_span(s)} |" for s in scores]
+        lines += [
+            f"| {clean_markdown(s.label) or task} | {s.key} | {_share(s.value)} | {_span(s)} |"
+            for s in scores
+        ]
     lines += ["", "## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
     return "\n".join(lines)
+
+
+def _count_labels(card: ModelCard) -> str:
+    if card.harmful is not None:
+        return f", {card.harmful:,} of them harmful"
+    counts = (f"{clean_markdown(name)} {count:,}" for name, count in card.labels.items())
+    return f" ({', '.join(counts)})"
 
 
 def write_card(card: ModelCard, model: Path) -> tuple[Path, Path]:

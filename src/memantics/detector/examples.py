@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal, get_args
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
+from memantics.core.language import UNKNOWN, guess_language
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
@@ -63,6 +65,19 @@ class Loaded:
     licence: str = "not said"
     checksum: str = ""
     sample: bool = False
+
+    def list_languages(self) -> list[str]:
+        """The languages of its texts."""
+        return list_languages([own.text for own in self.examples if own.text.strip()])
+
+
+def list_languages(texts: Sequence[str]) -> list[str]:
+    """Languages of at least a tenth of the texts, as five hundred of them tell."""
+    some = texts[:: max(1, len(texts) // 500)]
+    counts = Counter(guess_language(text).language for text in some)
+    return sorted(
+        name for name, n in counts.items() if name != UNKNOWN and n >= 0.1 * counts.total()
+    )
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

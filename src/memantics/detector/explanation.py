@@ -1,6 +1,7 @@
 """What moved a decision: pieces of the texts with signed contributions that add up.
 
-The score that is explained is the log-odds of "harmful". The heads are polynomials of degree 1
+The score that is explained is the log-odds of "harmful", or of an expert's label against the next
+likely one. The heads are polynomials of degree 1
 or 2 in the pieces, and for those halving every piece gives exact shares (Aumann and Shapley's
 rule): contributions and the base add up to the score.
 """
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memantics.core.errors import UnknownName
 from memantics.core.result import Result, Table
 from memantics.detector.examples import Example
-from memantics.detector.fast import FastDetector, Prediction, make_rows
+from memantics.detector.expert import ExpertPrediction, FastExpert
+from memantics.detector.fast import FastDetector, Prediction
 from memantics.detector.features import (
     FIELDS,
     Embedder,
@@ -26,6 +29,7 @@ from memantics.detector.features import (
     hear,
     read_field,
 )
+from memantics.detector.heads import HeadModel, make_rows
 from memantics.detector.kernel import Singles, add_margin, margin_places
 
 
@@ -52,14 +56,13 @@ class FieldShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Result):
-    """A prediction with its reasons. ``base`` is the score of an empty meme.
+class Reasons(Result):
+    """A score with its reasons. ``base`` is the score of an empty meme.
 
     ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
-    at most 2); ``needed`` is the score from which the detector says harmful.
+    at most 2); ``needed`` is the score from which the decision is as it is.
     """
 
-    prediction: Prediction
     score: float
     base: float
     needed: float
@@ -90,15 +93,46 @@ class Explanation(Result):
         return Table(("piece", "of", "as", ">moves"), rows)
 
     @property
+    def sum(self) -> str:
+        """How the score came about, in words."""
+        moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
+        return f"score {self.score:+.2f} = {moved}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Reasons):
+    """Why a detector calls a meme harmful or harmless; ``needed`` is its threshold."""
+
+    prediction: Prediction
+
+    @property
     def lines(self) -> tuple[str, str]:
         """The verdict, and how its score came about."""
         said = self.prediction
         kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
-        moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
         return (
             f"{said.name}, chance of harm {said.probability:.2f}{kind}",
-            f"score {self.score:+.2f} = {moved}; harmful from {self.needed:+.2f}",
+            f"{self.sum}; harmful from {self.needed:+.2f}",
         )
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertExplanation(Reasons):
+    """Why an expert gives a label: log-odds against ``against`` (empty: against its absence)."""
+
+    prediction: ExpertPrediction
+    label: str
+    against: str
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The verdict, and how its score came about."""
+        chance = self.prediction.chances[self.label]
+        rest = f" rather than {self.against}" if self.against else ""
+        return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
@@ -115,27 +149,60 @@ def explain(
     detector: FastDetector, example: Example, embedder: Embedder | None = None
 ) -> Explanation:
     """Say what moved the decision on one example."""
-    detector.check_embedder(embedder)
-    rows = make_rows(detector.extractor, [example], embedder)
-    raw = detector.scorer.score(rows)
-    scores = add_margin(detector.heads, raw)
+    raw = detector.score([example], embedder)
     mix = _mix(detector, raw)
-    sparse, dense = detector.scorer.attribute(rows, mix)
-    parts = tuple(_list_parts(detector, example, sparse, dense))
-    blank = Example("", "")
-    nothing = detector.scorer.score(make_rows(detector.extractor, [blank], _Silent(embedder)))
     harm = detector.decision.harm
-    score = _odds(harm.logits(scores))
-    base = score - float((raw[0] - nothing[0]) @ mix)
+    score = _odds(harm.logits(add_margin(detector.heads, raw)))
+    parts, moved = _attribute(detector, example, embedder, mix)
     threshold = min(max(detector.decision.threshold, 1e-9), 1 - 1e-9)
     return Explanation(
-        prediction=detector.predict([example], embedder)[0],
         score=score,
-        base=base,
+        base=score - moved,
         needed=float(np.log(threshold / (1 - threshold))),
         parts=parts,
         fields=tuple(_share(parts, example)),
+        prediction=detector.predict([example], embedder)[0],
     )
+
+
+def explain_label(
+    expert: FastExpert, example: Example, embedder: Embedder | None = None, label: str = ""
+) -> ExpertExplanation:
+    """Say what moved an expert towards a label, by default the likeliest, on one example."""
+    (said,) = expert.predict([example], embedder)
+    label = label or said.label
+    if label not in expert.labels.classes:
+        raise UnknownName("label", label, expert.labels.classes)
+    own, decision = expert.labels.classes.index(label), expert.decision
+    raw = np.asarray(expert.score([example], embedder), float)
+    if expert.labels.several:
+        softmax, other, against = decision.softmaxes[own], 0, ""
+        own, needed = 1, float(np.log(decision.biases[own] / (1 - decision.biases[own])))
+    else:
+        (softmax,) = decision.softmaxes
+        rivals = softmax.logits(raw)[0] + decision.biases
+        rivals[own] = -np.inf
+        other = int(rivals.argmax())
+        against = expert.labels.classes[other]
+        needed = float(decision.biases[other] - decision.biases[own])
+    logits = softmax.logits(raw)[0]
+    slopes = (softmax.weights[:, own] - softmax.weights[:, other]) / softmax.deviation
+    parts, moved = _attribute(expert, example, embedder, np.asarray(slopes, np.float32))
+    score = float(logits[own] - logits[other])
+    fields = tuple(_share(parts, example))
+    return ExpertExplanation(score, score - moved, needed, parts, fields, said, label, against)
+
+
+def _attribute(
+    model: HeadModel, example: Example, embedder: Embedder | None, mix: Singles
+) -> tuple[tuple[Part, ...], float]:
+    """The pieces of one example with what each adds to a mixture of heads, and their sum."""
+    rows = make_rows(model.extractor, [example], embedder)
+    sparse, dense = model.scorer.attribute(rows, mix)
+    parts = tuple(_list_parts(model, example, sparse, dense))
+    blank = make_rows(model.extractor, [Example("", "")], _Silent(embedder))
+    moved = (model.scorer.score(rows)[0] - model.scorer.score(blank)[0]) @ mix
+    return parts, float(moved)
 
 
 class _Silent:
@@ -169,7 +236,7 @@ def _mix(detector: FastDetector, raw: Singles) -> Singles:
 
 
 def _list_parts(
-    detector: FastDetector, example: Example, sparse: Singles, dense: Singles
+    detector: HeadModel, example: Example, sparse: Singles, dense: Singles
 ) -> Iterator[Part]:
     offsets = detector.extractor.offsets()
     for place, vocabulary in enumerate(detector.extractor.vocabularies):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import ImageError, InputError
-from memantics.core.images import load
+from memantics.core.errors import InputError
 from memantics.core.text import cut_chinese, fold_line
 from memantics.detector.examples import Example
 from memantics.detector.kernel import Singles
@@ -24,7 +23,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-Kind = Literal["chars", "sounds", "fuzzy", "words", "readings"]
+Kind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
+# A word of a language that parts its words; marks such as ! and ? are words of their own.
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
+_RUNS = (3, 4, 5)  # letters of a subword, with a mark where its word begins and ends
 _LONGEST = 4000
 # Sounds that many speakers do not tell apart, written as one.
 _MERGED = (
@@ -61,10 +63,14 @@ def name_pieces(kind: Kind, text: str) -> list[str]:
     ['a', 'b', 'ab']
     >>> name_pieces("sounds", "蒸鱼")
     ['zheng', 'yu', 'zheng yu']
+    >>> name_pieces("phrases", "so it's on!"), name_pieces("subwords", "on")
+    (['so', "it's", 'on', '!', "so it's", "it's on", 'on !'], ['<on', 'on>', '<on>'])
     """
     if kind in {"chars", "readings"}:
         size = len(text)
         return [text[i : i + n] for n in (1, 2, 3) for i in range(size - n + 1)]
+    if kind in {"phrases", "subwords"}:
+        return [piece.name for piece in _cut_words(kind, text)]
     if kind == "words":
         return [word for word, _ in _place_words(text)]
     said = [_SOUNDERS[kind](c) for c in text if not c.isspace()]
@@ -81,6 +87,8 @@ def cut(kind: Kind, text: str) -> Iterator[Piece]:
         for n in (1, 2, 3):
             for i in range(len(text) - n + 1):
                 yield Piece(text[i : i + n], i, i + n)
+    elif kind in {"phrases", "subwords"}:
+        yield from _cut_words(kind, text)
     elif kind == "words":
         for word, start in _place_words(text):
             yield Piece(word, start, start + len(word))
@@ -90,6 +98,23 @@ def cut(kind: Kind, text: str) -> Iterator[Piece]:
         for n in (1, 2, 3):
             for i in range(len(said) - n + 1):
                 yield Piece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
+
+
+def _cut_words(kind: Kind, text: str) -> Iterator[Piece]:
+    """Words and pairs of words, or runs of letters inside words; with their places."""
+    words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)]
+    if kind == "phrases":
+        yield from (Piece(*word) for word in words)
+        for (one, start, _), (other, _, end) in pairwise(words):
+            yield Piece(f"{one} {other}", start, end)
+        return
+    for word, start, end in words:
+        marked = f"<{word}>"
+        for size in _RUNS:
+            for i in range(len(marked) - size + 1):
+                # The two marks stand for no letter of the text.
+                first, last = start + max(0, i - 1), min(end, start + i - 1 + size)
+                yield Piece(marked[i : i + size], first, last)
 
 
 def _place_words(text: str) -> Sequence[tuple[str, int]]:
@@ -337,46 +362,3 @@ def fit_extractor(
     scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
     return Extractor(vocabularies, indices, tuple(dense), scale)
-
-
-_SIDE = 64
-
-
-def measure_images(images: Sequence[Path | None]) -> Singles:
-    """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
-    rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
-    for row, image in zip(rows, images, strict=True):
-        if image is not None:
-            try:
-                row[:] = measure_image(image)
-            except ImageError:
-                continue
-    return rows
-
-
-def measure_image(path: Path) -> Singles:
-    """Shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
-    picture = load(path).convert("RGB")
-    width, height = picture.size
-    pixels = np.asarray(picture.resize((_SIDE, _SIDE)), np.float32) / 255
-    grey = pixels.mean(axis=2)
-    spread = pixels.max(axis=2) - pixels.min(axis=2)
-    across, down = np.abs(np.diff(grey, axis=1)), np.abs(np.diff(grey, axis=0))
-    light, _ = np.histogram(grey, bins=8, range=(0, 1))
-    values = [
-        width / (width + height),
-        min(1.0, np.log10(width * height) / 8),
-        *pixels.mean(axis=(0, 1)),
-        *pixels.std(axis=(0, 1)),
-        float(spread.mean()),
-        float(spread.std()),
-        float(across.mean()),
-        float(down.mean()),
-        float((across > 0.2).mean()),
-        float((down > 0.2).mean()),
-        float(grey[: _SIDE // 4].mean()),
-        float(grey[-_SIDE // 4 :].mean()),
-        *(light / grey.size),
-    ]
-    row = np.array(values, np.float32)
-    return row / np.float32(np.linalg.norm(row))

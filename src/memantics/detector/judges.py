@@ -61,7 +61,9 @@ class NeuralJudge:
     def card(self) -> Mapping[str, Any]:
         """What is known of its data and training."""
         facts = asdict(self.detector.facts)
-        return facts | {"checksum": self.detector.facts.data.get("checksum", "")}
+        data = self.detector.facts.data
+        known = [name for name in data.get("languages", "").split(",") if name]
+        return facts | {"checksum": data.get("checksum", ""), "languages": known}
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order; a missing image is an error here."""
@@ -143,6 +145,7 @@ def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
     try:
         facts = orjson.loads((folder / TUNED).read_bytes())
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
+        said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
         wording = TypeAdapter(Wording).validate_python(said)
         settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
         model = base or Path(settings["base_model_name_or_path"])

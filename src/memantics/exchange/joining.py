@@ -63,6 +63,14 @@ class _Items:
         return found[0]
 
 
+def join_epochs(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> list[Joined]:
+    """Join the rows of each epoch to items, in the order of the epochs; one at least."""
+    epochs: dict[int, list[GivenAnswer]] = {}
+    for given in rows:
+        epochs.setdefault(given.epoch, []).append(given)
+    return [join(items, epochs[epoch]) for epoch in sorted(epochs)] or [join(items, ())]
+
+
 def join(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> Joined:
     """Join rows to items; an item about which two rows disagree gets no answer."""
     known, count, repeated = _Items(items), 0, 0

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 from pydantic import JsonValue
@@ -36,8 +37,11 @@ from memantics.exchange.records import (
     ReadSettings,
     Role,
 )
-from memantics.models.wire import decode_reply
+from memantics.models.wire import decode_reply, split_thought
 from memantics.tasks.choices import LETTERS
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelOutput
 
 # Names that columns have where the user names none; the first that is there counts.
 KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
@@ -69,7 +73,7 @@ def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterat
         "vlmevalkit": lambda own: _read_table(own, {"gold": "answer"} | dict(settings.columns)),
         "table": lambda own: _read_table(own, settings.columns),
     }
-    return kind, (_rename(given, settings.values) for given in readers[kind](path))
+    return kind, (_rename(_part(given), settings.values) for given in readers[kind](path))
 
 
 def find_format(path: Path) -> AnswerFormat:
@@ -87,6 +91,15 @@ def find_format(path: Path) -> AnswerFormat:
     if {"doc_id", "filtered_resps"} <= names:
         return "lmms-eval"
     return "vlmevalkit" if {"index", "prediction"} <= names else "table"
+
+
+def _part(given: GivenAnswer) -> GivenAnswer:
+    """The row with its chain of thought, which tools leave in the text, apart from the answer."""
+    reply = given.reply
+    thought, text = split_thought(reply.text)
+    if not thought:
+        return given
+    return replace(given, reply=replace(reply, text=text, reasoning=reply.reasoning or thought))
 
 
 def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
@@ -225,7 +238,7 @@ def _tell(error: JsonValue) -> str:
 
 
 def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
-    """Samples of a log, one after another; later epochs of a sample are said to be so."""
+    """Samples of a log, one after another, whatever their epoch."""
     if path.suffix.lower() == ".eval":
         check_archive(path)
     try:
@@ -257,12 +270,11 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
     failure = sample.error.message if sample.error else output.error or ""
     if stop == "none":
         failure = failure or "the log holds no output"
-    if sample.epoch > 1:
-        failure = f"epoch {sample.epoch}: only the first is imported"
     return GivenAnswer(
         number,
         Reply(
             text,
+            reasoning=_read_thought(output),
             refusal=(text or "content filter") if stop == "content_filter" else "",
             finish="length" if stop == "max_tokens" else "",
             tokens_in=usage.input_tokens if usage else 0,
@@ -272,7 +284,16 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
         image=_find(facts, ("image_id", "image", "meme")),
         question=_find(facts, ("question",)),
         failure=mend_surrogates(failure)[:300],
+        epoch=sample.epoch,
     )
+
+
+def _read_thought(output: ModelOutput) -> str:
+    """The parts of an answer that a provider calls reasoning."""
+    content = output.choices[0].message.content if output.choices else ""
+    parts = [] if isinstance(content, str) else content
+    said = (part.reasoning for part in parts if part.type == "reasoning" and not part.redacted)
+    return _bound(mend_surrogates("\n".join(said)))
 
 
 def _find(facts: Mapping[str, object], names: Sequence[str]) -> str:

@@ -18,9 +18,10 @@ ROLES: tuple[Role, ...] = get_args(Role)
 class GivenAnswer:
     """One row of a file of answers.
 
-    ``place`` is the item's number, from 0, in the order in which the task has them. ``failure``
-    says why there is no answer: the tool's call failed. ``gold`` and ``gold_text`` are what the
-    file takes for right; where they differ from ours, the row is about another question.
+    ``place`` is the item's number, from 0, in the order in which the task has them; ``epoch`` says
+    which time it was, from 1, that the tool asked everything. ``failure`` says why there is no
+    answer: the tool's call failed. ``gold`` and ``gold_text`` are what the file takes for right;
+    where they differ from ours, the row is about another question.
     """
 
     row: int
@@ -32,6 +33,7 @@ class GivenAnswer:
     gold: str = ""
     gold_text: str = ""
     failure: str = ""
+    epoch: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,14 @@ def punmemecn_harmful(
 
 
 @task
+def punmemecn_punchline(
+    data: str | None = None, split: str | None = None, invalid: str | None = None, **options: Any
+) -> Task:
+    """PunMemeCN: Naming the homophone."""
+    return _make("punmemecn/punchline", data, split, invalid, **options)
+
+
+@task
 def toxicn_mm_detection(
     data: str | None = None, split: str | None = None, invalid: str | None = None, **options: Any
 ) -> Task:

@@ -31,6 +31,18 @@ FLOOR = 1e-3
 _TINY = 1e-12
 
 
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """How ratings become components: the curve of SSS, and how RFS joins the three."""
+
+    combine: Combine = "soft"
+    alpha: float = ALPHA
+    floor: float = FLOOR
+
+
+PAPER = Formula()
+
+
 def unit(rating: ArrayLike) -> Floats:
     """A rating from 1 to 5 on the scale from 0 to 1.
 
@@ -72,7 +84,11 @@ def shift_strength(shift: ArrayLike, alpha: float = ALPHA) -> Floats:
 
 
 def combine_fidelity(
-    tas: ArrayLike, cfs: ArrayLike, sss: ArrayLike, combine: Combine = "soft"
+    tas: ArrayLike,
+    cfs: ArrayLike,
+    sss: ArrayLike,
+    combine: Combine = "soft",
+    floor: float = FLOOR,
 ) -> Floats:
     """RFS: a shifted geometric mean, or the plain product of the authors' earlier script.
 
@@ -86,11 +102,11 @@ def combine_fidelity(
     parts = [_clamp(np.asarray(value, dtype=np.float64)) for value in (tas, cfs, sss)]
     if combine == "product":
         return _clamp(parts[0] * parts[1] * parts[2])
-    logs = sum(np.log(FLOOR + part) for part in parts)
-    return _clamp((np.exp(logs / 3) - FLOOR) / (1 - FLOOR))
+    logs = sum(np.log(floor + part) for part in parts)
+    return _clamp((np.exp(logs / 3) - floor) / (1 - floor))
 
 
-def components(units: Floats, combine: Combine = "soft") -> Floats:
+def components(units: Floats, formula: Formula = PAPER) -> Floats:
     """TAS, CFS, SSS and RFS of judgements whose last axis holds the eight metrics in [0, 1].
 
     >>> components(np.ones((1, 8))).round(4).tolist()
@@ -99,8 +115,9 @@ def components(units: Floats, combine: Combine = "soft") -> Floats:
     vgq, vea, tgq, tea, lc, hgq, ppe, pes = (units[..., i] for i in range(len(METRICS)))
     tas = align_target(ppe, vea, tea)
     cfs = keep_content(lc, vgq, tgq, hgq)
-    sss = shift_strength(pes)
-    return np.stack([tas, cfs, sss, combine_fidelity(tas, cfs, sss, combine)], axis=-1)
+    sss = shift_strength(pes, formula.alpha)
+    rfs = combine_fidelity(tas, cfs, sss, formula.combine, formula.floor)
+    return np.stack([tas, cfs, sss, rfs], axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +143,7 @@ def summarise(
     units: Floats,
     runs: Sequence[Sequence[int]],
     clusters: Sequence[Hashable],
-    combine: Combine = "soft",
+    formula: Formula = PAPER,
     *,
     draws: int = 1000,
 ) -> Summary | None:
@@ -145,7 +162,7 @@ def summarise(
     if not names:
         return None
     place = {run: index for index, run in enumerate(names)}
-    each = np.concatenate([units, components(units, combine), np.ones((len(units), 1))], axis=1)
+    each = np.concatenate([units, components(units, formula), np.ones((len(units), 1))], axis=1)
     rows = np.zeros((len(units), len(names), each.shape[1]))
     for row, own, values in zip(rows, runs, each, strict=True):
         for run in own:
@@ -157,7 +174,7 @@ def summarise(
     def per_run(totals: Floats) -> Floats:
         parts = totals.reshape(len(totals), len(names), each.shape[1])
         means = parts[..., :-1] / parts[..., -1:]
-        own: Floats = np.concatenate([means, components(means[..., :8], combine)], axis=-1)
+        own: Floats = np.concatenate([means, components(means[..., :8], formula)], axis=-1)
         return own
 
     points = per_run(sums.sum(axis=0, keepdims=True))[0]

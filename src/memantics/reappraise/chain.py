@@ -6,10 +6,10 @@ import asyncio
 import base64
 import hashlib
 import html
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol, get_args
 
 from PIL import Image
 from pydantic import BaseModel, JsonValue
@@ -33,16 +33,35 @@ from memantics.reappraise.folder import (
     read_stage,
     write_stage,
 )
-from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan, Target, find_source
-from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both, tell_mood
+from memantics.reappraise.records import (
+    Checks,
+    Emotion,
+    Feeling,
+    ReappraisalPlan,
+    Target,
+    find_source,
+)
+from memantics.reappraise.rendering import (
+    LEGIBLE,
+    Drawn,
+    Made,
+    Painted,
+    check_result,
+    paint_meme,
+    set_captions,
+    show_both,
+    tell_mood,
+)
 from memantics.reappraise.rules import find_faults
 from memantics.reappraise.stages import MoodJudge, Planner, ReappraisalSubject
 from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
 Stage = Literal["reading", "feeling", "plan", "picture"]
+Ending = Literal["done", "failed", "skipped", "declined"]
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
 MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
-_RULES = 2  # raise it when the same plan gives another picture
+_RULES = 3  # raise it when the same plan gives another picture
 
 
 class Review(Protocol):
@@ -60,6 +79,7 @@ class Workshop:
     """All that a reappraisal needs. Without an editor, only captions change.
 
     ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    ``emotions`` are the feelings that people agreed on, by meme.
     """
 
     planner: Planner
@@ -69,18 +89,20 @@ class Workshop:
     target: Target | None = None
     review: Review | None = None
     judge: MoodJudge | None = None
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Reappraisal(Result):
-    """How one meme ended: the last stage, and why it failed if it did.
+    """How one meme ended: the last stage, and why it failed or was declined if it was.
 
-    A notebook shows it before and after.
+    A planner declines what is not negative and what it cannot turn. A notebook shows the meme
+    before and after.
     """
 
     meme: str
     folder: Path
-    status: Literal["done", "failed", "skipped"]
+    status: Ending
     stage: Stage
     reason: str = ""
     feeling: Feeling | None = None
@@ -142,16 +164,23 @@ class _Job:
 
     @property
     def subject(self) -> ReappraisalSubject:
-        return ReappraisalSubject(self.meme.id, self.meme.image, self.page, self.meme.notes)
+        meme = self.meme
+        return ReappraisalSubject(meme.id, meme.image, self.page, meme.notes, self.emotion)
+
+    @property
+    def emotion(self) -> Emotion | None:
+        """The feeling as it was given: by the wanted target, or by people."""
+        target = self.shop.target
+        return self.shop.emotions.get(self.meme.id) if target is None else find_source(target)
 
 
 class _Stopped(Exception):
     """A stage that ended without a value."""
 
-    def __init__(self, stage: Stage, reason: str, *, skipped: bool = False) -> None:
+    def __init__(self, stage: Stage, reason: str, ending: Ending = "failed") -> None:
         self.stage: Stage = stage
         self.reason = reason
-        self.skipped = skipped
+        self.ending: Ending = ending
         super().__init__(reason)
 
 
@@ -184,8 +213,7 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
         plan = await _plan(job, feeling)
         checks = await _draw(job, feeling, plan)
     except _Stopped as stop:
-        status: Literal["failed", "skipped"] = "skipped" if stop.skipped else "failed"
-        return Reappraisal(meme.id, folder, status, stop.stage, stop.reason)
+        return Reappraisal(meme.id, folder, stop.ending, stop.stage, stop.reason)
     return Reappraisal(
         meme.id, folder, "done", "picture", "", feeling, plan, checks, resumed=job.resumed
     )
@@ -220,8 +248,8 @@ async def _feel(job: _Job) -> Feeling:
         return known
     taken = await shop.planner.feel(job.subject) if known is None else None
     feeling = known or _take(job, "feeling", inputs, taken)
-    if shop.target is not None:
-        feeling = feeling.model_copy(update={"emotion": find_source(shop.target)})
+    if job.emotion is not None:
+        feeling = feeling.model_copy(update={"emotion": job.emotion})
     feeling = _review(job, "feeling", feeling, lambda _: [])
     _keep(job, FEELING, inputs, feeling)
     return feeling
@@ -261,15 +289,16 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         return known
     job.resumed = False
     try:
-        drawn = await draw_meme(job.image, job.page, plan, editor)
+        painted = await paint_meme(job.image, job.page, plan, editor)
+        drawn, made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted)
     except (Unavailable, MissingExtra):
         raise  # every meme would end like this one
     except (ModelError, InputError) as error:
         _fail(job, "picture", inputs, str(error))
-    made = await asyncio.to_thread(encode_png, drawn.image, 6)
-    lines = await asyncio.to_thread(job.shop.read_lines, made, f"{job.meme.id} (new)")
-    result = Made(drawn, lines, None if editor is None else editor.name)
-    checks = await asyncio.to_thread(check_result, job.image, job.page, plan, result)
+    worst = min(checks.captions, key=lambda caption: caption.read, default=None)
+    if worst is not None and worst.read < LEGIBLE:
+        said = f"{worst.read:.2f} of caption {worst.region} ({worst.planned!r})"
+        _fail(job, "picture", inputs, f"the result does not read: {said}, also on a plain plate")
     both = await asyncio.to_thread(show_both, job.image, drawn.image, feeling.emotion, plan)
     replace_file(job.folder / MEME, made)
     replace_file(job.folder / BOTH, await asyncio.to_thread(encode_png, both, 6))
@@ -282,6 +311,24 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
         ),
     )
     return checks
+
+
+def _set_and_read(
+    job: _Job, plan: ReappraisalPlan, painted: Painted
+) -> tuple[Drawn, bytes, Checks]:
+    """Set captions and read them back; those that do not read are set again on plain plates."""
+    editor = job.shop.editor
+    plates: frozenset[str] = frozenset()
+    while True:
+        drawn = set_captions(painted, job.page, plan, plates)
+        made = encode_png(drawn.image, 6)
+        lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
+        result = Made(drawn, lines, None if editor is None else editor.name)
+        checks = check_result(job.image, job.page, plan, result)
+        dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
+        if not dim:
+            return drawn, made, checks
+        plates |= dim
 
 
 async def _judge_mood(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:
@@ -302,23 +349,34 @@ def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape 
 
 
 def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> Shape:
-    """The value of a stage that was taken just now; without one, the stage has failed."""
+    """The value of a stage that was taken just now.
+
+    A planner that answers without one declines; else the stage has failed.
+    """
     job.resumed = False
+    if taken is not None and taken.status == "answered" and taken.value is None:
+        _fail(job, stage, inputs, taken.reason, "declined")
     if taken is None or taken.status != "answered" or taken.value is None:
         _fail(job, stage, inputs, f"{taken.status}: {taken.reason}" if taken else "not taken")
     return taken.value
 
 
-def _fail(job: _Job, stage: Stage, inputs: str, reason: str) -> NoReturn:
+def _fail(
+    job: _Job,
+    stage: Stage,
+    inputs: str,
+    reason: str,
+    ending: Literal["failed", "declined"] = "failed",
+) -> NoReturn:
     name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
     made_by = job.shop.planner.name
     if stage == "picture":
         made_by = "captions only" if job.shop.editor is None else job.shop.editor.name
     write_stage(
         job.folder / name,
-        StageFile(status="failed", made_by=made_by, made_from=inputs, reason=reason),
+        StageFile(status=ending, made_by=made_by, made_from=inputs, reason=reason),
     )
-    raise _Stopped(stage, reason)
+    raise _Stopped(stage, reason, ending)
 
 
 def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list[str]]) -> Shape:
@@ -326,7 +384,7 @@ def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list
         return value
     seen = job.shop.review(stage, job.meme.id, value, check)
     if seen is None:
-        raise _Stopped(stage, "skipped by the reviewer", skipped=True)
+        raise _Stopped(stage, "skipped by the reviewer", "skipped")
     return seen
 
 

@@ -43,13 +43,23 @@ class ReappraisalDraft:
             "source_emotion": self.feeling.emotion,
             "target_emotion": self.plan.target,
             "description": self.feeling.description,
-            "rewritten": self.plan.rewritten,
+            "rewritten": write_lines(self.plan.captions),
             "plan": self.plan.visual,
             "visual_type": self.feeling.visual_type,
             "polarity": self.feeling.polarity,
             "layout": self.layout,
             "editors": [*sorted(self.edits)],
         }
+
+
+def write_lines(captions: Mapping[str, str]) -> str:
+    r"""Captions as people correct them: one line for each region, in their order.
+
+    >>> write_lines({"2": "and\nyou", "10": "last", "1": "me"})
+    'me\nand you\nlast'
+    """
+    order = sorted(captions, key=lambda name: (len(name), name))
+    return "\n".join(" ".join(captions[name].split()) for name in order)
 
 
 def join_results(
@@ -82,9 +92,11 @@ def write_drafts(folder: Path, drafts: Iterable[ReappraisalDraft]) -> Path:
     return path
 
 
-def write_reappraisal_queue(folder: Path, drafts: Sequence[ReappraisalDraft], origin: str) -> int:
+def write_reappraisal_queue(
+    folder: Path, drafts: Sequence[ReappraisalDraft], origin: str, name: str = QUEUE
+) -> int:
     """Write the queue in which people check every stage; return how many items it has."""
-    queue = folder / QUEUE
+    queue = folder / name
     names = queue_images([draft.meme for draft in drafts], queue)
     languages = {draft.meme.language for draft in drafts}
     card = QueueCard(
@@ -99,8 +111,11 @@ def write_reappraisal_queue(folder: Path, drafts: Sequence[ReappraisalDraft], or
 
 def _item(draft: ReappraisalDraft, names: Mapping[str, str], queue: Path) -> QueueItem:
     record = draft.dump()
-    values = ("source_emotion", "description", "target_emotion", "rewritten", "plan")
-    facts = ("text", "language", "visual_type", "polarity", "layout")
+    values = (
+        *("source_emotion", "description", "visual_type", "polarity", "layout"),
+        *("target_emotion", "rewritten", "plan"),
+    )
+    facts = ("text", "language")
     edits = {editor: _copy(draft, editor, queue) for editor in sorted(draft.edits)}
     return QueueItem(
         id=draft.meme.id,
@@ -109,8 +124,11 @@ def _item(draft: ReappraisalDraft, names: Mapping[str, str], queue: Path) -> Que
         shown=[
             Shown(label="Source emotion", value=draft.feeling.emotion),
             Shown(label="Description", value=draft.feeling.description),
+            Shown(label="Visual type", value=draft.feeling.visual_type),
+            Shown(label="Polarity of the caption", value=draft.feeling.polarity),
+            Shown(label="Layout", value=draft.layout),
             Shown(label="Target emotion", value=draft.plan.target),
-            Shown(label="Rewritten caption", value=draft.plan.rewritten),
+            Shown(label="Rewritten caption", value=write_lines(draft.plan.captions)),
             Shown(label="Visual edits", value=draft.plan.visual),
         ],
         values={name: record[name] for name in values},

@@ -19,7 +19,7 @@ from memantics.core.journal import replace_file
 FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
 MEME, BOTH = "meme.png", "before-after.png"
 Shape = TypeVar("Shape", bound=BaseModel)
-StageStatus = Literal["done", "failed"]
+StageStatus = Literal["done", "failed", "declined"]
 
 
 class StageFile(BaseModel):

@@ -1,12 +1,16 @@
-"""The embedded planner: a baseline without a model, from a lexicon of reframings.
+"""The embedded planner: offline, from sounds, words and a lexicon of reframings by cause.
 
-It exchanges unkind words, and where a meme has none it adds a few words of another attitude. It
-tells of nothing that the meme does not tell, and understands no joke.
+It listens to captions first, looks for what causes the feeling, writes several new captions that
+turn this cause, and takes the best that keeps the rules. It understands no picture, so it is a
+baseline; what it cannot turn it declines.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
 
 import numpy as np
 
@@ -14,8 +18,10 @@ from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.step import Taken
 from memantics.core.text import clean_line
+from memantics.reappraise.candidates import Candidate, list_candidates
+from memantics.reappraise.lexicon import read_lexicon
+from memantics.reappraise.ranking import LEAST, Merit, rate
 from memantics.reappraise.records import (
-    EMOTIONS,
     PAIRS,
     Emotion,
     Feeling,
@@ -24,15 +30,15 @@ from memantics.reappraise.records import (
     Target,
     VisualType,
 )
-from memantics.reappraise.rules import Lexicon, find_faults, list_words, read_lexicon
+from memantics.reappraise.rules import find_faults, list_words
+from memantics.reappraise.sentiment import FeelingMeter, LexiconMeter, feel
 from memantics.reappraise.stages import ReappraisalSubject
-from memantics.vision.captions import has_chinese
+from memantics.reappraise.understanding import Understanding, understand
 from memantics.vision.page import Caption, Page
 from memantics.vision.typesetting import fit_text
 
 NAME = "embedded/planner"
-_PARTICLES = "啊呀呢嘛哦啦呗哈"
-_SNUG = 1.3  # a caption that grows by more is set much smaller
+_GLAD = 0.3  # valence of captions that are positive
 _LOOKS: dict[Target, str] = {
     "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
     "calm": "Softer contrast and quieter colours; faces and shoulders loosen.",
@@ -44,62 +50,117 @@ _KEEP = "Panels, persons, things, the places of captions and the situation stay 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Takes both stages offline, the same way every time. ``emotion`` is taken as given."""
+    """Takes both stages offline, the same way every time.
 
-    emotion: Emotion | None = None
+    It declines a meme that is not negative, unless its emotion was given, one that speaks of what
+    no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
+    text sounds.
+    """
+
+    meter: FeelingMeter = field(default_factory=LexiconMeter)
     name: str = NAME
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
-        """Stage one, from the words of the captions and the colours of the picture."""
+        """Stage one, from the words and sounds of captions and the colours of the picture."""
+        found = await asyncio.to_thread(understand, _list_texts(subject.page))
+        step = f"{subject.id}/feeling"
+        reason = _find_objection(subject, found)
+        if reason:
+            return Taken(step, "answered", None, reason, model=NAME)
         page = subject.page
-        said = " ".join(caption.text for caption in page.captions)
-        lexicon = read_lexicon(page.language)
-        emotion = self.emotion or choose_emotion(lexicon.weigh(said))
-        flat, light, warm = _look(subject)
+        flat, light, warm = await asyncio.to_thread(_look, subject)
         drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
-        return Taken(
-            f"{subject.id}/feeling",
-            "answered",
-            Feeling(
-                emotion=emotion,
-                description=_describe(page, said, flat, (light, warm)),
-                visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
-                polarity=_judge_polarity(lexicon, said),
-            ),
-            model=NAME,
+        feeling = Feeling(
+            emotion=subject.emotion or choose_emotion(found),
+            description=_describe(page, found, flat, (light, warm)),
+            visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
+            polarity=_judge_polarity(found),
         )
+        return Taken(step, "answered", feeling, model=NAME)
 
     async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
-        """Stage two."""
-        target = PAIRS[feeling.emotion]
-        made = make_plan(subject.page, target)
-        faults = find_faults(made, feeling.emotion, subject.page)
+        """Stage two: the best of all rewritings that keep the rules."""
         step = f"{subject.id}/plan"
-        if faults:
-            return Taken(step, "unparsed", None, "; ".join(faults), model=NAME)
-        return Taken(step, "answered", made, model=NAME)
+        made, reason = await asyncio.to_thread(
+            choose_plan, subject.page, feeling.emotion, self.meter
+        )
+        return Taken(step, "answered", made, reason, model=NAME)
 
 
-def choose_emotion(weights: dict[Emotion, int]) -> Emotion:
-    """The emotion with most cues; without any, tense: most memes squirm a little.
+def _find_objection(subject: ReappraisalSubject, found: Understanding) -> str:
+    """Why a meme is not turned around; empty where it may be."""
+    if found.grave:
+        return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
+    if subject.emotion is not None:
+        return ""
+    if not subject.page.captions:
+        return "no caption was found on it; name a target to change its colours"
+    if not found.negative:
+        return "it is not negative, as far as its words tell; name a target to turn it anyway"
+    return ""
 
-    >>> choose_emotion({"sad": 1, "angry": 2, "tense": 0, "bored": 0})
-    'angry'
+
+def choose_emotion(found: Understanding) -> Emotion:
+    """The emotion of the strongest cause; without any, sad where words are gloomy, else angry.
+
+    >>> choose_emotion(understand(["panic before the exam"]))
+    'tense'
     """
-    order: tuple[Emotion, ...] = ("tense", *(each for each in EMOTIONS if each != "tense"))
-    return max(order, key=lambda emotion: weights.get(emotion, 0))
+    if found.cause is not None:
+        return found.cause.emotion
+    mood = feel(" ".join(line.meant for line in found.lines))
+    return "angry" if mood.rude and not mood.gloomy else "sad"
 
 
-def make_plan(page: Page, target: Target) -> ReappraisalPlan:
-    """New captions for a page."""
-    old = [caption.text for caption in page.captions]
-    new = []
-    for caption in page.captions:
-        lexicon = read_lexicon("zh" if has_chinese(caption.text) else "en")
-        said = lexicon.reframe(caption.text)
-        new.append(said if _fits(caption, said) else caption.text)
-    if old and new == old:
-        _add_ending(page, target, new)
+def choose_plan(
+    page: Page, emotion: Emotion, meter: FeelingMeter
+) -> tuple[ReappraisalPlan | None, str]:
+    """The best plan, or None and why there is none."""
+    found = understand(_list_texts(page))
+    target = PAIRS[emotion]
+    if not page.captions:
+        return _make_plan(page, target, (), "only light and colours: it has no caption"), ""
+    ranked = rank_candidates(found, target, meter)
+    faults: list[str] = []
+    for candidate, merit in ranked:
+        if merit.gain < LEAST:
+            continue
+        texts = candidate.texts(_list_texts(page))
+        if not all(starmap(_fits, zip(page.captions, texts, strict=True))):
+            faults = faults or ["what it could say is too long for its place"]
+            continue
+        plan = _make_plan(page, target, texts, tell_why(candidate))
+        faults = find_faults(plan, emotion, page)
+        if not faults:
+            return plan, ""
+    if faults:
+        return None, f"it cannot be turned here: {'; '.join(faults)}"
+    return None, "it cannot be turned here: none of our rewritings makes it kinder"
+
+
+def rank_candidates(
+    found: Understanding, target: Target, meter: FeelingMeter
+) -> list[tuple[Candidate, Merit]]:
+    """All rewritings of a meme with their merits, the best first."""
+    made = dict.fromkeys(list_candidates(found, target))
+    rated = [(candidate, rate(candidate, found.lines, meter)) for candidate in made]
+    return sorted(rated, key=lambda pair: -pair[1].score)
+
+
+def tell_why(candidate: Candidate) -> str:
+    """How the feeling is turned, in one sentence."""
+    first = next(own for own in candidate.rewritings if own is not None)
+    names = [cause for own in candidate.rewritings if own and (cause := own.cause)]
+    causes = {**read_lexicon("en").causes, **read_lexicon("zh").causes}
+    moves = [causes[name].move for name in dict.fromkeys(names)]
+    if first.way == "sound" and not moves:
+        moves = ["the pun says something kind with the same thing"]
+    heard = f"; it will be heard as {first.meant!r}" if first.meant != first.printed else ""
+    return f"{'; '.join(moves)}{heard}"
+
+
+def _make_plan(page: Page, target: Target, new: Sequence[str], why: str) -> ReappraisalPlan:
+    old = _list_texts(page)
     kept = sorted(list_words(" ".join(old)) & list_words(" ".join(new)))
     return ReappraisalPlan(
         target=target,
@@ -107,72 +168,32 @@ def make_plan(page: Page, target: Target) -> ReappraisalPlan:
         visual=_LOOKS[target],
         keep=_KEEP,
         scenario=[word for word in kept if len(word) > 2][:8],
+        why=why,
     )
 
 
-def _add_ending(page: Page, target: Target, texts: list[str]) -> None:
-    """Add an attitude to a caption in which it fits well: the last that is large enough."""
-    sizes = [caption.lettering.size for caption in page.captions]
-    main = [i for i, size in enumerate(sizes) if size >= 0.6 * max(sizes)]
-    fallback: tuple[int, str] | None = None
-    for place in reversed(main):
-        caption = page.captions[place]
-        for said in _list_endings(caption, target):
-            if len(said) <= _SNUG * len(caption.text) and _fits(caption, said):
-                texts[place] = said
-                return
-            if _fits(caption, said):
-                shorter = fallback is None or len(said) - len(caption.text) < len(
-                    fallback[1]
-                ) - len(page.captions[fallback[0]].text)
-                fallback = (place, said) if shorter else fallback
-    if fallback is not None:
-        texts[fallback[0]] = fallback[1]
-
-
-def _list_endings(caption: Caption, target: Target) -> list[str]:
-    """A caption with each ending, the longest first."""
-    text = caption.text.strip()
-    chinese = has_chinese(text)
-    body = text.rstrip(" .。,，;；") if text[-1:] not in "?!？！" else text
-    made = []
-    for ending in read_lexicon("zh" if chinese else "en").endings[target]:
-        if chinese:
-            made.append(_join_chinese(body, ending))
-        else:
-            comma = "" if ending.startswith("and ") or body[-1:] in "?!" else ","
-            shown = ending.upper() if caption.lettering.upper else ending
-            made.append(f"{body}{comma} {shown}")
-    if chinese and body.endswith("了") and target != "excited":
-        made.insert(-1, body[:-1] + "啦")  # the same word in a lighter tone
-    return [said for said in made if said != text]
-
-
-def _join_chinese(body: str, ending: str) -> str:
-    """A caption with an ending; a particle takes the place of another one.
-
-    >>> _join_chinese("药丸啊", "呢"), _join_chinese("真的？", "，不急")
-    ('药丸呢', '真的？不急')
-    """
-    if ending == "！":
-        return body.rstrip("！!。") + "！"
-    if len(ending) == 1 and body[-1:] in _PARTICLES:
-        return body[:-1] + ending
-    return body + (ending.lstrip("，") if body[-1:] in "？！?!" else ending)
+def _list_texts(page: Page) -> list[str]:
+    return [caption.text for caption in page.captions]
 
 
 def _fits(caption: Caption, text: str) -> bool:
+    """Whether a text can be set in the place of a caption without looking much smaller."""
+    if text == caption.text:
+        return True
     if len(text) > caption.budget:
         return False
     try:
-        fit_text(text, caption.lettering, caption.ink.box)
+        fit_text(text, caption.lettering, caption.ink.room)
     except InputError:
         return False
     return True
 
 
-def _judge_polarity(lexicon: Lexicon, said: str) -> Polarity:
-    return "Negative" if lexicon.reframe(said) != said else "Neutral"
+def _judge_polarity(found: Understanding) -> Polarity:
+    valence = feel(" ".join(line.meant for line in found.lines)).valence
+    if found.negative:
+        return "Negative"
+    return "Positive" if valence > _GLAD else "Neutral"
 
 
 def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
@@ -184,11 +205,14 @@ def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
     return flat, light, warm
 
 
-def _describe(page: Page, said: str, flat: float, tone: tuple[float, float]) -> str:
+def _describe(page: Page, found: Understanding, flat: float, tone: tuple[float, float]) -> str:
+    said = " ".join(line.printed for line in found.lines)
     light, warm = tone
     kind = "drawing" if flat > 0.5 else "photograph"
     bright = "bright" if light > 0.6 else "dark" if light < 0.35 else "moderately bright"
     hue = "warm" if warm > 0.06 else "cool" if warm < -0.03 else "neutral"
     panels = "one panel" if len(page.panels) == 1 else f"{len(page.panels)} panels"
     printed = f'Its captions say: "{clean_line(said, 3000)}".' if said else "It has no caption."
-    return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}"
+    heard = f' They are heard as "{clean_line(found.heard, 300)}".' if found.heard else ""
+    why = f" What shows in them: {found.cause.name}." if found.cause else ""
+    return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}{heard}{why}"

@@ -57,7 +57,8 @@ class ReappraisalPlan(BaseModel):
 
     ``captions`` has one text for every region of the source, by its number from "1"; a text that
     equals the old one leaves that region untouched. ``scenario`` names words of the old captions
-    that the new ones keep. ``visual`` is the instruction for an editor of pictures.
+    that the new ones keep. ``visual`` is the instruction for an editor of pictures. ``why`` says
+    how the feeling is turned.
     """
 
     model_config = _CLOSED
@@ -67,6 +68,7 @@ class ReappraisalPlan(BaseModel):
     visual: str = Field(min_length=1, max_length=2000)
     keep: str = Field(min_length=1, max_length=2000)
     scenario: list[str] = Field(default=[], max_length=50)
+    why: str = Field(default="", max_length=500)
 
     @property
     def rewritten(self) -> str:
@@ -82,6 +84,7 @@ class CaptionCheck(BaseModel):
     ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
     text that the OCR reads in one piece, as a share of it. ``border`` is the share of the pixels
     of borders in its place that stayed, ``leftover`` counts old marks that stand beside it still.
+    ``plate`` says that letters alone did not read, so that it stands on a plain plate.
     """
 
     model_config = _CLOSED
@@ -93,6 +96,7 @@ class CaptionCheck(BaseModel):
     read: float
     border: float = 1.0
     leftover: int = 0
+    plate: bool = False
 
 
 Look = Literal[Target, Emotion, "neutral", "none"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -32,11 +32,13 @@ from memantics.vision.page import (
     mask_pictures,
     restore_ink,
     set_caption,
+    set_on_plate,
 )
 from memantics.vision.panels import count_panels
 from memantics.vision.regions import PixelBox, Region, measure_overlap
 from memantics.vision.typefaces import BALOO
 
+LEGIBLE = 0.8  # of a caption: less of it read back, and it is drawn again
 _KEPT = 60  # channels: grading moves colours by less
 _UNTOUCHED = 0.02  # of the pixels that an editor may change
 _FACES = re.compile(
@@ -72,6 +74,7 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
                 read=round(measure_reading(text, said), 4),
                 border=round(_share_of_border(before, after, caption.ink), 4),
                 leftover=len(find_marks(after, TextLine(text, drawn.boxes[region]))),
+                plate=region in drawn.plates,
             )
         )
     inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
@@ -91,7 +94,7 @@ def _tell_visual(editor: str | None, changed: float) -> Iterator[str]:
     if editor is None:
         yield "captions only: the picture was not repainted, as the plan for it asks"
     elif editor == EMBEDDED:
-        yield "light and colours only: this editor changes no face and no thing of the plan"
+        yield "light, colours and a sticker only: this editor changes no face of the picture"
     elif changed < _UNTOUCHED:
         yield "the editor left the picture almost as it was: the plan for it was not followed"
 
@@ -158,11 +161,15 @@ _PAPER, _INK = (247, 245, 240), (43, 36, 64)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ."""
+    """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ.
+
+    ``plates`` names the regions whose captions stand on plain plates.
+    """
 
     image: Image.Image
     boxes: dict[str, PixelBox]
     allowed: Mask
+    plates: frozenset[str] = frozenset()
 
 
 def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[Caption, str]]:
@@ -174,26 +181,45 @@ def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[Caption, 
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """The picture of a new meme without the captions that change; ``allowed`` may differ."""
+
+    image: Image.Image
+    allowed: Mask
+
+
 async def draw_meme(
     image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
 ) -> Drawn:
     """Make the new meme; without an editor only captions change."""
-    changes = list_changes(page, plan)
-    changed = [caption for caption, _ in changes.values()]
+    return set_captions(await paint_meme(image, page, plan, editor), page, plan)
+
+
+async def paint_meme(
+    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
+) -> Painted:
+    """Take out the captions that change, and let an editor repaint the picture."""
+    changed = [caption for caption, _ in list_changes(page, plan).values()]
     allowed = mask_captions(page.size, changed)
     if editor is None:
-        made = erase_captions(image, changed)
-    else:
-        painted, mask = await _repaint(image, page, plan, editor)
-        rest = np.asarray(erase_captions(image, changed))
-        made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), rest))
-        allowed |= mask
-        stay = [caption for caption in page.captions if caption not in changed]
-        made = restore_ink(made, image, stay)
-    boxes = {}
-    for region, (caption, text) in changes.items():
-        made, boxes[region] = set_caption(made, caption, text)
-    return Drawn(made, boxes, allowed)
+        return Painted(erase_captions(image, changed), allowed)
+    painted, mask = await _repaint(image, page, plan, editor)
+    rest = np.asarray(erase_captions(image, changed))
+    made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), rest))
+    stay = [caption for caption in page.captions if caption not in changed]
+    return Painted(restore_ink(made, image, stay), allowed | mask)
+
+
+def set_captions(
+    painted: Painted, page: Page, plan: ReappraisalPlan, plates: Collection[str] = ()
+) -> Drawn:
+    """Set all new captions; those of the regions ``plates`` on plain plates."""
+    made, boxes = painted.image, {}
+    for region, (caption, text) in list_changes(page, plan).items():
+        draw = set_on_plate if region in plates else set_caption
+        made, boxes[region] = draw(made, caption, text)
+    return Drawn(made, boxes, painted.allowed, frozenset(plates))
 
 
 async def _repaint(
@@ -208,6 +234,7 @@ async def _repaint(
         f"{plan.visual} {plan.keep} The feeling must become {plan.target}. Add no text.",
         plan.target,
         captions=tuple(caption.ink.zone for caption in page.captions),
+        panels=tuple(_list_panels(page, plan)),
     )
     try:
         painted = decode(await editor.edit(request), f"{editor.name} output")
@@ -216,6 +243,20 @@ async def _repaint(
     if painted.size != image.size:
         painted = painted.resize(image.size, Image.Resampling.LANCZOS)
     return painted, mask
+
+
+def _list_panels(page: Page, plan: ReappraisalPlan) -> Iterator[PixelBox]:
+    """The boxes of the panels whose captions change."""
+    changed = {caption.block.panel for caption, _ in list_changes(page, plan).values()}
+    width, height = page.size
+    for number, panel in enumerate(page.panels):
+        if number in changed:
+            yield (
+                round(panel.left * width),
+                round(panel.top * height),
+                round(panel.right * width),
+                round(panel.bottom * height),
+            )
 
 
 def show_both(

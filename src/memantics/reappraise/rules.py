@@ -1,4 +1,4 @@
-"""The rules of a plan, and the lexicon behind them.
+"""The rules of a plan.
 
 Each fault is a sentence that whoever made the plan can act on. A reappraised meme stays a meme and
 preaches nothing: text of motivational posters is a fault.
@@ -7,90 +7,15 @@ preaches nothing: text of motivational posters is a fault.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from difflib import SequenceMatcher
 
 from memantics.core.errors import InputError
-from memantics.reappraise.records import EMOTIONS, PAIRS, Emotion, ReappraisalPlan, Target
+from memantics.reappraise.lexicon import read_lexicon
+from memantics.reappraise.records import PAIRS, Emotion, ReappraisalPlan
 from memantics.vision.captions import has_chinese
 from memantics.vision.page import Page
 from memantics.vision.typesetting import fit_text
-
-_FILE = Path(__file__).with_name("reframings.toml")
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """One language's words; ``pattern`` finds the old ones, the longest first."""
-
-    cues: dict[Emotion, tuple[str, ...]]
-    words: dict[str, str]
-    endings: dict[Target, tuple[str, ...]]
-    pattern: re.Pattern[str]
-    chinese: bool
-
-    def weigh(self, text: str) -> dict[Emotion, int]:
-        """How many cues of each emotion a text has.
-
-        >>> read_lexicon("en").weigh("panic before the exam")["tense"]
-        2
-        """
-        folded = text.casefold()
-        found = set(re.findall(r"[a-z']+", folded))
-        return {
-            emotion: sum(cue in folded if self.chinese else cue in found for cue in cues)
-            for emotion, cues in self.cues.items()
-        }
-
-    def reframe(self, text: str) -> str:
-        """A text with its unkind words exchanged; the same text where it has none.
-
-        >>> read_lexicon("en").reframe("Your code is garbage!")
-        'Your code is growing!'
-        """
-        return self.pattern.sub(self._exchange, text)
-
-    def drop(self, text: str) -> str:
-        """A text without the words that carry its feeling.
-
-        >>> read_lexicon("en").drop("my awkward potato")
-        'my   potato'
-        """
-        return self.pattern.sub(" ", text)
-
-    def _exchange(self, match: re.Match[str]) -> str:
-        old = match.group()
-        new = self.words[" ".join(old.casefold().replace("’", "'").split())]
-        if self.chinese or old.islower():
-            return new
-        return new.upper() if old.isupper() and len(old) > 1 else new[:1].upper() + new[1:]
-
-
-@cache
-def read_lexicon(language: str) -> Lexicon:
-    """The lexicon of a language: Chinese for ``zh``, else English."""
-    chinese = language == "zh"
-    with _FILE.open("rb") as file:
-        lists = tomllib.load(file)["zh" if chinese else "en"]
-    words: dict[str, str] = lists["words"]
-    longest = sorted(words, key=len, reverse=True)
-    if chinese:
-        pattern = "|".join(map(re.escape, longest))
-    else:
-        # Captions are broken over lines and set with curly quotes.
-        parts = (re.escape(word).replace("\\ ", r"\s+").replace("'", "['’]") for word in longest)
-        pattern = rf"\b(?:{'|'.join(parts)})\b"
-    return Lexicon(
-        cues={emotion: tuple(lists["cues"][emotion].split()) for emotion in EMOTIONS},
-        words=words,
-        endings={target: tuple(each) for target, each in lists["endings"].items()},
-        pattern=re.compile(pattern, re.IGNORECASE),
-        chinese=chinese,
-    )
-
 
 _ENGLISH_MOTTOS = (
     r"believe in (?:yourself|your dreams)",
@@ -189,7 +114,7 @@ def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
             )
             continue
         try:
-            fit_text(text, caption.lettering, caption.ink.box)
+            fit_text(text, caption.lettering, caption.ink.room)
         except InputError as error:
             faults.append(f"caption {number}: {error}")
     return faults
@@ -204,6 +129,9 @@ def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
         faults.append(f"{motto!r} is poster text: stay with the situation of the meme instead")
     if before and [text.strip() for text in after] == before:
         faults.append("no caption changes: rewrite at least one")
+    changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1].strip()]
+    if changed and all(only_adds(old, new) for old, new in changed):
+        faults.append("only a particle is added: say what is felt in another way")
     missing = [word for word in plan.scenario if word.casefold() not in _fold(after)]
     if missing:
         faults.append(f"the scenario words {', '.join(missing)} are not in the new captions")
@@ -213,6 +141,35 @@ def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
     if not keeps_scenario(before, after):
         faults.append("the new captions keep no word of the old ones: stay with the same scenario")
     return faults
+
+
+_ADDED = re.compile(
+    r"[啊呀呢嘛哦啦呗哈吧哟咯了哒喔么]|放心|没事|真好|挺好|不急|不气|加油|"
+    r"\b(?:lol|haha\w*|yay|wow|easy|easily|fine|happily|gently|all good|no worries|no rush|game on"
+    r"|how sweet|and i like it|and i smile|and that is fine|take it easy)\b",
+    re.IGNORECASE,
+)
+_PIECE = re.compile(r"[\w'’]+|[^\w\s]")
+
+
+def only_adds(old: str, new: str) -> bool:
+    """Whether a text is the old one with nothing but particles or stock phrases exchanged.
+
+    >>> only_adds("药丸啊", "药丸呢"), only_adds("无语", "无语，放心"), only_adds("好烦", "好玩")
+    (True, True, False)
+    >>> only_adds("I am late", "I am late, no worries"), only_adds("I am late", "I am here")
+    (True, False)
+    """
+    chinese = has_chinese(old)
+    one, other = (list(text) if chinese else _PIECE.findall(text) for text in (old, new))
+    rest = []
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            glue = "" if chinese else " "
+            rest += [glue.join(one[a:b]), glue.join(other[c:d])]
+    left = _ADDED.sub("", " ".join(rest))
+    return old.strip() != new.strip() and not re.search(r"\w", left)
 
 
 def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:

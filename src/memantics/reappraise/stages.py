@@ -24,6 +24,7 @@ from memantics.reappraise.records import (
     PAIRS,
     POLARITIES,
     VISUAL_TYPES,
+    Emotion,
     Feeling,
     Mood,
     ReappraisalPlan,
@@ -36,16 +37,23 @@ _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalSubject:
-    """A meme on its way: its id, its image on disk, its structure, and notes on it by name."""
+    """A meme on its way: its id, its image on disk, its structure, and notes on it by name.
+
+    ``emotion`` is its feeling where that was given: such a meme counts as negative.
+    """
 
     id: str
     image: Path
     page: Page
     notes: Mapping[str, str] = field(default_factory=dict)
+    emotion: Emotion | None = None
 
 
 class Planner(Protocol):
-    """Whoever takes the first two stages: a model, or the embedded lexicon."""
+    """Whoever takes the first two stages: a model, or the embedded planner.
+
+    A stage that is answered without a value is declined; its ``reason`` says why.
+    """
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from memantics.core.errors import DataError, InputError, MissingExtra
 from memantics.core.home import home
 from memantics.core.images import read_bytes
 from memantics.core.matching import image_key
+from memantics.core.retrieved import Retriever
 from memantics.core.services import (
     BertSettings,
     LayoutTags,
@@ -118,4 +119,14 @@ def open_nli(settings: NliSettings) -> TextScorer:
         ) from error
 
 
-SERVICES = Services(open_layout_check, open_listener, check_text_model, open_bert, open_nli)
+@cache
+def open_retriever(place: Path) -> Retriever:
+    """What is known about memes in a store, a build, a collection or texts, to be searched."""
+    from memantics.knowledge.retrieval import open_pool
+
+    return open_pool(place)
+
+
+SERVICES = Services(
+    open_layout_check, open_listener, check_text_model, open_bert, open_nli, open_retriever
+)

@@ -112,7 +112,8 @@ class Board:
         """The first row of ours that is no trivial baseline; judges are not ranked."""
         if self.judges:
             return None
-        return next((row for row in self.own if not row.trivial and row.value is not None), None)
+        asked = (row for row in self.own if row.run is not None and not row.trivial)
+        return next((row for row in asked if row.value is not None), None)
 
     @property
     def own(self) -> tuple[LeaderboardRow, ...]:
@@ -235,10 +236,9 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardR
         for baseline in run.figures.baselines:
             if baseline.model in asked:
                 continue
-            row = LeaderboardRow(
-                baseline.model, baseline.model, "trivial baseline", baseline.scores, None
-            )
-            row = replace(row, main=row.find(main))
+            row = LeaderboardRow(baseline.model, baseline.model, "", baseline.scores, None)
+            note = "trivial baseline" if row.trivial else "people who labelled the data"
+            row = replace(row, note=note, main=row.find(main))
             value = None if row.value is None else round(row.value, 9)
             before = seen.setdefault(baseline.model, [])
             if value in before:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.core.data import dump_json
-from memantics.core.paper import Cell, CellStatus, PaperSheet
+from memantics.core.paper_parts import Cell, CellStatus, PaperSheet
 from memantics.core.text import mask_unseen
 from memantics.report.tables import guard_cell, md_table, quote_markdown
 

@@ -18,6 +18,8 @@ _END = 300
 _DECIDES = re.compile(
     r"\b(?:answer|choose|choice|option|correct|judge?ment)\b|答案|选择|判断|结论", re.IGNORECASE
 )
+# Reasons that a prompt asked for stand in the reply itself, behind such a word.
+_OPEN = re.compile(r"\W*(?:分析|analysis)\W*[:：]", re.IGNORECASE)
 Must = Mapping[str, Sequence[frozenset[str]]]
 
 
@@ -40,19 +42,20 @@ class ChainAudit(Result):
 
 
 def audit_chains(folder: Path, task: Task, must: Must) -> ChainAudit:
-    """Look at the chain of every item's last answer."""
+    """Look at every item's last chain: thinking, or reasons that a prompt asked for."""
     forms = {line.item.id: line.item.form for line in read_items(folder)}
     silent, contrary = [], []
     chains = cut_off = checked = decided = 0
     answers = last_answers(folder)
     for name, answer in answers.items():
-        if not answer.reasoning or name not in forms:
+        chain = answer.reasoning or (answer.text if _OPEN.match(answer.text) else "")
+        if not chain or name not in forms:
             continue
         chains += 1
         cut_off += answer.reason == CUT_OFF
         if must.get(name):
             checked += 1
-            if not names_all(answer.reasoning, must[name]):
+            if not names_all(chain, must[name]):
                 silent.append(name)
         end = find_decision(answer.reasoning)
         if answer.status == "answered" and end:

@@ -32,7 +32,10 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A line of the journal. ``prompt`` and ``text`` are what ``recorded/…`` models replay."""
+    """A line of the journal. ``prompt`` and ``text`` are what ``recorded/…`` models replay.
+
+    ``adapted`` says how the request was changed so that the server would take it.
+    """
 
     key: str
     step: str
@@ -48,6 +51,7 @@ class Call:
     finish: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
+    adapted: str = ""
 
     @property
     def reply(self) -> Reply:
@@ -59,6 +63,7 @@ class Call:
             self.finish,
             tokens_in=self.tokens_in,
             tokens_out=self.tokens_out,
+            adapted=self.adapted,
         )
 
 
@@ -218,6 +223,7 @@ class Desk:
             reply.finish,
             reply.tokens_in,
             reply.tokens_out,
+            reply.adapted,
         )
         start = self._journal.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         if called.reply is not None:

@@ -11,7 +11,7 @@ import contextlib
 import random
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from memantics.core.cache import Cache, cache_key, request_digest
 from memantics.core.errors import StoreError
@@ -164,17 +164,18 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
     """
     if reply.refusal:
         return "refused", None, reply.refusal
+    worth: object = None
     try:
         return "answered", parse(reply.text), ""
     except Unparsed as error:
-        reason = str(error)
+        reason, worth = str(error), error.worth
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         # A parser that stumbles over a strange answer must not end the run, nor hide it.
         reason = f"the parser failed: {type(error).__name__}: {error}"
     if reply.finish == "length":
         thinking = reply.reasoning and not reply.text.strip()
         reason = CUT_OFF if thinking else f"{reason} (the answer was cut at the token limit)"
-    return "unparsed", None, reason or "no valid answer"
+    return "unparsed", cast("Value | None", worth), reason or "no valid answer"
 
 
 def digest_request(request: Request) -> str:

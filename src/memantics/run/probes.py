@@ -207,12 +207,20 @@ def _ask_memory(task: Task, how: str, tools: ProbeTools | None) -> Task:
 
     def items() -> Iterator[Item]:
         seen: set[str] = set()
+        asked = 0
         for item in task.items():
             if item.images and item.group not in seen:
                 seen.add(item.group)
                 made = _make_memory(item, how)
                 if made is not None:
+                    asked += 1
                     yield made
+        if seen and not asked:
+            raise DataError(
+                task.name,
+                "its data name no template",
+                hint="items need a tag 'template'; else use memory=caption or memory=id",
+            )
 
     def complete(item: Item) -> Item:
         assert tools is not None

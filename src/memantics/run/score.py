@@ -97,7 +97,10 @@ async def score_run(folder: Path, task: Task, baselines: Sequence[Model]) -> Sco
         main=task.main,
         counts=count_statuses(outcomes),
         scores=(*task.score(scored), *score_certainty(scored), *read_judged(folder)),
-        baselines=await _score_baselines(items.all.values(), task, trivial),
+        baselines=(
+            *await _score_baselines(items.all.values(), task, trivial),
+            *(Baseline(*row) for row in (task.people(outcomes) if task.people else {}).items()),
+        ),
         usage=usage,
     )
     write_scores(folder, scores)

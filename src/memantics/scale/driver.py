@@ -21,7 +21,10 @@ from memantics.scale.records import Part, Ref, Work, cut_shards
 
 @dataclass(frozen=True, slots=True)
 class ScaleProgress:
-    """How far it is. ``rows`` counts those of earlier calls too; ``rate`` only this call's."""
+    """How far it is. ``rows`` counts those of earlier calls too; ``rate`` only this call's.
+
+    ``total`` is unknown until the source was walked, and where that can be done only once.
+    """
 
     rows: int
     statuses: Mapping[str, int]
@@ -29,6 +32,14 @@ class ScaleProgress:
     seconds: float
     rate: float
     cpu: float = 0.0
+    total: int | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end, at the rate so far."""
+        if self.total is None or not self.rate:
+            return None
+        return max(0, self.total - self.rows) / self.rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +71,27 @@ def run_shards(
     settings: ScaleSettings,
     engine: Engine,
     watch: Callable[[ScaleProgress], None] = lambda _: None,
+    count: Callable[[], int | None] = lambda: None,
 ) -> ScaleResult:
-    """Process every meme once; calling it again does only what is not finished."""
+    """Process every meme once; calling it again does only what is not finished.
+
+    ``count`` says how many memes there are, as soon as that is known.
+    """
     started = time.monotonic()
     identity = {**settings.identity, "shard_size": settings.shard_size}
-    tally = _Tally(started, watch)
     with Manifest(settings.out, identity) as manifest, _Once(settings.out) as once:
-        count = 0
+        shards = 0
+
+        def expect() -> int | None:
+            known = count()
+            return None if known is None else known - once.repeated
+
+        tally = _Tally(started, watch, expect)
 
         def list_orders() -> Iterator[Order]:
-            nonlocal count
+            nonlocal shards
             for shard in cut_shards(once.filter(refs), settings.shard_size):
-                count = shard.number + 1
+                shards = shard.number + 1
                 standing = manifest.find(shard)
                 retry = settings.retry_failed and standing.failed > 0
                 if standing.part is None or retry:
@@ -82,7 +102,7 @@ def run_shards(
         for part in engine.run(list_orders(), work, settings.out):
             manifest.add(part)
             tally.add(part, now=True)
-        manifest.forget_beyond(count)
+        manifest.forget_beyond(shards)
         parts = tuple(manifest.parts)
         seconds = time.monotonic() - started
         statuses = dict(tally.statuses)
@@ -92,8 +112,13 @@ def run_shards(
 
 
 class _Tally:
-    def __init__(self, started: float, watch: Callable[[ScaleProgress], None]) -> None:
-        self._started, self._watch = started, watch
+    def __init__(
+        self,
+        started: float,
+        watch: Callable[[ScaleProgress], None],
+        expect: Callable[[], int | None],
+    ) -> None:
+        self._started, self._watch, self._expect = started, watch, expect
         self.rows = self.now = self.shards = 0
         self.cpu = 0.0
         self.statuses: Counter[str] = Counter()
@@ -107,9 +132,8 @@ class _Tally:
             self.cpu += part.cpu
         seconds = time.monotonic() - self._started
         rate = self.now / seconds if seconds else 0.0
-        self._watch(
-            ScaleProgress(self.rows, dict(self.statuses), self.shards, seconds, rate, self.cpu)
-        )
+        counts = (self.rows, dict(self.statuses), self.shards)
+        self._watch(ScaleProgress(*counts, seconds, rate, self.cpu, self._expect()))
 
 
 class _Once:

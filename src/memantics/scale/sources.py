@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import os
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -52,6 +54,35 @@ def read_sources(
             yield from _read_lines(stdin, "standard input", Path.cwd(), columns)
         else:
             yield from _read_path(Path(source), columns)
+
+
+@contextmanager
+def count_ahead(
+    sources: Sequence[str | Path], columns: Columns | None = None
+) -> Iterator[Callable[[], int | None]]:
+    """Count the memes of the sources in a thread, so that progress can say how long it takes.
+
+    The function gives None until all are counted, and always for standard input. Faults of a
+    source are left to whoever walks it for its memes.
+    """
+    ended = threading.Event()
+    found: list[int] = []
+
+    def count() -> None:
+        with suppress(MemanticsError, OSError):
+            number = 0
+            for _ in read_sources(sources, columns):
+                if ended.is_set():
+                    return
+                number += 1
+            found.append(number)
+
+    if STDIN not in map(str, sources):
+        threading.Thread(target=count, daemon=True).start()
+    try:
+        yield lambda: found[0] if found else None
+    finally:
+        ended.set()
 
 
 def _read_path(path: Path, columns: Columns) -> Iterator[Ref]:
@@ -235,6 +266,7 @@ def _read_tar(path: Path) -> Iterator[Ref]:
         raise DataError(path, f"is no tar archive: {error}", hint="write it again") from error
     with archive:
         waiting: Ref | None = None
+        current = ""
         for member in _walk_tar(archive):
             if member is None:
                 fault = "the archive is cut off: what follows is lost; copy it again"
@@ -242,9 +274,10 @@ def _read_tar(path: Path) -> Iterator[Ref]:
                 break
             key, _, ending = Path(member.name).name.partition(".")
             key = (Path(member.name).parent / key).as_posix()
-            if waiting is not None and waiting.id != key:
+            if waiting is not None and current != key:
                 yield _complete(waiting, path)
                 waiting = None
+            current = key
             waiting = _add_member(waiting or Ref(key, place=str(path)), archive, member, ending)
         if waiting is not None:
             yield _complete(waiting, path)
@@ -277,8 +310,13 @@ def _add_member(ref: Ref, archive: tarfile.TarFile, member: tarfile.TarInfo, end
             fields = orjson.loads(body)
         except orjson.JSONDecodeError:
             return replace(ref, fault=f"{member.name} is no JSON")
-        text = fields.get("text") if isinstance(fields, dict) else None
-        return replace(ref, text=text) if isinstance(text, str) else ref
+        known = fields if isinstance(fields, dict) else {}
+        text, own = known.get("text"), known.get("id")
+        return replace(
+            ref,
+            id=own if isinstance(own, str) and own else ref.id,
+            text=text if isinstance(text, str) else ref.text,
+        )
     return ref
 
 

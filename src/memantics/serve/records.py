@@ -95,7 +95,7 @@ class ReappraisalRecord(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     meme: str
-    status: Literal["done", "failed", "skipped"]
+    status: Literal["done", "failed", "skipped", "declined"]
     stage: Literal["reading", "feeling", "plan", "picture"]
     reason: str
     feeling: MemeFeeling | None

@@ -19,6 +19,7 @@ from memantics.core.card import TaskCard
 from memantics.core.data import Found, Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.finding import Finding, Maker
+from memantics.core.labelled import LabelSource
 from memantics.core.prompt import Prompt, read_prompts, replace_prompts
 from memantics.core.records import Form, Image, Item, Outcome, Request, Score
 from memantics.core.services import Services
@@ -104,9 +105,13 @@ class TaskSetup:
             prompts=hashes,
         )
 
+    def option(self, name: str) -> str:
+        """The value of an option; one that came later than the first runs may be left out."""
+        return self.options.get(name) or next(o.default for o in self.card.option if o.name == name)
+
     def read_whole(self, option: str, low: int, high: int) -> int:
         """The whole number that an option holds."""
-        text = self.options[option]
+        text = self.option(option)
         # int() of thousands of digits is an error of its own.
         if text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high:
             return int(text)
@@ -114,6 +119,20 @@ class TaskSetup:
             f"option {option} of {self.name}: {text!r} is no number from {low} to {high:,}",
             hint=f"such as --set {option}={max(low, min(high, 100))}",
         )
+
+    def read_number(self, option: str, low: float, high: float) -> float:
+        """The number that an option holds."""
+        text = self.option(option)
+        try:
+            value = float(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise InputError(
+                f"option {option} of {self.name} is {text!r}",
+                hint=f"give a number from {low:g} to {high:g}",
+            )
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +142,9 @@ class AuditHooks(Generic[R]):
     ``pictures`` names the image files of a complete copy, so that checks that look at no image
     also work on a copy without them. ``shown``: by task, the options under which a prompt shows
     all the text there is about a meme. ``makers``: which models wrote parts of the data; asked of
-    releases only. ``rated``: the fields of a judge's reply that are its verdict.
+    releases only. ``rated``: the fields of a judge's reply that are its verdict. ``narrow`` cuts a
+    release down to a split, so that ``findings`` are about it; ``across`` are findings that compare
+    splits with one another, whichever is audited.
     """
 
     findings: Callable[[R], tuple[Finding, ...]] = lambda _: ()
@@ -131,6 +152,8 @@ class AuditHooks(Generic[R]):
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     makers: Callable[[R], tuple[Maker, ...]] = lambda _: ()
     rated: frozenset[str] = frozenset()
+    narrow: Callable[[R, str], R] = lambda release, _: release
+    across: Callable[[R], tuple[Finding, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +182,7 @@ class BenchmarkPlugin(Generic[R]):
     ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
     user names none (default: the first of the card). ``official_prompts`` reads the authors' own
     prompts from a copy of their release. ``must_name``: by item, groups of words of each of which
-    a chain of thought must name one.
+    a chain of thought must name one. ``labels``: what experts can learn from a release, by name.
     """
 
     open_release: Callable[[Source], R]
@@ -171,3 +194,4 @@ class BenchmarkPlugin(Generic[R]):
     human_ratings: HumanRatings | None = None
     official_prompts: OfficialPrompts | None = None
     must_name: Callable[[R], Mapping[str, Sequence[frozenset[str]]]] | None = None
+    labels: Mapping[str, LabelSource[R]] = field(default_factory=dict)

@@ -13,9 +13,11 @@ from memantics.vision.regions import PixelBox, enclose
 _GAP = 0.75  # of a line's height: lines of one caption are nearer than that
 _BESIDE = 0.9
 _ALIKE = 1.65  # lines of one caption are of like height
+_TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
 _ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
 _SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
 _SMALL, _LABEL, _MANY = 0.45, 14, 3  # of the largest caption's height; characters; labels
+_LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
 _SIGNATURE = 0.07  # of the picture's height
 _SITE = re.compile(
     r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
@@ -29,16 +31,32 @@ _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One line of text as an OCR found it: its box in pixels and how sure the OCR is."""
+    """One line of text as an OCR found it: its box in pixels and how sure the OCR is.
+
+    ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height.
+    """
 
     text: str
     box: PixelBox
     score: float = 1.0
+    tilt: float = 0.0
+    span: tuple[int, int] = (0, 0)
 
     @property
     def height(self) -> int:
         """The height of its box."""
         return self.box[3] - self.box[1]
+
+    @property
+    def tilted(self) -> bool:
+        """Whether it stands askew; of a short line that cannot be told.
+
+        >>> TextLine("so am I", (0, 0, 99, 40), 1.0, 12.0, (100, 20)).tilted
+        True
+        >>> TextLine("I", (0, 0, 30, 30), 1.0, 12.0, (20, 20)).tilted
+        False
+        """
+        return _TILTED <= abs(self.tilt) <= _STEEPEST and self.span[0] >= _LONG * self.span[1] > 0
 
 
 # Any OCR: the bytes of an image file and its name, to lines in reading order.
@@ -168,6 +186,8 @@ def _find_panel(box: PixelBox, panels: Sequence[Panel], size: tuple[int, int]) -
 def _belong(one: TextLine, other: TextLine) -> bool:
     a, b = one.box, other.box
     low, high = sorted((_thickness(one), _thickness(other)))
+    if one.tilted or other.tilted:
+        return False  # their boxes reach into each other; each is set alone
     if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
         return False
     across = max(a[0], b[0]) - min(a[2], b[2])  # negative: the share that both cover

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memantics.vision.captions import CaptionBlock, has_chinese
+from memantics.vision.captions import CaptionBlock, TextLine, has_chinese
 from memantics.vision.colours import Colour, Mask, Pixels, tell_colours
 from memantics.vision.regions import PixelBox, enclose
 from memantics.vision.segmentation import FLAT, find_letters
@@ -16,6 +16,10 @@ from memantics.vision.typefaces import measure_stroke
 
 _ALIKE = 70  # channels of one colour of letters, with soft edges
 _THICKEST = 0.24  # of the height of a line
+_FEW, _MOST = 0.2, 0.6  # of the ink: what the letters' own colours must be
+_SPECK = 0.06  # of a line's height
+_SURE = 40  # pixels
+_HALF = 0.4  # of a pixel: what turning leaves of a letter's edge
 __all__ = [
     "Background",
     "Colour",
@@ -44,7 +48,8 @@ class Ink:
     ``mask`` covers the zone. ``box`` is the tight box around the ink and ``lines`` those of its
     lines, in pixels of the image; ``texts`` are what they say, with spaces that the OCR lost.
     ``outline_width`` is 0 where there is no outline. ``borders`` are lines of the picture in the
-    zone, such as the frame of a box: they are no letters, and stay.
+    zone, such as the frame of a box: they are no letters, and stay. ``tilt`` is by how many degrees
+    a line rises to the right, ``span`` its width and height when it is turned straight.
     """
 
     zone: PixelBox
@@ -58,6 +63,13 @@ class Ink:
     outline_width: float
     stroke: float
     borders: Mask
+    tilt: float = 0.0
+    span: tuple[int, int] = (0, 0)
+
+    @property
+    def room(self) -> PixelBox:
+        """The box in which a text is set: its own one, or that of the line turned straight."""
+        return (0, 0, *self.span) if self.tilt else self.box
 
 
 def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
@@ -74,6 +86,8 @@ def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
 
 def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = ()) -> Ink:
     """Tell letters from what is behind them; ``others`` are boxes of other captions."""
+    if len(block.lines) == 1 and block.lines[0].tilted:
+        return _find_tilted_ink(pixels, block)
     size = (pixels.shape[1], pixels.shape[0])
     zone = find_zone(block, size)
     reach = max(4, round(0.3 * block.line_height))
@@ -92,8 +106,11 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
     ground = _judge_ground(crop[own], whole[own] | borders[own])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
-    whole = _drop_strangers(crop, whole, fill, outline if width else None)
+    whole = _drop_strangers(crop, whole, (fill, outline if width else None), told=shade is not None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
+    if not ground.flat:
+        body = _drop_specks(body, block.line_height)
+        lines = _measure_lines(body[own], zone, block, width) or lines
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
@@ -115,6 +132,39 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
         outline_width=width,
         stroke=stroke if ground.flat else min(stroke, 0.2 * tall),
         borders=borders[own],
+    )
+
+
+def _find_tilted_ink(pixels: Pixels, block: CaptionBlock) -> Ink:
+    """The ink of a line that stands askew: found on the line turned straight, and turned back."""
+    import cv2
+
+    (line,) = block.lines
+    wide, high = line.span
+    size = (wide + 3 * high, 4 * high)
+    middle = ((line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2)
+    turn = cv2.getRotationMatrix2D(middle, -line.tilt, 1.0)
+    turn[:, 2] += np.subtract((size[0] / 2, size[1] / 2), middle)
+    straight = cv2.warpAffine(pixels, turn, size, borderMode=cv2.BORDER_REPLICATE)
+    left, top = (size[0] - wide) // 2, (size[1] - high) // 2
+    level = TextLine(line.text, (left, top, left + wide, top + high), line.score)
+    own = find_ink(np.asarray(straight, np.uint8), replace(block, lines=(level,)))
+    sheet = np.zeros((size[1], size[0]), np.float32)
+    sheet[own.zone[1] : own.zone[3], own.zone[0] : own.zone[2]] = own.mask
+    zone = find_zone(block, (pixels.shape[1], pixels.shape[0]))
+    turn[:, 2] += turn[:, :2] @ np.array(zone[:2])
+    shape = (zone[2] - zone[0], zone[3] - zone[1])
+    mask: Mask = cv2.warpAffine(sheet, turn, shape, flags=cv2.WARP_INVERSE_MAP) > _HALF
+    box = _tighten(mask, zone, zone)
+    return replace(
+        own,
+        zone=zone,
+        mask=mask,
+        box=box,
+        lines=(box,),
+        borders=np.zeros(mask.shape, bool),
+        tilt=line.tilt,
+        span=(own.box[2] - own.box[0], own.box[3] - own.box[1]),
     )
 
 
@@ -182,19 +232,56 @@ def _judge_ground(own: Pixels, ink: Mask) -> Background:
     return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
 
 
-def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
-    """Leave out what has neither colour of the letters: things of the picture between them."""
+def _drop_strangers(
+    crop: Pixels, ink: Mask, colours: tuple[Colour, Colour | None], *, told: bool
+) -> Mask:
+    """Leave out what has neither colour of the letters: things of the picture between them.
+
+    Where the letters' colour was ``told`` by their shapes, a smaller share of it is enough.
+    """
     import cv2
 
     wide = crop.astype(np.int16)
+    fill, outline = colours
     near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
     if outline is not None:
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
     own = near & ink
-    if own.sum() < 0.6 * ink.sum():
+    if own.sum() < (_FEW if told else _MOST) * ink.sum():
         return ink  # letters of many colours
-    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    reach = 5 if told else 3
+    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
     return ink & edges
+
+
+def _drop_specks(body: Mask, tall: int) -> Mask:
+    """Leave out what is smaller than any stroke: grain of the picture in the letters' colour."""
+    import cv2
+
+    _, parts, stats, _ = cv2.connectedComponentsWithStats(body.astype(np.uint8), connectivity=8)
+    large = stats[:, cv2.CC_STAT_AREA] >= (_SPECK * tall) ** 2
+    large[0] = False
+    kept: Mask = large[parts]
+    return kept if kept.sum() >= _MOST * body.sum() else body
+
+
+def _measure_lines(
+    body: Mask, zone: PixelBox, block: CaptionBlock, edge: float
+) -> tuple[PixelBox, ...]:
+    """The boxes of lines from their letters alone, with the outline around them."""
+    if body.sum() < _SURE or block.vertical:
+        return ()
+    grow = round(edge)
+    boxes = [_tighten(body, zone, box) for box in _part_rows(body, zone, block)]
+    return tuple(
+        (
+            max(zone[0], box[0] - grow),
+            max(zone[1], box[1] - grow),
+            min(zone[2], box[2] + grow),
+            min(zone[3], box[3] + grow),
+        )
+        for box in boxes
+    )
 
 
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.vision.captions import CaptionBlock
+from memantics.vision.captions import CaptionBlock, has_chinese
 from memantics.vision.ink import Colour, Ink, Mask, Pixels
 from memantics.vision.panels import Panel
 from memantics.vision.regions import PixelBox, enclose
@@ -20,6 +20,7 @@ Alignment = Literal["left", "centre", "right"]
 Kind = Literal["bar", "overlay", "bubble"]
 _SLACK = 0.03
 _SMALL = 320
+_HOPPING, _HOPS = 3, 0.8  # characters; of a row's height: what one character has where they hop
 _HEAVIEST = 0.05  # of the height of letters: more closes their holes
 
 
@@ -59,11 +60,14 @@ def measure_lettering(
     rows = _join_rows(block, ink)
     texts = [text for text, _ in rows]
     edge = 2 * ink.outline_width
-    heights = [max(4.0, box[3] - box[1] - edge) for _, box in rows]
+    heights = [max(4.0, _measure_height(ink, text, box) - edge) for text, box in rows]
     shapes = [
         Shape(max(1.0, box[2] - box[0] - edge) / height, ink.stroke / height)
         for (_, box), height in zip(rows, heights, strict=True)
     ]
+    if ink.tilt:
+        wide, tall = (max(4.0, side - edge) for side in ink.span)
+        shapes, heights = [Shape(wide / tall, ink.stroke / tall)], [tall]
     if block.vertical:
         wide = max(4.0, ink.box[2] - ink.box[0] - edge)
         texts, shapes = ["".join(texts)[:1]], [Shape(1.0, ink.stroke / wide)]
@@ -89,6 +93,19 @@ def measure_lettering(
         rows=len(rows),
         weight=0.0 if block.vertical else _measure_weight(face, texts, heights, ink.stroke),
     )
+
+
+def _measure_height(ink: Ink, text: str, box: PixelBox) -> float:
+    """The height of a row; of Chinese that hops, as by hand, that of its characters."""
+    tall, count = float(box[3] - box[1]), len(text.replace(" ", ""))
+    if count < _HOPPING or not has_chinese(text) or ink.tilt:
+        return tall
+    left, top = box[0] - ink.zone[0], box[1] - ink.zone[1]
+    row = ink.mask[max(0, top) : box[3] - ink.zone[1], max(0, left) : box[2] - ink.zone[0]]
+    spans = [np.flatnonzero(cell.any(axis=1)) for cell in np.array_split(row, count, axis=1)]
+    cells = [float(span[-1] - span[0] + 1) for span in spans if len(span)]
+    usual = float(median(cells)) if cells else tall
+    return usual if usual < _HOPS * tall else tall
 
 
 def _measure_weight(

@@ -10,13 +10,21 @@ from PIL import Image
 
 from memantics.core.errors import InputError
 from memantics.vision.captions import CaptionBlock, TextLine, find_blocks, has_chinese
-from memantics.vision.ink import Ink, Mask, Pixels, find_ink
+from memantics.vision.ink import Ink, Mask, Pixels, choose_legible, find_ink
 from memantics.vision.lettering import Lettering, find_plain_ground, measure_lettering
 from memantics.vision.marks import take_in_marks
 from memantics.vision.panels import Panel, find_panels
 from memantics.vision.regions import PixelBox
-from memantics.vision.typesetting import calibrate, count_fitting, draw_text, fit_text
+from memantics.vision.typesetting import (
+    calibrate,
+    count_fitting,
+    draw_plate,
+    draw_text,
+    fit_text,
+)
 
+_CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
+_HALO = 80  # channels of a letter and of what compression left of it
 _FINE = 9.0  # pixels: strokes wider than that are painted over in a smaller copy
 
 
@@ -56,6 +64,7 @@ def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
     crop = np.ascontiguousarray(pixels[y : bottom + reach, x : right + reach])
     holes = np.zeros(crop.shape[:2], np.uint8)
     holes[top - y : bottom - y, left - x : right - x] = mask
+    holes |= _find_halo(crop, holes, ink)
     wide = max(ink.stroke + 2 * ink.outline_width, 1.0)
     scale = min(1.0, _FINE / wide)
     if scale < 1.0:
@@ -69,6 +78,19 @@ def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
         whole = cv2.inpaint(crop, holes, 3, cv2.INPAINT_TELEA)
     found: Pixels = np.asarray(whole, np.uint8)[top - y : bottom - y, left - x : right - x]
     return found
+
+
+def _find_halo(crop: Pixels, holes: Pixels, ink: Ink) -> Pixels:
+    """Pixels just outside of the letters in their own colours: no ground to paint from."""
+    import cv2
+
+    wide = 2 * max(3, round(0.4 * ink.stroke)) + 1
+    band = (cv2.dilate(holes, np.ones((wide, wide), np.uint8)) > 0) & (holes == 0)
+    colours = [ink.fill] + [ink.outline] * (ink.outline_width > 0)
+    gaps = [np.abs(crop.astype(np.int16) - np.array(colour)).max(axis=2) for colour in colours]
+    alike = np.min(gaps, axis=0) <= _HALO
+    ground = np.abs(crop.astype(np.int16) - np.array(ink.ground.colour)).max(axis=2) <= _HALO
+    return np.asarray(band & alike & ~ground, np.uint8)
 
 
 def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
@@ -102,7 +124,7 @@ class Caption:
     @property
     def budget(self) -> int:
         """About how many characters its place holds; the old text and one more fit always."""
-        return max(len(self.text) + 1, count_fitting(self.lettering, self.ink.box))
+        return max(len(self.text) + 1, count_fitting(self.lettering, self.ink.room))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +160,7 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
         spaced = zip(found.lines, ink.texts, strict=True)
         block = replace(found, lines=tuple(replace(line, text=text) for line, text in spaced))
         lettering = measure_lettering(pixels, block, ink, panels)
-        captions.append(Caption(block, ink, calibrate(block.text, lettering, ink.box)))
+        captions.append(Caption(block, ink, calibrate(block.text, lettering, ink.room)))
     return Page(image.size, panels, tuple(captions))
 
 
@@ -152,9 +174,25 @@ def erase_captions(image: Image.Image, captions: Iterable[Caption]) -> Image.Ima
 
 def set_caption(image: Image.Image, caption: Caption, text: str) -> tuple[Image.Image, PixelBox]:
     """Set a text in the place and the look of a caption; return the box of the new ink too."""
-    setting = fit_text(text, caption.lettering, caption.ink.box)
+    if caption.ink.tilt and not (caption.ink.ground.flat or caption.lettering.outline_width):
+        return set_on_plate(image, caption, text)  # what lay behind tilted letters is a guess
+    setting = fit_text(text, caption.lettering, caption.ink.room)
     pixels: Pixels = np.array(image.convert("RGB"))
     box = draw_text(pixels, caption.ink, caption.lettering, setting)
+    return Image.fromarray(pixels), box
+
+
+def set_on_plate(image: Image.Image, caption: Caption, text: str) -> tuple[Image.Image, PixelBox]:
+    """Set a text on a plain plate in the colours of a caption: where letters alone do not read."""
+    ink, style = caption.ink, caption.lettering
+    plate = style.outline if style.outline_width else ink.ground.colour
+    fill = style.fill
+    if max(abs(a - b) for a, b in zip(plate, fill, strict=True)) < _CLEAR:
+        fill = choose_legible(plate, style.size)[0]
+    plain = replace(style, fill=fill, outline_width=0.0, weight=0.0)
+    pixels: Pixels = np.array(image.convert("RGB"))
+    draw_plate(pixels, ink, plate)
+    box = draw_text(pixels, ink, plain, fit_text(text, plain, ink.room))
     return Image.fromarray(pixels), box
 
 

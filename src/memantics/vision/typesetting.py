@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from memantics.core.errors import InputError
 from memantics.vision.captions import has_chinese
-from memantics.vision.ink import Ink, Mask, Pixels, choose_legible
+from memantics.vision.ink import Colour, Ink, Mask, Pixels, choose_legible
 from memantics.vision.lettering import Lettering
 from memantics.vision.regions import PixelBox
 from memantics.vision.typefaces import Typeface, find_face
@@ -222,8 +222,12 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
     """Draw a caption in place, inside its zone; return the box of its ink."""
     lettering = _keep_legible(pixels, ink, lettering)
     left, top, right, bottom = ink.zone
-    size = (right - left, bottom - top)
-    box = (ink.box[0] - left, ink.box[1] - top, ink.box[2] - left, ink.box[3] - top)
+    size, box = (right - left, bottom - top), _shift(ink.box, ink.zone)
+    if ink.tilt:
+        # A tilted line is drawn straight on a sheet of its own and turned afterwards.
+        margin = math.ceil(lettering.edge) + 4
+        size = (ink.span[0] + 2 * margin, ink.span[1] + 2 * margin)
+        box = (margin, margin, margin + ink.span[0], margin + ink.span[1])
     body, outline = Image.new("L", size), Image.new("L", size)
     starts = _place(setting, lettering, box)
     # Smaller letters have a thinner outline, or they would look heavier than the old ones.
@@ -232,6 +236,8 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
         _stamp(body, line, setting, place, scale * lettering.weight)
         if lettering.outline_width:
             _stamp(outline, line, setting, place, max(1.0, scale * lettering.edge))
+    if ink.tilt:
+        body, outline = _turn(body, ink), _turn(outline, ink)
     own = Image.fromarray(pixels[top:bottom, left:right])
     if lettering.outline_width:
         own.paste(lettering.outline, mask=outline)
@@ -239,6 +245,31 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
     pixels[top:bottom, left:right] = np.asarray(own)
     drawn = np.maximum(np.asarray(body), np.asarray(outline)) > 40
     return _box_of(drawn, ink.zone)
+
+
+def draw_plate(pixels: Pixels, ink: Ink, colour: Colour) -> None:
+    """Fill the place of a caption with one colour, inside its zone and tilted as it is."""
+    left, top, right, bottom = ink.zone
+    mask = Image.new("L", (right - left, bottom - top), 255)
+    if ink.tilt:
+        mask = _turn(Image.new("L", (ink.span[0] + 8, ink.span[1] + 8), 255), ink)
+    own = Image.fromarray(pixels[top:bottom, left:right])
+    own.paste(colour, mask=mask)
+    pixels[top:bottom, left:right] = np.asarray(own)
+
+
+def _turn(sheet: Image.Image, ink: Ink) -> Image.Image:
+    """A straight sheet turned by a line's tilt, around the middle of its old letters."""
+    turned = sheet.rotate(ink.tilt, Image.Resampling.BICUBIC, expand=True)
+    left, top, right, bottom = _shift(ink.box, ink.zone)
+    spot = (round((left + right - turned.width) / 2), round((top + bottom - turned.height) / 2))
+    layer = Image.new("L", (ink.zone[2] - ink.zone[0], ink.zone[3] - ink.zone[1]))
+    layer.paste(turned, spot)
+    return layer
+
+
+def _shift(box: PixelBox, zone: PixelBox) -> PixelBox:
+    return box[0] - zone[0], box[1] - zone[1], box[2] - zone[0], box[3] - zone[1]
 
 
 def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:

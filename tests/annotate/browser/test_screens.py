@@ -93,6 +93,7 @@ def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> 
     assert ann.chosen() == ["yes", "targeted", "fusion", "gender"]
     ann.press("ArrowUp", "ArrowUp", "ArrowUp", "n")
     expect(ann.page.get_by_text("Which type of harm?")).to_be_hidden()
+    ann.press("v")
     with ann.page.expect_navigation():
         ann.press("Enter")
     expect(ann.page.locator("h1")).to_contain_text("Item 2")
@@ -136,6 +137,26 @@ def test_pictures_are_blurred_until_asked_and_grey_by_choice(
     assert look() == "grayscale(1)"
 
 
+def test_nothing_is_saved_before_the_picture_was_shown(local_site: Site, tmp_path: Path) -> None:
+    project = open_project(local_site, tmp_path, "label-by-vote")
+    (ann,) = local_site.hire(project, ("annotator",), "ann")
+    ann.next(project)
+    ann.press("n", "Control+Enter")
+    expect(ann.page.locator("[data-state]")).to_contain_text("look at the picture first")
+    expect(ann.page.locator("h1")).to_contain_text("Item 1")
+    ann.press("v", "v")  # seen once is enough, though it is blurred again
+    picture, button = (ann.page.locator(place) for place in (".frame img", ".veil > span"))
+    ann.press("v")
+    above, below = picture.bounding_box(), button.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert below["y"] >= above["y"] + above["height"]  # the button covers no caption
+    ann.press("v")
+    with ann.page.expect_navigation():
+        ann.press("Control+Enter")
+    expect(ann.page.locator("h1")).to_contain_text("Item 2")
+
+
 def test_answering_works_without_a_script(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")
     local_site.hire(project, ("annotator",), "ann")
@@ -144,6 +165,10 @@ def test_answering_works_without_a_script(local_site: Site, tmp_path: Path) -> N
     # Without a script all questions are there; those that do not apply are left out on saving.
     plain.page.get_by_role("radio", name="Not harmful").check()
     plain.page.get_by_role("radio", name="Sexual innuendo").check()
+    plain.page.get_by_role("button", name="Save and go on").click()
+    expect(plain.page.get_by_role("alert")).to_contain_text("look at the picture first")
+    plain.window.errors.clear()  # the browser notes the answer 422 on its console
+    plain.page.locator(".reveal").check(force=True)
     plain.page.get_by_role("button", name="Save and go on").click()
     expect(plain.page.locator("h1")).to_contain_text("Item 2")
     item = local_site.service.lead.items(local_site.lead, project, limit=1, offset=0)[0]

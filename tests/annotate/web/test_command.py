@@ -18,7 +18,8 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from memantics.actions.annotate import find_admin
+from memantics.actions.annotate import Storage, find_admin, open_annotations
+from memantics.actions.annotate_demo import COLLEAGUES, make_demo
 from memantics.annotate.errors import LoginFailed
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
@@ -88,9 +89,8 @@ def test_a_newcomer_annotates_the_starter_pack_from_the_link_alone(shell: Shell)
         assert following is not None
         answered = browser.open(address + following[1])
         page = answered.read().decode()
-        form = {"token": token[1], "version": "0", "project": project[1], "k-unclear": "flag"}
-        for name, kind in re.findall(r'name="k-(\w+)" value="(choice)"', page):
-            form |= {f"k-{name}": kind, f"f-{name}": "yes"}
+        form = {"token": token[1], "version": "0", "project": project[1]}
+        form |= {"k-harmful": "choice", "f-harmful": "no", "veiled": "1", "seen": "1"}
         place = answered.url.partition("?")[0]
         after = browser.open(place, urlencode(form).encode())
         assert "/work/" in after.url
@@ -312,3 +312,17 @@ def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
             codes.append(caught.value.code)
             caught.value.close()
     assert codes == ([401] * 10 if trusted else [401] * 8 + [429] * 2)
+
+
+def test_the_demonstration_opens_where_people_disagree(tmp_path: Path) -> None:
+    with open_annotations(Storage(str(tmp_path / "demo.db"), tmp_path / "media")) as service:
+        me, start = make_demo(service, tmp_path)
+        project = int(start.removeprefix("/p/"))
+        assert service.projects.get(me, project).workflow.name == "label-by-vote"
+        disputed = service.lead.disagreements(me, project)
+        assert len(disputed) >= 4
+        service.projects.consent(me, project)
+        tie = service.work.next(me, project)
+        assert tie is not None
+        assert tie.stage == "adjudicate"
+        assert len(tie.votes) == len(COLLEAGUES)

@@ -62,34 +62,78 @@ def test_building_again_changes_nothing(built: Shell) -> None:
     assert before == after
 
 
-def test_a_correction_in_the_review_is_what_is_published(built: Shell) -> None:
-    queue = build_of(built) / "queue"
+def judge(queue: Path, values: list[dict[str, object] | str]) -> None:
+    """Verdicts in the order of the queue; a text is why an item was dropped."""
     _, items = read_queue(queue)
     verdicts = [
         Verdict(
-            item=items[0].id,
-            group=items[0].group,
+            item=item.id,
+            group=item.group,
             workflow="verify-stages",
-            kept=True,
-            values={"rewritten": "Corrected by a person"},
-        ),
-        Verdict(
-            item=items[1].id,
-            group=items[1].group,
-            workflow="verify-stages",
-            kept=False,
-            values={},
-            reason="removed at plan",
-        ),
+            kept=not isinstance(own, str),
+            values={} if isinstance(own, str) else own,  # type: ignore[arg-type]
+            reason=own if isinstance(own, str) else "",
+        )
+        for item, own in zip(items, values, strict=True)
     ]
-    write_verdicts(built.folder / "verdicts.jsonl", verdicts)
-    built.done(
-        *("publish", build_of(built), "--name", "checked", "--licence", "CC0-1.0"),
-        *("--verdicts", "verdicts.jsonl"),
-    )
+    write_verdicts(queue / "verdicts.jsonl", verdicts)
+
+
+def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_path: Path) -> None:
+    """What people revise or send back is made again, judged again, and then published."""
+    build = tmp_path / "build"
+    shutil.copytree(build_of(built), build)
+    first, second = read_queue(build / "queue")[1]
+    lines = str(first.values["rewritten"]).splitlines()
+    assert len(lines) == sum(1 for _ in lines)
+    revised = "\n".join([f"{lines[0]} indeed", *lines[1:]])
+    judge(build / "queue", [{"rewritten": revised}, "to be made again"])
+    publish = ("publish", build, "--name", "checked", "--licence", "CC0-1.0")
+    refusal = built.refused(*publish)
+    assert "a person revised rewritten" in refusal
+    assert "memantics build remake" in refusal
+    before = (build / "reappraised" / "embedded" / first.id / "meme.png").read_bytes()
+    built.done("build", "remake", build)
+    _, again = read_queue(build / "queue-2")
+    assert [item.id for item in again] == [first.id, second.id]
+    assert again[0].values["rewritten"] == revised
+    assert (build / "reappraised" / "embedded" / first.id / "meme.png").read_bytes() != before
+    assert "no verdicts" in built.refused(*publish)
+    judge(build / "queue-2", [{}, "removed at plan"])
+    built.done(*publish)
     index = built.folder / "published" / "checked" / "data" / "index_final.json"
     (row,) = json.loads(index.read_text())
-    assert row["pos_txt"] == "Corrected by a person"
+    assert row["pos_txt"] == revised
+    edited = index.parent / "EditedResults" / "embedded" / row["id"]
+    assert edited.read_bytes() != before
+    assert "nothing was sent back or revised" in built.refused("build", "remake", build)
+
+
+def test_corrections_that_do_not_fit_are_named(built: Shell, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    shutil.copytree(build_of(built), build)
+    _, items = read_queue(build / "queue")
+    many = "\n".join(["one line too many"] * 9)
+    judge(build / "queue", [{"rewritten": many}, {}])
+    done = built.run("build", "remake", build)
+    regions = len(str(items[0].values["rewritten"]).splitlines())
+    if regions > 1:
+        assert done.code == 1
+        assert f"9 lines for {regions} captions" in done.err
+
+
+def test_taxonomy_is_shown_and_a_correction_of_it_counts(built: Shell, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    shutil.copytree(build_of(built), build)
+    _, items = read_queue(build / "queue")
+    shown = {own.label: own.value for own in items[0].shown}
+    assert shown["Layout"] == items[0].values["layout"]
+    assert {"Visual type", "Polarity of the caption"} <= shown.keys()
+    judge(build / "queue", [{"visual_type": "Cartoon_Anime", "polarity": "Positive"}, "removed"])
+    built.done("publish", build, "--name", "sorted", "--licence", "CC0-1.0")
+    index = built.folder / "published" / "sorted" / "data" / "index_final.json"
+    (row,) = json.loads(index.read_text())
+    assert (row["visual_type"], row["sentiment_polarity"]) == ("Cartoon_Anime", "Positive")
 
 
 def test_several_editors_are_judged_and_shown(built: Shell) -> None:

@@ -55,6 +55,19 @@ def test_words_inside_other_words_are_no_verdict() -> None:
     assert Wording("harm", "reasons", "en").read("Verdict: nobody knows") is None
 
 
+def test_words_of_which_one_ends_the_other() -> None:
+    wording = Wording("pun", "caption", text="$caption？", said=("非双关", "双关"))
+    assert wording.ask(Case("1", "g", True, "蒸鱼")) == "蒸鱼？"
+    assert [wording.answer(Case("1", "g", label)) for label in (False, True)] == ["非双关", "双关"]
+    assert [wording.read(text) for text in ("“非双关”。", "双关", "是", "也许双关")] == [
+        *(False, True, None, None)
+    ]
+    english = Wording("pun", "image", "en", text="?", said=("non-pun", "pun"))
+    assert [english.read(text) for text in ("Non-pun.", "Pun!", "punny")] == [False, True, None]
+    # What is not given changes no fingerprint of earlier tunings.
+    assert Wording().describe() == {"question": "pun", "style": "caption", "language": "zh"}
+
+
 def test_groups_stay_together_in_the_paper_s_proportion() -> None:
     cases = [Case(f"{n}{p}", f"g{n}", p == "a") for n in range(653) for p in "abc"]
     split = split_groups(cases, seed=3)

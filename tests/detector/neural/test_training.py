@@ -15,6 +15,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from memantics.core.errors import InputError, StoreError
 from memantics.detector.examples import Example, Loaded, keep_typed
+from memantics.detector.judges import NeuralJudge
 from memantics.detector.neural.backbone import open_encoders
 from memantics.detector.neural.checkpoint import digest
 from memantics.detector.neural.encoding import encode, gold_places
@@ -57,6 +58,7 @@ def test_five_seeds_learn_what_only_a_caption_says(text_only: Backbones, tmp_pat
     assert summary["valid"]["f1"]["sd"] == pytest.approx(np.std(scores, ddof=1), abs=1e-5)
     best = load_neural(tmp_path, "cpu")
     assert best.facts.seed == trained.chosen
+    assert NeuralJudge(best).card["languages"] == data.list_languages() == ["zh"]
     asked = predict_neural(best, [data.examples[row] for row in trained.parts.valid])
     gold = gold_places(asked.examples, "harmful")
     guesses = np.array([best.classes.index(one.label) for one in asked.predictions])

@@ -105,6 +105,7 @@ def _item_page(
     values: Values,
     errors: dict[str, str] | None = None,
     status: int = 200,
+    unseen: bool = False,
 ) -> Response:
     project = ask.service.projects.get(ask.actor, task.project)
     standing = ask.service.work.standing(ask.actor, project.id)
@@ -123,6 +124,8 @@ def _item_page(
         standing=standing,
         view=draw_item(project, task, values, problems, ask.words),
         errors=problems,
+        unseen=unseen,
+        seen=bool(ask.texts("seen")),
         break_due=due,
         last=last,
         saved_before=ask.query("last") != "",
@@ -139,6 +142,11 @@ def save(ask: Ask) -> Response:
         # Without the script, a button of the form asks for more rows.
         ask.service.work.save_draft(ask.actor, assignment, values)
         return _item_page(ask, ask.service.work.open(ask.actor, assignment), values)
+    if len(ask.texts("seen")) < (ask.number("veiled", 0) or 0):
+        # The form says how many pictures it blurred; a vote on one that was never shown is none.
+        ask.service.work.save_draft(ask.actor, assignment, values)
+        task = ask.service.work.open(ask.actor, assignment)
+        return _item_page(ask, task, values, status=422, unseen=True)
     opened = ask.number("opened")
     seconds = ask.began - opened if opened else None
     if seconds is not None and not 0 <= seconds <= LONGEST_LOOK:

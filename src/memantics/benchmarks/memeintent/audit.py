@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
@@ -24,6 +25,11 @@ def pictures(release: IntentRelease) -> Iterator[str]:
 def makers(release: IntentRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
     """The image descriptions, by which the captioning task is scored, are a model's."""
     return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
+
+
+def narrow(release: IntentRelease, split: str) -> IntentRelease:
+    """The memes of a split."""
+    return replace(release, rows=tuple(release.memes(split)))
 
 
 def findings(release: IntentRelease) -> tuple[Finding, ...]:

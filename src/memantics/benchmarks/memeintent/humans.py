@@ -12,17 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memantics.core.data import inside
-from memantics.core.errors import InputError, StoreError
-from memantics.core.images import read_bytes
+from memantics.core.errors import InputError
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item
-from memantics.core.rundir import RunFacts, dump_line, last_answers, read_facts, read_items
+from memantics.core.rundir import RunFacts, last_answers, read_items
 from memantics.tasks.plugin import HumanExport
+from memantics.tasks.rating import KEY, QUEUE, copy_image, read_runs, write_apart
 
 TASK = "memeintent/intent"
 MEMES = 30
-QUEUE, KEY = "queue", "key.jsonl"
 WORKFLOW = "rate-outputs"
 
 
@@ -48,8 +46,8 @@ def export_human_evaluation(
     runs: Sequence[Path], out: Path, seed: int = 0, memes: int = MEMES
 ) -> HumanExport:
     """Draw memes that every run answered, and write queue and key into the folder ``out``."""
-    read = [_read(folder) for folder in runs]
-    _check(read)
+    facts = read_runs(runs, TASK)
+    read = [_read(folder, own) for folder, own in zip(runs, facts, strict=True)]
     shared = sorted(set.intersection(*(set(run.replies) for run in read)), key=_natural)
     if not shared:
         raise InputError("no meme is answered in all of these runs", hint="give finished runs")
@@ -60,7 +58,7 @@ def export_human_evaluation(
     chance.shuffle(pairs)
     named = [(f"r{n:04}", meme, run) for n, (meme, run) in enumerate(pairs, 1)]
     keys = [KeyRow(name, r.folder.name, r.facts.model, r.facts.options) for name, _, r in named]
-    _write(out / KEY, b"".join(map(dump_line, keys)))
+    write_apart(out / KEY, keys)
     images = {meme: _copy(read[0].items[meme], out / QUEUE) for meme in drawn}
     card = QueueCard(
         title="Intents of memes", workflow=WORKFLOW, warning=read[0].facts.warning, origin=TASK
@@ -70,10 +68,7 @@ def export_human_evaluation(
     return HumanExport(out / QUEUE, out / KEY, len(drawn), len(read), count)
 
 
-def _read(folder: Path) -> _Run:
-    facts = read_facts(folder)
-    if facts.task != TASK:
-        raise InputError(f"{folder} is a run of {facts.task}", hint=f"give runs of {TASK}")
+def _read(folder: Path, facts: RunFacts) -> _Run:
     replies = {
         name: answer.value
         for name, answer in last_answers(folder).items()
@@ -81,15 +76,6 @@ def _read(folder: Path) -> _Run:
     }
     items = {line.item.id: line.item for line in read_items(folder)}
     return _Run(folder, facts, replies, items)
-
-
-def _check(runs: Sequence[_Run]) -> None:
-    if not runs:
-        raise InputError("no run was given", hint=f"give run directories of {TASK}")
-    if len({run.facts.fingerprint for run in runs}) < len(runs):
-        raise InputError("a run was given twice", hint="give each setting once")
-    if len({run.facts.data.get("checksum") for run in runs}) > 1:
-        raise InputError("these runs are on different data", hint="give runs on the same data")
 
 
 def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
@@ -105,30 +91,10 @@ def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
 
 
 def _copy(item: Item, queue: Path) -> list[str]:
-    """Put the meme's image into the queue, which must be complete on its own."""
-    if not item.images or not item.images[0].path.is_file():
-        return []
-    source = item.images[0].path
-    name = f"images/{item.group}{source.suffix.lower()}"
-    place = inside(queue, name)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(read_bytes(source))
-    return [name]
+    """Put the meme's image into the queue."""
+    name = copy_image(item.images[0].path, queue, item.group) if item.images else None
+    return [name] if name else []
 
 
 def _natural(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isascii() and name.isdecimal() else (10**9, name)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a new file: one that is there may have been handed out already."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(data)
-    except FileExistsError:
-        raise StoreError(f"{path} exists already", hint="choose another --out") from None
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error

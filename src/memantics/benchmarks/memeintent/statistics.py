@@ -68,6 +68,10 @@ def statistics(release: IntentRelease) -> dict[str, JsonValue]:
         "background.placeholder.mean": _mean(placeholder),
         "background.placeholder.sd": _deviation(placeholder),
         "background.present.mean": _mean([count for count in bullets if count]),
+        **{
+            f"background.mean.{split}": _mean([len(r.background) for r in rows if r.split == split])
+            for split in ("dev", "train", "test")
+        },
         "background.total": sum(bullets),
         "background.lines": sum(placeholder),
         "background.none": bullets.count(0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from memantics.metrics.reappraisal import (
     COMPONENTS,
     KEYS,
     METRICS,
-    Combine,
+    PAPER,
     Figure,
+    Formula,
     Summary,
     agree,
     components,
@@ -27,17 +29,39 @@ from memantics.tasks.factories import share
 
 _LIKERT = [METRICS.index(name) for name in ("vgq", "vea", "tgq", "tea", "hgq", "pes")]
 _SPREAD = ("rfs", "rfs_run")
+Invalid = Literal["clip", "lowest", "drop"]
+_COUNTED: dict[Invalid, str] = {"clip": "clipped", "lowest": "lowest", "drop": "dropped"}
+_LEVELS = dict.fromkeys(COMPONENTS, "mean of each judgement's own") | {
+    f"{name}_run": "of each run's mean ratings, as the paper's tables" for name in COMPONENTS
+}
 _SHORT = (*COMPONENTS, "rfs_run")
 # Region overlap from which captions count as standing where they stood.
 CAPTIONS_KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """How judgements become figures.
+
+    ``invalid``: what a reply counts as that no attempt made valid. ``clip`` applies the gate to one
+    that only broke a rule, and takes the lowest ratings where there is no judgement at all.
+    """
+
+    formula: Formula = PAPER
+    invalid: Invalid = "clip"
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """An outcome with its judgement; None where the answer was invalid and counts as wrong."""
+    """An outcome with its judgement; None where there is none and the lowest ratings count."""
 
     outcome: Outcome
     judgement: Judgement | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the judge kept the rules, at whatever attempt."""
+        return self.outcome.status == "answered"
 
     @property
     def target(self) -> str:
@@ -64,39 +88,87 @@ class Judged:
         return self.judgement.rate(self.target)
 
 
-def score(outcomes: Sequence[Outcome], combine: Combine) -> tuple[Score, ...]:
+def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
     """All tables. Figures lie in [0, 1]; a note gives them as the paper prints them."""
-    judged = [_read(outcome) for outcome in outcomes]
+    found = [_read(outcome) for outcome in outcomes]
+    judged = _count(found, rules.invalid)
     return (
-        *_whole(judged, combine),
-        *_tables(judged, combine),
+        *_whole(judged, rules.formula),
+        *_tables(judged, rules.formula),
         *_raw(judged),
         *_perceived(judged),
         *_discipline(judged),
         *_layout(judged),
         *_filter(judged),
+        *_invalid(found, rules.formula),
     )
 
 
-def mark(outcomes: Sequence[Outcome], combine: Combine) -> Mapping[str, Sequence[float | None]]:
+def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[float | None]]:
     """Each judgement's own figures; drawn views have none, since they weigh judgements by draws."""
-    judged = [_read(outcome) for outcome in outcomes]
-    if not judged or any(own.tag("view") != "all" for own in judged):
+    found = [_read(outcome) for outcome in outcomes]
+    if not found or any(own.tag("view") != "all" for own in found):
         return {}
-    units = to_units(judged)
-    rows = np.concatenate([units, components(units, combine)], axis=1)
-    return {key: rows[:, place].tolist() for place, key in enumerate((*METRICS, *COMPONENTS))}
+    if rules.invalid == "lowest":
+        found = _count(found, "lowest")
+    units = to_units(found)
+    rows = np.concatenate([units, components(units, rules.formula)], axis=1)
+    marks: dict[str, list[float | None]] = {
+        key: rows[:, place].tolist() for place, key in enumerate((*METRICS, *COMPONENTS))
+    }
+    if rules.invalid == "drop":
+        for own in marks.values():
+            own[:] = [v if f.valid else None for v, f in zip(own, found, strict=True)]
+    return marks
 
 
 def _read(outcome: Outcome) -> Judged:
-    valid = outcome.status == "answered"
-    return Judged(outcome, Judgement.model_validate(outcome.value) if valid else None)
+    known = isinstance(outcome.value, dict)
+    return Judged(outcome, Judgement.model_validate(outcome.value) if known else None)
 
 
-def _summarise(judged: Sequence[Judged], runs: list[list[int]], combine: Combine) -> Summary | None:
+def _count(judged: Sequence[Judged], invalid: Invalid) -> list[Judged]:
+    """The judgements that count, as what they count."""
+    if invalid == "drop":
+        return [own for own in judged if own.valid]
+    if invalid == "lowest":
+        return [own if own.valid else Judged(own.outcome, None) for own in judged]
+    return list(judged)
+
+
+def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
+    """How many replies no attempt made valid, and the figures for each way of counting them.
+
+    Only a missed target can break the gate: dropping such replies takes failures out of the sample.
+    """
+    if not judged:
+        return
+    memes, by = [own.meme for own in judged], "invalid after the last attempt"
+    for label, hits in (
+        ("a rule still broken", [not own.valid and own.judgement is not None for own in judged]),
+        ("no judgement", [own.judgement is None for own in judged]),
+    ):
+        yield share("share", hits, memes, by, label, note=f"{sum(hits)} of {len(hits)} replies")
+    if all(own.valid for own in judged):
+        return
+    for invalid, label in _COUNTED.items():
+        own = _count(judged, invalid)
+        found = _summarise(own, _runs(own), formula)
+        if found is None:
+            continue
+        for key in ("rfs", "rfs_run", "ppe", "tas"):
+            yield _row(key, found.figures[key], found, "invalid replies counted as", label)
+
+
+def _summarise(judged: Sequence[Judged], runs: list[list[int]], formula: Formula) -> Summary | None:
     if not judged:
         return None
-    return summarise(to_units(judged), runs, [own.meme for own in judged], combine)
+    return summarise(to_units(judged), runs, [own.meme for own in judged], formula)
+
+
+def _runs(judged: Sequence[Judged]) -> list[list[int]]:
+    """By run where the view has runs over everything, else each once."""
+    return [[0] if own.tag("view") == "category" else own.runs("") for own in judged]
 
 
 def to_units(judged: Sequence[Judged]) -> Floats:
@@ -106,10 +178,9 @@ def to_units(judged: Sequence[Judged]) -> Floats:
     return rows
 
 
-def _whole(judged: Sequence[Judged], combine: Combine) -> Iterator[Score]:
-    """Figures over everything: by run where the view has runs over everything, else each once."""
-    runs = [[0] if own.tag("view") == "category" else own.runs("") for own in judged]
-    found = _summarise(judged, runs, combine)
+def _whole(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
+    """Figures over everything."""
+    found = _summarise(judged, _runs(judged), formula)
     if found is None:
         yield from (Score(key, None, 0) for key in ("rfs", *(k for k in KEYS if k != "rfs")))
         return
@@ -121,25 +192,27 @@ def _whole(judged: Sequence[Judged], combine: Combine) -> Iterator[Score]:
             yield Score("sd", sd, found.runs, by="over runs", label=key, note="unbiased, in [0, 1]")
 
 
-def _tables(judged: Sequence[Judged], combine: Combine) -> Iterator[Score]:
+def _tables(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
     """One row per editor, and one per category, as the view asks."""
     view = judged[0].tag("view") if judged else ""
     if view == "category":
         for factor in FACTORS:
-            yield from _table(judged, combine, factor, factor, KEYS)
+            yield from _table(judged, formula, factor, factor, KEYS)
         return
-    yield from _table(judged, combine, "editor", "", KEYS)
+    yield from _table(judged, formula, "editor", "", KEYS)
     if view == "all":
         for by in (*FACTORS, "target"):
-            yield from _table(judged, combine, by, "", _SHORT)
+            yield from _table(judged, formula, by, "", _SHORT)
+    for factor in FACTORS:
+        yield from _cross(judged, formula, factor)
 
 
 def _table(
-    judged: Sequence[Judged], combine: Combine, by: str, table: str, keys: Sequence[str]
+    judged: Sequence[Judged], formula: Formula, by: str, table: str, keys: Sequence[str]
 ) -> Iterator[Score]:
     for label in sorted({own.tag(by) for own in judged} - {""}):
         own = [person for person in judged if person.tag(by) == label and person.runs(table)]
-        found = _summarise(own, [person.runs(table) for person in own], combine)
+        found = _summarise(own, [person.runs(table) for person in own], formula)
         if found is None:
             continue
         for key in keys:
@@ -151,9 +224,19 @@ def _table(
                 yield Score(f"{key}_sd", figure.sd, found.runs, by=by, label=label, note=note)
 
 
+def _cross(judged: Sequence[Judged], formula: Formula, factor: str) -> Iterator[Score]:
+    """RFS of each editor in each category: the paper's radar charts, figure 5 (a) to (n)."""
+    pairs = sorted({(own.tag("editor"), own.tag(factor)) for own in judged if own.tag(factor)})
+    for editor, level in pairs if len({name for name, _ in pairs}) > 1 else ():
+        own = [p for p in judged if (p.tag("editor"), p.tag(factor)) == (editor, level)]
+        found = _summarise(own, _runs(own), formula)
+        if found is not None:
+            figure = found.figures["rfs_run"]
+            yield _row("rfs_run", figure, found, f"editor × {factor}", f"{editor} × {level}")
+
+
 def _row(key: str, figure: Figure, found: Summary, by: str = "", label: str = "") -> Score:
-    level = "of run means" if key.endswith("_run") else ""
-    note = level
+    note = level = _LEVELS.get(key, "")
     if figure.sd is not None:  # as the paper prints it: percent
         note = f"{100 * figure.value:.2f} ± {100 * figure.sd:.2f} over {found.runs} runs"
         note += f" ({level})" if level else ""
@@ -185,7 +268,7 @@ def _perceived(judged: Sequence[Judged]) -> Iterator[Score]:
 
 def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
     """How well the judge kept to its rules."""
-    own = [(p.judgement, p) for p in judged if p.judgement is not None]
+    own = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
     memes = [person.meme for _, person in own]
     if not own:
         return

@@ -39,29 +39,33 @@ def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> Judge
     """The judgement in a reply; a reply that breaks a rule is unparsed, and says which.
 
     With ``checks`` "schema" broken gates are let pass and written down too, as the paper does.
-    Ratings without reasons have no scope to break; their gate is applied, not asked for.
+    Ratings without reasons have no scope to break; their gate is applied, not asked for. A reply of
+    the right shape that breaks a rule is worth its judgement with the gate applied.
     """
     reading = read_shape(find_object(clean(text)), rationale)
-    label = str(reading.values["label"])
-    faults = list(_check_other(label, reading))
-    gate, scope = list(_check_gate(reading, target)), breaks_scope(reading.reasons, target)
-    bare = not reading.reasons
+    faults = list(_check_other(str(reading.values["label"]), reading))
+    gate, bare = list(_check_gate(reading, target)), not reading.reasons
     if checks == "all" and not bare:
         faults += gate
     if faults:
-        raise Unparsed(join_faults(faults))
-    ratings = {name: value for name, value in reading.values.items() if name != "label"}
-    if bare and gate:
+        raise Unparsed(join_faults(faults), _weigh(reading, target, clip=bool(gate)).dump())
+    return _weigh(reading, target, clip=bare and bool(gate), broken=bool(gate) and not bare)
+
+
+def _weigh(reading: Reading, target: str, *, clip: bool, broken: bool = False) -> Judgement:
+    """The judgement of a reading; its emotion ratings clipped to the gate where it is applied."""
+    ratings = dict(reading.values)
+    if clip:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
-    found: dict[Broken, bool] = {"gating": bool(gate) and not bare, "scope": scope}
+    scope = breaks_scope(reading.reasons, target)
+    found: dict[Broken, bool] = {"gating": broken, "scope": scope}
     return Judgement.model_validate(
         {
             **ratings,
-            "label": label,
             "other": reading.other,
-            "bare": bare,
+            "bare": not reading.reasons,
             "ordered": reading.ordered,
-            "broken": tuple(rule for rule, broken in found.items() if broken),
+            "broken": tuple(rule for rule, own in found.items() if own),
         }
     )
 

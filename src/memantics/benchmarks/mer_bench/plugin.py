@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from memantics.benchmarks.mer_bench import audit
+from memantics.benchmarks.mer_bench.humans import export_outputs
+from memantics.benchmarks.mer_bench.labels import LABELS
 from memantics.benchmarks.mer_bench.load import open_release
 from memantics.benchmarks.mer_bench.official import official_prompts
 from memantics.benchmarks.mer_bench.statistics import statistics, survey
@@ -14,6 +16,8 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    labels=LABELS,
     official_prompts=official_prompts,
+    human_ratings=export_outputs,
     audit=AuditHooks(findings=audit.findings, rated=audit.RATED),
 )

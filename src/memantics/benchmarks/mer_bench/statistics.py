@@ -92,8 +92,9 @@ def _oddities(rows: tuple[ReappraisalRow, ...]) -> Figures:
     figures: Figures = {
         "text.empty": sum(not row.caption for row in rows),
         "text.repeated": sum(count > 1 for count in texts.values()),
+        "text.surplus": len(rows) - len(texts),
         "description.cues": sum(
-            "Visual cues:" in row.description and "Text cues:" in row.description for row in rows
+            "Visual cues" in row.description and "Text cues" in row.description for row in rows
         ),
         "pos_txt.most_backslashes": max(row.written.count("\\") for row in rows),
         "pos_txt.curly": sum(row.written.startswith("“") for row in rows),

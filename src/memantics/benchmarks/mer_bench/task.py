@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from memantics.benchmarks.mer_bench.figures import mark, score
+from memantics.benchmarks.mer_bench.figures import Invalid, Rules, mark, score
 from memantics.benchmarks.mer_bench.judgement import (
     EMOTIONS,
     Checks,
@@ -36,7 +36,7 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
 from memantics.core.task import Task
-from memantics.metrics.reappraisal import Combine
+from memantics.metrics.reappraisal import Combine, Formula
 from memantics.tasks.plugin import TaskSetup
 
 QUESTION = "How well was the source meme turned into one that expresses the target feeling?"
@@ -56,17 +56,27 @@ def make(setup: TaskSetup) -> Task:
     seed = setup.read_whole("seed", 0, 10**9)
     rationale = cast("Rationale", chosen["rationale"])
     checks = cast("Checks", chosen["checks"])
-    combine = cast("Combine", chosen["rfs"])
+    rules = Rules(
+        Formula(
+            cast("Combine", chosen["rfs"]),
+            setup.read_number("alpha", 0.01, 100),
+            setup.read_number("floor", 1e-9, 0.2),
+        ),
+        cast("Invalid", setup.option("after_retries")),
+    )
     task = setup.make(
         items=lambda: _items(setup, seed),
         ask=lambda item, complaint: _ask(prompts, chosen, sampling, item, complaint),
         parse=lambda text, form: judge(
             text, form.context["target_emotion"], rationale, checks
         ).dump(),
-        score=lambda outcomes: score(outcomes, combine),
+        score=lambda outcomes: score(outcomes, rules),
         used=prompts.values(),
     )
-    return _look(replace(task, marks=lambda outcomes: mark(outcomes, combine)), setup)
+    # The paper's tables are of run means; where each edit is judged once there are no runs.
+    main = task.main if chosen["view"] == "all" else f"{task.main}_run"
+    task = replace(task, main=main, marks=lambda outcomes: mark(outcomes, rules))
+    return _look(task, setup)
 
 
 def _look(task: Task, setup: TaskSetup) -> Task:

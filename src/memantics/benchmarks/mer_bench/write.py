@@ -32,6 +32,9 @@ _COLUMNS = (
     "layout",
 )
 
+# What a picture is made from.
+_DRAWN = ("target_emotion", "rewritten", "plan")
+
 
 def write_reappraisals(review: Review) -> Made:
     """One row a meme with the values that people left, and every editor's picture of it."""
@@ -44,6 +47,7 @@ def write_reappraisals(review: Review) -> Made:
         if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
             pair = f"{values['source_emotion']} to {values['target_emotion']}"
             raise DataError(own.item.id, f"{pair} is no pair", hint="correct it in the review")
+        _check_pictures(own, values)
         rows.append(_row(meme, values))
         table.append({"meme": meme.id, **values})
         for editor, image in _list_edits(own):
@@ -56,6 +60,17 @@ def write_reappraisals(review: Review) -> Made:
         {"index_final.json": pack(rows)} | files,
         {"reappraisals": table},
     )
+
+
+def _check_pictures(own: Reviewed, values: dict[str, str]) -> None:
+    """Refuse a meme whose caption or plan a person revised after its pictures were made."""
+    revised = [name for name in _DRAWN if own.item.values.get(name, values[name]) != values[name]]
+    if revised and own.item.hidden.get("edits"):
+        raise DataError(
+            own.item.id,
+            f"a person revised {' and '.join(revised)}, but the pictures show the draft",
+            hint="make them again: memantics build remake BUILD, then have the new queue judged",
+        )
 
 
 def _row(meme: PublishedMeme, values: dict[str, str]) -> Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import MquestRelease
@@ -41,6 +41,11 @@ def makers(release: MquestRelease) -> tuple[Maker, ...]:
     written = any(release.read_question(own).generator == GENERATED for own in release.files[:100])
     maker = Maker("questions", "Qwen3-VL-8B-Instruct", ("qa",), "the paper; the files name none")
     return (maker,) if written else ()
+
+
+def narrow(release: MquestRelease, split: str) -> MquestRelease:
+    """The questions of a split; the knowledge bases stay."""
+    return replace(release, files=release.select(split))
 
 
 def findings(release: MquestRelease) -> tuple[Finding, ...]:

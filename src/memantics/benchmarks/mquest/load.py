@@ -22,7 +22,7 @@ from memantics.benchmarks.mquest.knowledge import (
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.meaning import DIMENSIONS
-from memantics.core.mquest import FOLDERS, RAW, REFINED, meme_of
+from memantics.core.mquest import FOLDERS, RAW, REFINED, meme_of, read_file
 
 LIST_NAME = "toxmquest350.txt"
 SHIPPED = Path(__file__).with_name(LIST_NAME)
@@ -107,12 +107,17 @@ ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
 Found = TypeVar("Found")
 # The release's words, and those of Chinese questions that are built here.
 NONE_OPTIONS = ("none of the others", "其他都不对")
+_TOXIC_ELEMENT = re.compile(rb":hasToxicElement\s+:([^\s;,.]+)")
 _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class QaRecord:
-    """One question. ``answer`` is the index of the right option, None where there is not one."""
+    """One question. ``answer`` is the index of the right option, None where there is not one.
+
+    ``pair`` is the id of the toxicity question that it gives the reason for, where its file says
+    so: the official ones do not.
+    """
 
     id: str
     meme: str
@@ -124,6 +129,7 @@ class QaRecord:
     related: tuple[str, ...]
     generator: str
     image: Path | None
+    pair: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class _Pair(_Closed):
     timestamp: JsonValue = Field(alias="generationTimestamp")
     generator: str = Field(alias="generationMethod")
     image: _SourceImage = Field(alias="sourceImage")
+    pair: str = Field("", alias="pairedWith")
 
 
 @dataclass(frozen=True)
@@ -211,6 +218,18 @@ class MquestRelease:
         return frozenset(find_selection(self.source.root))
 
     @cached_property
+    def toxic_dimensions(self) -> dict[str, frozenset[str]]:
+        """By meme, the dimensions of what its refined graph calls toxic elements, where any."""
+        found: dict[str, frozenset[str]] = {}
+        for path in self.refined:
+            # Most graphs state none: parsing them all would take as long as reading the questions.
+            names = {name.decode() for name in _TOXIC_ELEMENT.findall(read_file(path))}
+            if names:
+                own = read_refined(path)
+                found[meme_of(path)] = frozenset(one.dimension for one in own if one.name in names)
+        return found
+
+    @cached_property
     def memes(self) -> tuple[str, ...]:
         """Every meme that has a question or a knowledge base here."""
         known = {own.meme for own in self.files}
@@ -236,6 +255,7 @@ class MquestRelease:
             related=tuple(pair.related),
             generator=pair.generator,
             image=self._find_image(pair.image.filename, file),
+            pair=pair.pair,
         )
 
     def _find_image(self, name: str, file: QuestionFile) -> Path | None:

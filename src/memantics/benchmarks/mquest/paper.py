@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import QaRecord
 from memantics.benchmarks.mquest.paper_models import (
     NAMES,
@@ -18,6 +19,7 @@ from memantics.benchmarks.mquest.paper_models import (
     table_2,
     traits,
 )
+from memantics.benchmarks.mquest.statistics import MATERIALISERS
 from memantics.core.paper import (
     Cell,
     Paper,
@@ -211,9 +213,39 @@ def in_the_text(material: Material) -> PaperPart:
     return list_figures(material, "Figures in the text", caption, keys)
 
 
+def places(material: Material) -> PaperPart:
+    """Where keys and "None of the others" stand."""
+    lines = {name: f"key.position.{name}." for name in (*NAMES, *EXTRA_DIMENSIONS)}
+    lines |= {"all keys": "key.position.", "None of the others": "none.position."}
+    rows = [
+        PaperRow(NAMES.get(name, name), tuple(material.figure(f"{key}{n}") for n in range(4)))
+        for name, key in lines.items()
+    ]
+    caption = "Where the right option and 'None of the others' stand; the paper says: shuffled."
+    return PaperPart("Places of options", caption, tuple(LETTERS[:4]), tuple(rows), "dimension")
+
+
+def relations(material: Material) -> PaperPart:
+    """What the four materialisers wrote, and what of it leads nowhere."""
+    rows = [
+        PaperRow(
+            NAMES[name],
+            tuple(material.figure(f"materialised.{name}.{own}") for own in ("triples", "dangling")),
+        )
+        for name in MATERIALISERS
+    ]
+    caption = "Relations of the refined graphs, and those to a name that is no individual."
+    return PaperPart("Materialised relations", caption, ("triples", "dangling"), tuple(rows))
+
+
 def beyond(material: Material) -> PaperPart:
     """What the files tell and the paper does not."""
-    keys = [key for key, row in material.expected.items() if row.paper is None]
+    shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
+    keys = [
+        key
+        for key, row in material.expected.items()
+        if row.paper is None and not key.startswith(shown)
+    ]
     caption = "What the files also tell: the paper prints none of these."
     return list_figures(material, "Further statistics", caption, keys)
 
@@ -227,12 +259,13 @@ FIGURE_1 = PaperPart(
             "memantics collect IMAGES --out collected\n"
             "memantics build knowledge collected --model MODEL --out build\n"
             "memantics build questions build --model MODEL\n"
+            "memantics build draw build --first Toxicity\n"
             "memantics annotate build/queue\n"
-            "memantics build extension build --per-dimension 50\n"
-            "memantics annotate build/queue-extension\n"
+            "memantics build draw build --per-dimension 50\n"
+            "memantics annotate build/queue-2\n"
             "memantics publish build --name NAME --licence LICENCE\n"
             "memantics run NAME --model MODEL\n"
-            "memantics paper NAME RUN --verdicts build/queue --verdicts build/queue-extension",
+            "memantics paper NAME RUN --verdicts build/queue --verdicts build/queue-2",
         ),
     ),
 )
@@ -250,6 +283,7 @@ PAPER = Paper(
     "M-QUEST: Meme Question-Understanding Evaluation on Semantics and Toxicity",
     (
         *(FIGURE_1, table_1, table_2, traits, figure_2, figure_3, TABLE_3, figure_4, figure_5),
-        *(figure_6, FIGURE_7, figure_8, figure_9, in_the_text, beyond),
+        *(figure_6, FIGURE_7, figure_8, figure_9, in_the_text, places),
+        *(relations, beyond),
     ),
 )

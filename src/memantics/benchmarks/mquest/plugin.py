@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from memantics.benchmarks.mquest import audit
+from memantics.benchmarks.mquest.labels import LABELS
 from memantics.benchmarks.mquest.load import open_release
+from memantics.benchmarks.mquest.official import official_prompts
 from memantics.benchmarks.mquest.statistics import statistics, survey
 from memantics.benchmarks.mquest.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
@@ -13,6 +15,13 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    labels=LABELS,
     must_name=audit.must_name,
-    audit=AuditHooks(findings=audit.findings, pictures=audit.pictures, makers=audit.makers),
+    official_prompts=official_prompts,
+    audit=AuditHooks(
+        findings=audit.findings,
+        pictures=audit.pictures,
+        makers=audit.makers,
+        narrow=audit.narrow,
+    ),
 )

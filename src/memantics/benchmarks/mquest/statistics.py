@@ -113,6 +113,14 @@ LABELS = (
     "Propaganda",
     "Misogynous",
 )
+# What the four materialisers were asked for, and about which classes.
+MATERIALISERS = ("AnalogicalMapping", "Emotion", "Scene", "Toxicity")
+MATERIALISED = frozenset(
+    {
+        *("hasMappedEntity", "hasMappingEntity", "mappedOnto"),
+        *("hasExpressor", "hasParticipant", "hasToxicElement"),
+    }
+)
 # The paper's own counts, on which some of its other figures rest.
 FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
 EXTENSION = (251, 180)
@@ -141,7 +149,8 @@ class _Tally:
 
     counts: Counter[str] = field(default_factory=Counter)
     dimensions: Counter[str] = field(default_factory=Counter)
-    positions: Counter[int] = field(default_factory=Counter)
+    positions: Counter[tuple[str, int]] = field(default_factory=Counter)
+    nones: Counter[int] = field(default_factory=Counter)
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
     selected: Counter[str] = field(default_factory=Counter)
@@ -170,9 +179,10 @@ class _Tally:
         real = [option for option in question.options if not is_none_option(option)]
         self.counts["options"] += len(real)
         self.counts["options.outside"] += sum(not 2 <= len(o.split()) <= 8 for o in real)
+        self.nones.update(i for i, own in enumerate(question.options) if is_none_option(own))
         if question.answer is None:
             return
-        self.positions[question.answer] += 1
+        self.positions[question.dimension, question.answer] += 1
         key = question.options[question.answer]
         if is_none_option(key):
             self.counts["key.none"] += 1
@@ -211,8 +221,12 @@ def _question_figures(release: MquestRelease) -> Figures:
         "named.ungrounded_percent": _percent(counts["ungrounded.named"], counts["ungrounded"], 1),
         "named.grounded_percent": _percent(counts["grounded.named"], counts["grounded"], 1),
     }
-    figures |= {f"key.position.{place}": tally.positions[place] for place in range(4)}
     names = (*DIMENSIONS, *EXTRA_DIMENSIONS)
+    for place in range(4):
+        figures[f"none.position.{place}"] = tally.nones[place]
+        by_dimension = {name: tally.positions[name, place] for name in names}
+        figures[f"key.position.{place}"] = sum(by_dimension.values())
+        figures |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
     figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in names}
     figures |= _selected_figures(tally)
     return figures if release.files else dict.fromkeys(figures)
@@ -285,9 +299,19 @@ def _count_files(folder: Path) -> int | None:
 def _refined_figures(release: MquestRelease) -> Figures:
     dimensions: Counter[str] = Counter()
     namespaces: dict[str, str] = {}
+    made: list[tuple[str, str, str]] = []
+    names: set[tuple[str, str]] = set()
     for own in release.individuals("refined"):
         dimensions[own.dimension] += 1
         namespaces[own.meme] = own.namespace
+        names.add((own.meme, own.name))
+        made += [
+            (own.dimension, own.meme, link.target)
+            for link in own.relations
+            if link.name in MATERIALISED
+        ]
+    counts = Counter(name for name, _, _ in made)
+    dangling = Counter(name for name, meme, target in made if (meme, target) not in names)
     figures: Figures = {
         "individuals.refined.total": dimensions.total(),
         **{f"individuals.refined.{name}": dimensions[name] for name in DIMENSIONS},
@@ -295,6 +319,8 @@ def _refined_figures(release: MquestRelease) -> Figures:
             f"namespaces.{name}": sum(mark in found for found in namespaces.values())
             for name, mark in NAMESPACES.items()
         },
+        **{f"materialised.{name}.triples": counts[name] for name in MATERIALISERS},
+        **{f"materialised.{name}.dangling": dangling[name] for name in MATERIALISERS},
     }
     return figures if release.refined else dict.fromkeys(figures)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.mquest.load import MquestRelease, open_release
+from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, open_release
 from memantics.core.data import Source, open_once
 from memantics.core.records import Form, Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
@@ -31,30 +32,60 @@ def make(setup: TaskSetup) -> Task:
     return choice_task(setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score)
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A split: its commonest key, and the toxicity question of each meme."""
+
+    release: MquestRelease
+    majority: str | None
+    toxic: Mapping[str, str]
+
+    def find_pair(self, question: QaRecord, split: str) -> str:
+        """The toxicity question that a question gives the reason for; empty where none is known.
+
+        A file may name it. The evaluated list holds only such reasons. Elsewhere the knowledge
+        base says which dimension the toxic element is of.
+        """
+        if question.pair or question.dimension == TOXICITY:
+            return question.pair
+        known = split == "toxmquest350" or question.dimension in (
+            self.release.toxic_dimensions.get(question.meme, ())
+        )
+        return self.toxic.get(question.meme, "") if known else ""
+
+
 @cache
-def _open(source: Source, split: str) -> tuple[MquestRelease, str | None]:
-    """The release and its commonest key; read once, since items are walked more than once."""
+def _open(source: Source, split: str) -> _Opened:
+    """Read once, since items are walked more than once."""
     release = open_once(open_release, source)
-    keys = (q.answer for q in release.questions(split))
-    return release, commonest(LETTERS[key] for key in keys if key is not None)
+    keys: list[str] = []
+    toxic: dict[str, str] = {}
+    for own in release.questions(split):
+        if own.answer is not None:
+            keys.append(LETTERS[own.answer])
+            if own.dimension == TOXICITY:
+                toxic.setdefault(own.meme, own.id)
+    return _Opened(release, commonest(keys), toxic)
 
 
 def _items(setup: TaskSetup) -> Iterator[Item]:
-    release, majority = _open(setup.need_source(), setup.split)
-    for question in release.questions(setup.split):
+    opened = _open(setup.need_source(), setup.split)
+    for question in opened.release.questions(setup.split):
         if question.answer is None:
             continue
         picture = setup.picture(question.image, question.meme)
         if picture is not None:
+            pair = opened.find_pair(question, setup.split)
             yield Item(
                 id=question.id,
                 group=question.meme,
                 gold=LETTERS[question.answer],
-                form=Form(question.question, (letter_field(question.options, majority),)),
+                form=Form(question.question, (letter_field(question.options, opened.majority),)),
                 images=(picture,),
                 tags={
                     "dimension": question.dimension,
                     "kind": "T" if question.dimension == TOXICITY else "R",
+                    **({"pair": pair} if pair else {}),
                 },
             )
 
@@ -95,13 +126,35 @@ def parse_as_published(text: str) -> str:
     raise Unparsed("none of the five published patterns matches")
 
 
+def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
+    """Toxicity questions with the questions that give their reason: whether all are right.
+
+    Where no question is linked, a meme's questions are one group, as far as it has both kinds.
+    """
+    linked = any(own.item.tags.get("pair") for own in outcomes)
+    kept: list[tuple[Outcome, str]] = []
+    for own in outcomes:
+        tags = own.item.tags
+        name = own.item.id if tags["kind"] == "T" else tags.get("pair", "")
+        kept += [(own, name if linked else own.item.group)] if name or not linked else []
+    memes = {name: own.item.group for own, name in kept}
+    right = hits([own for own, _ in kept])
+    kinds = [own.item.tags["kind"] for own, _ in kept]
+    found = group_hits(right, [name for _, name in kept], kinds, frozenset("TR"))
+    note = (
+        "toxicity questions with the questions linked to them, all of them right"
+        if linked
+        else "memes with a toxicity and a reasoning question, all of them right"
+    )
+    return [(hit, memes[str(name)]) for name, hit in found.items()], note
+
+
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Accuracy over all, T, R, groups with both, macro over dimensions, and each dimension."""
     right = hits(outcomes)
     memes = [o.item.group for o in outcomes]
-    kinds = [o.item.tags["kind"] for o in outcomes]
     dimensions = [o.item.tags["dimension"] for o in outcomes]
-    groups = group_hits(right, memes, kinds, frozenset("TR"))
+    groups, note = _group(outcomes)
     low, high = macro_interval(right, dimensions, memes) or (None, None)
     return (
         share("accuracy", right, memes),
@@ -111,9 +164,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         ),
         share(
             "group_accuracy",
-            list(groups.values()),
-            [str(group) for group in groups],
-            note="memes with a toxicity and a reasoning question, all of them right",
+            [hit for hit, _ in groups],
+            [meme for _, meme in groups],
+            note=note,
         ),
         Score(
             "macro_accuracy",

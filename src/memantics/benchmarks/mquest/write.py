@@ -110,7 +110,7 @@ def write_questions(review: Review) -> Made:
     }
     kept = set(_list_kept(review))
     questions = [
-        own
+        own if own.pair in kept else own.model_copy(update={"pair": ""})
         for own in _read_lines(_Question, build / QUESTIONS)
         if own.id in kept and own.meme in memes
     ]
@@ -159,10 +159,10 @@ def _list_kept(review: Review) -> Iterator[str]:
 
 def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
     dimension = QA_NAMES.get(own.dimension, own.dimension)
-    digest = hashlib.sha256(own.id.encode()).hexdigest()[:12]
-    place = f"qa/{meme.id}_qa/{dimension}/{meme.id}_{dimension}_qa_{digest}.jsonld"
+    name = _name_file(own.id, dimension, meme)
+    digest, place = name[-12:], f"qa/{meme.id}_qa/{dimension}/{name}.jsonld"
     source = own.provenance
-    pair = {
+    pair: dict[str, object] = {
         "@context": {"@vocab": NAMESPACE},
         "@id": f"{NAMESPACE}qa_{digest}",
         "@type": "QuestionAnswerPair",
@@ -183,7 +183,15 @@ def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
             "path": f"images/{meme.file}",
         },
     }
+    if own.pair:
+        pair["pairedWith"] = _name_file(own.pair, QA_NAMES["Toxicity"], meme)
     return {place: pack(pair)}
+
+
+def _name_file(question: str, dimension: str, meme: PublishedMeme) -> str:
+    """The stem of a question's file, which is its id to whoever reads it."""
+    digest = hashlib.sha256(question.encode()).hexdigest()[:12]
+    return f"{meme.id}_{dimension}_qa_{digest}"
 
 
 def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:

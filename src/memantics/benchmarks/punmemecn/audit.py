@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import one_line
 from memantics.core.finding import Finding, FindingVerdict, Maker
 from memantics.core.published import read_published
+from memantics.core.punmemecn import is_test
 from memantics.core.records import Score
 from memantics.metrics.classification import (
     balanced_accuracy,
@@ -35,6 +37,14 @@ def pictures(release: PunRelease) -> Iterator[str]:
 def makers(release: PunRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
     """Chats were written, and their distractors checked, by a model that is evaluated too."""
     return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
+
+
+def narrow(release: PunRelease, split: str) -> PunRelease:
+    """The memes of a split."""
+    if split == "all":
+        return release
+    kept = (meme for meme in release.memes if is_test(meme.group) == (split == "test"))
+    return replace(release, memes=tuple(kept))
 
 
 def findings(release: PunRelease) -> tuple[Finding, ...]:

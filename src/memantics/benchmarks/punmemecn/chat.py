@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import JsonValue
@@ -24,6 +24,7 @@ from memantics.benchmarks.punmemecn.wording import (
     PunWording,
     Shot,
     Style,
+    ask_officially,
     describe,
     hash_shots,
     lay_out,
@@ -32,6 +33,7 @@ from memantics.benchmarks.punmemecn.wording import (
     read_wording,
 )
 from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt
 from memantics.core.records import (
     Field,
     Form,
@@ -59,16 +61,26 @@ _MARKERS = {"zh": "正确答案：", "en": "Correct answer:"}
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """How the task asks. ``hashes`` is what a run remembers of it."""
+    """How the task asks. ``hashes`` is what a run remembers of it.
+
+    ``official`` is the authors' own prompt, where it is asked for.
+    """
 
     wording: PunWording
     style: Style
     shots: tuple[Shot, ...]
     layout: str
     hashes: Mapping[str, str]
+    official: Prompt | None = None
 
     def ask(self, item: Item) -> Request:
         """The request for an item: its four images in the order of its options."""
+        if self.official is not None:
+            values = {**item.form.context}
+            for shot in self.shots:
+                values |= {**shot.context, "answer1": shot.answer}
+            messages = ask_officially(self.official, item.images, self.shots, values)
+            return Request(messages, item.form, Sampling(temperature=0.0))
         options = list_options(item.form.fields[0].options)
         context = {"history": item.form.context["history"], "options": options}
         messages = lay_out(item.images, context, self.shots, self._text, self.layout)
@@ -125,7 +137,14 @@ def _prepare(brief: Brief) -> ChatPrompt:
     rule = "reasons" if style.reasons else "reply"
     hashes = wording.hashes("chat", f"chat_{rule}", "chat_option", "chat_memes", *name_facts(style))
     shots: tuple[Shot, ...] = ()
-    if style.shots:
+    official = brief.read_official("chat")
+    if official is not None:
+        hashes = {official.name: official.hash}
+        if style.shots:
+            picked = pick_chat(brief, brief.options["level"])
+            shots = (_show_officially(style, picked),)
+            hashes[picked.name] = hash_shots(shots)
+    elif style.shots:
         hashes |= wording.hashes("chat_example", "chat_memes_last")
         if style.reasons:
             hashes |= wording.hashes("chat_worked", "chat_reason")
@@ -133,7 +152,25 @@ def _prepare(brief: Brief) -> ChatPrompt:
             picked = pick_chat(brief, brief.options["level"])
             shots = (_work(brief, wording, picked),)
             hashes[picked.name] = hash_shots(shots)
-    return ChatPrompt(wording, style, shots, brief.options["layout"], hashes)
+    return ChatPrompt(wording, style, shots, brief.options["layout"], hashes, official)
+
+
+def _show_officially(style: Style, picked: PickedChat) -> Shot:
+    """The example as the authors' prompt tells it: its numbered captions and the right letter."""
+    known = {meme.id: meme for meme in picked.memes}
+    laid = _lay(picked.chat, known, authors_orders()[picked.chat.id])
+    images = tuple(Image(meme.image) for meme in laid.memes if meme.image is not None)
+    context = {"history1": write_history(picked.chat), **_number_facts(style, laid, first=1)}
+    return Shot(images, context, laid.letter)
+
+
+def _number_facts(style: Style, laid: Laid, *, first: int) -> dict[str, str]:
+    """What a style tells of each meme, under the place that the authors' prompt gives it."""
+    return {
+        f"{name}{number}": text
+        for number, meme in enumerate(laid.memes, first)
+        for name, text in describe(meme, style).items()
+    }
 
 
 def _work(brief: Brief, wording: PunWording, picked: PickedChat) -> Shot:
@@ -216,7 +253,11 @@ def _items(brief: Brief) -> Iterator[Item]:
     for chat, laid, images in kept:
         options = _write_options(wording, brief.style, laid, first=first)
         field = Field("answer", "choice", options, majority=majority)
-        yield _item(brief, chat, laid, field, images)
+        item = _item(brief, chat, laid, field, images)
+        if brief.options.get("wording") == "official":
+            told = {**item.form.context, **_number_facts(brief.style, laid, first=first)}
+            item = replace(item, form=replace(item.form, context=told))
+        yield item
 
 
 def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from memantics.benchmarks.punmemecn.wording import (
     PunWording,
     Shot,
     Style,
+    ask_officially,
     describe,
     hash_shots,
     lay_out,
@@ -24,12 +25,16 @@ from memantics.benchmarks.punmemecn.wording import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Item, Message
 
 
 @dataclass(frozen=True, slots=True)
 class MemePrompt:
-    """How a task asks about one meme. ``hashes`` is what a run remembers of it."""
+    """How a task asks about one meme. ``hashes`` is what a run remembers of it.
+
+    ``official`` is the authors' own prompt, where it is asked for.
+    """
 
     task: str
     wording: PunWording
@@ -37,9 +42,16 @@ class MemePrompt:
     shots: tuple[Shot, ...]
     layout: str
     hashes: Mapping[str, str]
+    official: Prompt | None = None
 
     def write(self, item: Item) -> tuple[Message, ...]:
         """The messages for an item."""
+        if self.official is not None:
+            values = {**item.form.context}
+            for number, shot in enumerate(self.shots, 1):
+                values |= {f"{name}{number}": text for name, text in shot.context.items()}
+                values[f"{self.task}{number}"] = shot.answer
+            return ask_officially(self.official, item.images, self.shots, values)
         return lay_out(item.images, item.form.context, self.shots, self._text, self.layout)
 
     def _text(self, context: Mapping[str, str], told: bool) -> str:
@@ -74,7 +86,14 @@ def prepare(
     rule = "reasons" if style.reasons else "reply"
     hashes = wording.hashes(task, f"{task}_{rule}", "meme", *name_facts(style))
     shots: tuple[Shot, ...] = ()
-    if style.shots:
+    official = brief.read_official(task)
+    if official is not None:
+        hashes = {official.name: official.hash}
+        if style.shots:
+            picked = pick_memes(brief, ids)
+            shots = tuple(_show(style, meme, label(meme)) for meme in picked.memes)
+            hashes[picked.name] = hash_shots(shots)
+    elif style.shots:
         hashes |= wording.hashes("examples", "example", "meme_last")
         if style.reasons:
             hashes |= wording.hashes(
@@ -84,13 +103,17 @@ def prepare(
             picked = pick_memes(brief, ids)
             shots = tuple(_work(task, wording, style, m, label(m)) for m in picked.memes)
             hashes[picked.name] = hash_shots(shots)
-    return MemePrompt(task, wording, style, shots, brief.options["layout"], hashes)
+    return MemePrompt(task, wording, style, shots, brief.options["layout"], hashes, official)
 
 
 def _work(task: str, wording: PunWording, style: Style, meme: PunMeme, label: str) -> Shot:
     answer = label
     if style.reasons:
         answer = wording.say(f"{task}_worked", reason=wording.explain(meme), label=label)
+    return _show(style, meme, answer)
+
+
+def _show(style: Style, meme: PunMeme, answer: str) -> Shot:
     images = (Image(meme.image),) if meme.image is not None else ()
     return Shot(images, describe(meme, style), answer)
 
@@ -174,6 +197,8 @@ def is_example(chat: ChatRecord, who: Who) -> bool:
 
 
 def _wanted(brief: Brief) -> tuple[Who, ...]:
+    if brief.options.get("wording") == "official":  # their words describe their own examples
+        return ("authors",)
     chosen: dict[str, tuple[Who, ...]] = {"authors": ("authors",), "ours": ("ours",)}
     return chosen.get(brief.options["shots"], ("authors", "ours"))
 

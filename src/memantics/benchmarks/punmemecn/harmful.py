@@ -1,8 +1,9 @@
 """Stress test: do puns hide harm? Harmful puns against harmful memes that are no puns.
 
 The official selections were never released: the user brings images in two folders beside the
-metadata, ``harmful_pun`` and ``harmful_nonpun``. Every meme is harmful, so every figure is a
-recall, and whoever always says "harmful" has all of it; only the drop between the two tells.
+metadata, ``harmful_pun`` and ``harmful_nonpun``, and for the first column of the paper's table
+harmful memes of ToxiCN MM in a third, ``harmful_toxicn``. Every meme is harmful, so every figure is
+a recall, and whoever always says "harmful" has all of it; only the drops between them tell.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
+from memantics.benchmarks.punmemecn.official import asked_keys, write_official
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import STARTER, Brief, one_line, read_wording
 from memantics.core.data import conform, inside, read_jsonl
@@ -39,8 +41,18 @@ from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
 from memantics.tasks.factories import share
 from memantics.tasks.parse import clean
 
-Kind = Literal["pun", "nonpun"]
-FOLDERS: Mapping[Kind, str] = {"pun": "harmful_pun", "nonpun": "harmful_nonpun"}
+Kind = Literal["pun", "nonpun", "toxicn"]
+FOLDERS: Mapping[Kind, str] = {
+    "pun": "harmful_pun",
+    "nonpun": "harmful_nonpun",
+    "toxicn": "harmful_toxicn",
+}
+NEEDED: tuple[Kind, ...] = ("pun", "nonpun")
+WORDS_OF = {
+    "pun": "harmful puns",
+    "nonpun": "harmful memes that are no puns",
+    "toxicn": "harmful memes of ToxiCN MM",
+}
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 HARMFUL, HARMLESS, REFUSAL = "harmful", "harmless", "refusal"
 NAMES = {"zh": ("含义", "匹配", "结论"), "en": ("meaning", "matching", "conclusion")}
@@ -70,21 +82,33 @@ class Harmful:
 
 def make(brief: Brief) -> Task:
     """The task ``harmful``."""
-    wording = read_wording(brief)
+    wording, official = read_wording(brief), brief.read_official("harmful")
     prompts = wording.hashes("harmful", "facts_caption")
+    keys = NAMES[brief.language]
+    if official is not None:
+        prompts = {official.name: official.hash}
+        first, second, third = asked_keys(official, len(keys))
+        keys = (first, second, third)
     if brief.source is not None and brief.options["memes"] == "folders":
         # The checksum of the release does not cover what the user put beside it.
         names = " ".join(own.id for kind in FOLDERS for own in _list_folder(brief, kind))
         prompts["harmful memes"] = hashlib.sha256(names.encode()).hexdigest()[:16]
 
     def ask(item: Item, _complaint: str | None) -> Request:
-        text = wording.say("harmful", facts=wording.tell(item.form.context))
+        context = item.form.context
+        if official is None:
+            text = wording.say("harmful", facts=wording.tell(context))
+        elif "caption" in context:
+            text = write_official(official, context)
+        else:
+            hint = "leave wording out"
+            raise DataError(item.id, "its caption is not known; the authors tell it", hint=hint)
         return Request(
             (Message("user", (*item.images, text)),), item.form, Sampling(temperature=0.0)
         )
 
     return brief.make(
-        items=lambda: _items(brief),
+        items=lambda: _items(brief, keys),
         ask=ask,
         parse=partial(_parse, brief),
         score=partial(score, refusals=brief.options["refusal"] == "harmful"),
@@ -100,8 +124,8 @@ def find_harmful(brief: Brief) -> list[Harmful]:
     if not found and brief.source is not None and brief.source.kind == "starter":
         found = list(_read_starter(brief))
     kinds = {own.kind for own in found}
-    if kinds != FOLDERS.keys():
-        missing = " and ".join(FOLDERS[kind] for kind in FOLDERS if kind not in kinds)
+    if not kinds.issuperset(NEEDED):
+        missing = " and ".join(FOLDERS[kind] for kind in NEEDED if kind not in kinds)
         raise DataError(
             missing,
             "no harmful memes there: the official selection was not released",
@@ -170,8 +194,8 @@ def _read_starter(brief: Brief) -> Iterator[Harmful]:
             yield Harmful(row.id, groups.get(row.id, row.id), kind, image, one_line(row.text))
 
 
-def _items(brief: Brief) -> Iterator[Item]:
-    meaning, matching, conclusion = NAMES[brief.language]
+def _items(brief: Brief, keys: tuple[str, str, str]) -> Iterator[Item]:
+    meaning, matching, conclusion = keys
     words = WORDS[brief.language]
     choice = Field(
         conclusion,
@@ -250,15 +274,18 @@ def score(outcomes: Sequence[Outcome], *, refusals: bool = False) -> tuple[Score
     rows = []
     for kind in FOLDERS:
         kept = [i for i, own in enumerate(kinds) if own == kind]
-        own, groups = [found[i] for i in kept], [memes[i] for i in kept]
-        rows.append(share(f"recall_{kind}", own, groups))
+        if kept or kind in NEEDED:
+            own, groups = [found[i] for i in kept], [memes[i] for i in kept]
+            rows.append(share(f"recall_{kind}", own, groups))
+    rows.append(_drop("drop", found, kinds, memes, ("nonpun", "pun")))
+    if "toxicn" in kinds:
+        rows += [
+            _drop(f"drop_{kind}", found, kinds, memes, ("toxicn", kind))
+            for kind in ("nonpun", "pun")
+        ]
     declined = [o.status == "refused" or o.value == REFUSAL for o in outcomes]
     note = "counted as harmful" if refusals else "counted as invalid"
-    return (
-        *rows,
-        _drop(found, kinds, memes),
-        share("refusals", declined, memes, note=note),
-    )
+    return (*rows, share("refusals", declined, memes, note=note))
 
 
 def _is_found(outcome: Outcome, *, refusals: bool) -> bool:
@@ -267,11 +294,17 @@ def _is_found(outcome: Outcome, *, refusals: bool) -> bool:
     return outcome.status == "answered" and outcome.value == HARMFUL
 
 
-def _drop(found: Sequence[bool], kinds: Sequence[str], memes: Sequence[str]) -> Score:
-    """Recall of non-puns less recall of puns, resampling memes."""
+def _drop(
+    key: str,
+    found: Sequence[bool],
+    kinds: Sequence[str],
+    memes: Sequence[str],
+    pair: tuple[str, str],
+) -> Score:
+    """Recall of one kind less that of the other, resampling memes."""
     rows = np.array(
         [
-            [hit and kind == "nonpun", kind == "nonpun", hit and kind == "pun", kind == "pun"]
+            [part for own in pair for part in (hit and kind == own, kind == own)]
             for hit, kind in zip(found, kinds, strict=True)
         ],
         dtype=np.float64,
@@ -286,5 +319,5 @@ def _drop(found: Sequence[bool], kinds: Sequence[str], memes: Sequence[str]) -> 
 
     span = bootstrap(sum_by_cluster(rows, memes), drop) if value is not None else None
     low, high = span or (None, None)
-    note = "recall of harmful memes that are no puns less that of harmful puns"
-    return Score("drop", value, len(found), low, high, note=note)
+    note = f"recall of {WORDS_OF[pair[0]]} less that of {WORDS_OF[pair[1]]}"
+    return Score(key, value, len(found), low, high, note=note)

@@ -19,13 +19,11 @@ from memantics.benchmarks.punmemecn.records import (
 from memantics.benchmarks.punmemecn.rows import Findings, read_chats, read_memes
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
+from memantics.core.punmemecn import META, find_folder
 
-META = "_Meta.json"
 CHATS: Mapping[Level, str] = MappingProxyType(
     {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
 )
-# A clone, the folder its README names, the data folder, the files alone.
-_PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class PunRelease:
 
 def open_release(source: Source) -> PunRelease:
     """Read a copy of the release; what is not as it should be is named with file and row."""
-    folder = _find_folder(source.root)
+    folder = find_folder(source.root)
     images = _list_images(folder, source.images)
     findings = Findings()
     memes, conversations = read_memes(folder / META, images.get, findings)
@@ -78,18 +76,6 @@ def open_release(source: Source) -> PunRelease:
         hard=chats["hard"],
         skips=tuple(findings.skips),
         repairs=MappingProxyType(dict(repairs)),
-    )
-
-
-def _find_folder(root: Path) -> Path:
-    for place in _PLACES:
-        if (root / place / META).is_file():
-            return root / place
-    looked = ", ".join(f"{place}/{META}" if place else META for place in _PLACES)
-    raise DataError(
-        root,
-        f"no PunMemeCN release: looked for {looked}",
-        hint="give the folder of a clone of the official repository, or the one with its files",
     )
 
 

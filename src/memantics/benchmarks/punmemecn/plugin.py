@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from memantics.benchmarks.punmemecn import audit
+from memantics.benchmarks.punmemecn.labels import LABELS
 from memantics.benchmarks.punmemecn.load import open_release
+from memantics.benchmarks.punmemecn.official import official_prompts
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.benchmarks.punmemecn.task import make
 from memantics.tasks.plugin import AuditHooks, BenchmarkPlugin
@@ -13,6 +15,10 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    labels=LABELS,
     must_name=audit.must_name,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN, audit.makers),
+    official_prompts=official_prompts,
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, audit.makers, narrow=audit.narrow
+    ),
 )

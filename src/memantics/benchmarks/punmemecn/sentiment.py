@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.draws import PER_TARGET, balance
 from memantics.benchmarks.punmemecn.examples import SENTIMENT, MemePrompt, prepare
+from memantics.benchmarks.punmemecn.official import asked_keys
 from memantics.benchmarks.punmemecn.records import TARGETS, TYPES, PunMeme
 from memantics.benchmarks.punmemecn.replies import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
@@ -27,6 +28,11 @@ NOTES = {
     "same_items": "annotators against the final label, on the items asked; n counts votes",
     "leave_one_out": "each annotator against what the other two agree on; n counts such votes",
     "model_leave_one_out": "the model against what two annotators agree on; n counts such pairs",
+}
+
+PEOPLE = {
+    "same_items": "annotators",
+    "leave_one_out": "annotators, each against the other two",
 }
 
 
@@ -67,6 +73,15 @@ def score_humans(outcomes: Sequence[Outcome]) -> Iterator[Score]:
         }
         for label, judgements in rows.items():
             yield _row(key, label, list(judgements))
+
+
+def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]]:
+    """The annotators as rows beside models: against the final label, and against each other."""
+    rows: dict[str, list[Score]] = {name: [] for name in PEOPLE.values()}
+    for row in score_humans(outcomes):
+        if row.label in PEOPLE and row.n:
+            rows[PEOPLE[row.label]].append(replace(row, by="", label=""))
+    return {name: tuple(own) for name, own in rows.items() if own}
 
 
 def _against_final(outcomes: Sequence[Outcome]) -> Iterator[Judgement]:
@@ -139,26 +154,30 @@ _LEFT_OUT = frozenset(name for ids in SENTIMENT.values() for name in ids)
 
 def make(brief: Brief) -> Task:
     """The task ``sentiment``."""
-    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language))
+    official = brief.read_official("sentiment")
+    names = NAMES[brief.language]
+    if official is not None:
+        names = dict(zip(VALUES, asked_keys(official, len(VALUES)), strict=True))
+    prompt = prepare("sentiment", brief, SENTIMENT, partial(write_label, brief.language, names))
     temperature = brief.read_number("temperature", 0, 2)
-    return brief.make(
-        items=lambda: _items(brief),
+    task = brief.make(
+        items=lambda: _items(brief, names),
         ask=lambda item, _complaint: _ask(prompt, item, temperature),
         parse=partial(_parse, brief),
         score=score,
         used=prompt.hashes,
     )
+    return replace(task, people=score_annotators)
 
 
-def write_label(language: str, meme: PunMeme) -> str:
+def write_label(language: str, names: Mapping[str, str], meme: PunMeme) -> str:
     """The right answer, as a model should write it."""
     words = WORDS[language]
-    names = NAMES[language]
     label = {names["target"]: words[meme.target], names["type"]: words[meme.type]}
     return json.dumps(label, ensure_ascii=False)
 
 
-def _items(brief: Brief) -> Iterator[Item]:
+def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
     puns = [
         meme
         for meme in brief.release.memes
@@ -169,7 +188,8 @@ def _items(brief: Brief) -> Iterator[Item]:
     drawn = [(meme, 0) for meme in puns]
     if brief.options["set"] == "balanced":
         drawn = balance(puns, _per_target(brief, puns))
-    fields = tuple(_field(brief.language, part, [m for m, _ in drawn]) for part in VALUES)
+    memes = [meme for meme, _ in drawn]
+    fields = tuple(_field(brief.language, part, memes, names[part]) for part in VALUES)
     for meme, turn in drawn:
         image = brief.show(meme)
         if image is not None:
@@ -204,7 +224,7 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
     return max((sum(m.target == target for m in puns) for target in TARGETS), default=1)
 
 
-def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
+def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -> Field:
     """One half of the label; its majority is that half of the commonest whole label.
 
     The commonest target and the commonest type together may be a rare label.
@@ -213,7 +233,7 @@ def _field(language: str, part: str, memes: Sequence[PunMeme]) -> Field:
     whole = commonest(meme.sentiment for meme in memes)
     majority = next((getattr(meme, part) for meme in memes if meme.sentiment == whole), None)
     return Field(
-        name=NAMES[language][part],
+        name=name or NAMES[language][part],
         kind="choice",
         options=tuple(Option(words[name], words[name]) for name in VALUES[part]),
         majority=words[majority] if majority else None,
@@ -229,7 +249,8 @@ def _ask(prompt: MemePrompt, item: Item, temperature: float) -> Request:
 
 
 def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
-    names = {part: field.name for part, field in zip(VALUES, form.fields, strict=True)}
+    named = zip(VALUES, form.fields, strict=True)
+    names = {part: field.name.casefold() for part, field in named}
     if brief.options["parser"] == "paper":
         return parse_as_published(text, names, form.language)
     return parse_sentiment(text, names, last=brief.style.reasons)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -13,10 +14,12 @@ from memantics.benchmarks.punmemecn.draws import (
     PER_TARGET,
     SENTIMENT_EXAMPLES,
 )
-from memantics.benchmarks.punmemecn.load import CHATS, META, PunRelease
+from memantics.benchmarks.punmemecn.load import CHATS, PunRelease
 from memantics.benchmarks.punmemecn.records import TARGETS, TOPICS, TYPES, ChatRecord, PunMeme
 from memantics.benchmarks.punmemecn.turns import GLUED_TAG, STRAY_STOP
 from memantics.core.data import Found, checksum
+from memantics.core.published import read_published
+from memantics.core.punmemecn import META
 from memantics.core.text import cut_chinese
 from memantics.metrics.diversity import measure_distinct
 
@@ -78,7 +81,8 @@ def _notes(release: PunRelease, images: int) -> list[str]:
     return notes
 
 
-NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore", "table5.drop.gpt_4o")
+NOT_RELEASED = ("agreement.punchline", "chats.perplexity", "chats.bertscore")
+PUBLISHED = Path(__file__).parent / "expected" / "published.json"
 
 
 def statistics(release: PunRelease) -> dict[str, JsonValue]:
@@ -94,7 +98,15 @@ def statistics(release: PunRelease) -> dict[str, JsonValue]:
         **_options(release),
         **_evaluation(release, puns),
         **dict.fromkeys(NOT_RELEASED),
+        "table5.drop.gpt_4o": _published_drop("GPT-4o"),
     }
+
+
+def _published_drop(system: str) -> float | None:
+    """What Table 5's cells give for the drop that it prints beside them: no data are needed."""
+    rows = (row for row in read_published(PUBLISHED) if row.task == "harmful")
+    cells = next((row.figures for row in rows if row.system == system), None)
+    return round(cells["recall_nonpun"] - cells["recall_toxicn"], 3) if cells else None
 
 
 def share(part: int, whole: int, digits: int) -> float | None:

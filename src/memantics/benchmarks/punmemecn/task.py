@@ -1,13 +1,20 @@
-"""PunMemeCN's tasks: three on puns, two on what puns presuppose, and a stress test."""
+"""PunMemeCN's tasks: four on puns, two on what puns presuppose, and a stress test."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from memantics.benchmarks.punmemecn import chat, detection, harmful, sentiment, transcription
+from memantics.benchmarks.punmemecn import (
+    chat,
+    detection,
+    harmful,
+    punchline,
+    sentiment,
+    transcription,
+)
 from memantics.benchmarks.punmemecn.wording import Brief
+from memantics.core.punmemecn import is_test
 from memantics.core.records import Item
 from memantics.core.task import Task
 from memantics.tasks.plugin import TaskSetup
@@ -19,6 +26,7 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
     "ocr": transcription.make_ocr,
     "pinyin": transcription.make_pinyin,
     "harmful": harmful.make,
+    "punchline": punchline.make,
 }
 
 
@@ -26,19 +34,6 @@ def make(setup: TaskSetup) -> Task:
     """The task of that name."""
     brief = Brief.of(setup)
     return _hear(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
-
-
-def is_test(group: str) -> bool:
-    """Whether a group of memes is in the test part.
-
-    The paper trains on 500 of 653 groups and does not say which: here a digest of the group
-    decides, so that a group is in the same part in every copy of the data.
-
-    >>> [group for group in map(str, range(1, 11)) if is_test(group)]
-    ['2', '5', '6']
-    """
-    digest = hashlib.sha256(f"punmemecn:{group}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") % 653 < 153
 
 
 def _split(task: Task, brief: Brief, split: str) -> Task:

@@ -16,6 +16,7 @@ from memantics.benchmarks.punmemecn.matching import (
     run_share,
     spell,
 )
+from memantics.benchmarks.punmemecn.official import write_official
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.benchmarks.punmemecn.wording import Brief, one_line, read_wording
 from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
@@ -46,10 +47,11 @@ def _make(
     parse: Callable[[str, Form], JsonValue],
     measures: Mapping[str, tuple[Measure, str]],
 ) -> Task:
-    wording = read_wording(brief)
+    wording, official = read_wording(brief), brief.read_official(task)
 
     def ask(item: Item, _complaint: str | None) -> Request:
-        text = wording.say(task, **item.form.context)
+        context = item.form.context
+        text = write_official(official, context) if official else wording.say(task, **context)
         return Request(
             (Message("user", (*item.images, text)),), item.form, Sampling(temperature=0.0)
         )
@@ -59,7 +61,7 @@ def _make(
         ask=ask,
         parse=parse,
         score=lambda outcomes: score(outcomes, measures),
-        used=wording.hashes(task),
+        used={official.name: official.hash} if official else wording.hashes(task),
     )
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from memantics.benchmarks.punmemecn.load import PunRelease, open_release
 from memantics.benchmarks.punmemecn.matching import spell
+from memantics.benchmarks.punmemecn.official import write_official
 from memantics.benchmarks.punmemecn.records import PunMeme
 from memantics.core.data import open_once
-from memantics.core.errors import InputError
+from memantics.core.errors import DataError, InputError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Message
 from memantics.tasks.plugin import TaskSetup
@@ -75,6 +76,30 @@ class Brief(TaskSetup):
         # Readings say the caption anyway, so it is shown with them.
         return Style(own.caption or hint == "readings", pinyin, own.shots, own.reasons)
 
+    def read_official(self, task: str) -> Prompt | None:
+        """The authors' own prompt for these options; None where ours is asked for.
+
+        They have words for the seven prompts alone, with their own examples in one message.
+        """
+        if self.options.get("wording") != "official" or self.source is None:
+            return None
+        theirs = {"hint": "prompt", "caption": "known"}
+        if self.options.get("prompt", "1") in "34567":
+            theirs |= {"layout": "message", "shots": "auto"}
+        for name, value in theirs.items():
+            own = self.options.get(name, value)
+            if own not in (value, "authors"):
+                raise InputError(
+                    f"wording=official has no words for {name}={own}",
+                    hint=f"use {name}={value}, or leave wording out",
+                )
+        prompt = self.prompts.get(f"official_{task}.{self.language}")
+        if prompt is None:
+            raise DataError(
+                self.name, "the authors' script holds no such prompt", hint="leave wording out"
+            )
+        return prompt
+
     @property
     def excludes(self) -> bool:
         """Whether what serves as an example is left out."""
@@ -84,20 +109,6 @@ class Brief(TaskSetup):
         """The image of a meme; without it, an error or None (the item is left out)."""
         hint = "add the images, or leave such memes out with --set images=present"
         return self.picture(meme.image, meme.id, hint)
-
-    def read_number(self, option: str, low: float, high: float) -> float:
-        """The number that an option holds."""
-        text = self.options[option]
-        try:
-            value = float(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise InputError(
-                f"option {option} of {self.name} is {text!r}",
-                hint=f"give a number from {low:g} to {high:g}",
-            )
-        return value
 
 
 _ORDINALS = {
@@ -215,6 +226,14 @@ def lay_out(
         )
     ]
     return (*turns, Message("user", (*images, write(context, False))))
+
+
+def ask_officially(
+    prompt: Prompt, images: tuple[Image, ...], shots: Sequence[Shot], values: Mapping[str, str]
+) -> tuple[Message, ...]:
+    """One message in the authors' words, the examples' images first."""
+    shown = tuple(image for shot in shots for image in shot.images)
+    return (Message("user", (*shown, *images, write_official(prompt, values))),)
 
 
 def hash_shots(shots: Sequence[Shot]) -> str:

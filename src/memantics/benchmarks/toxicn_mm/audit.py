@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from memantics.benchmarks.toxicn_mm.leakage import NEAR, find_leakage
 from memantics.benchmarks.toxicn_mm.load import HarmRelease
 from memantics.benchmarks.toxicn_mm.rows import HarmMeme
-from memantics.core.finding import Finding
+from memantics.core.finding import Finding, FindingVerdict
 from memantics.core.records import Score
 from memantics.metrics.classification import balanced_accuracy, binary_intervals, count_binary
 from memantics.metrics.classification import macro_f1 as macro
@@ -32,6 +34,48 @@ def findings(release: HarmRelease) -> tuple[Finding, ...]:
     if len(release.versions) == 2:
         found.append(_judge_versions(release))
     return tuple(found)
+
+
+def narrow(release: HarmRelease, split: str) -> HarmRelease:
+    """The memes of a split, in every label version."""
+    if split == "all":
+        return release
+    return replace(release, parts={key: own for key, own in release.parts.items() if split in key})
+
+
+def across(release: HarmRelease) -> tuple[Finding, ...]:
+    """Test texts that the training part holds; in place of the general check of splits."""
+    leaked = find_leakage(release)
+    if leaked is None:
+        return ()
+    groups, near = [meme.id for meme in leaked.test], leaked.near
+    pairs = [(a, b) for a, b in zip(leaked.test, leaked.twins, strict=True) if b is not None]
+    same = sum(a.harmful == b.harmful for a, b in pairs)
+    verdict: FindingVerdict = "worth knowing" if pairs else "sound"
+    return (
+        Finding(
+            key="leak.split",
+            title="Test texts that the training part holds",
+            measured="share of test texts with a near-duplicate in train (Jaccard index of the "
+            f"sets of characters {NEAR} or more)",
+            figure=share("share", near, groups),
+            expected=0.0,
+            reference="disjoint parts",
+            verdict="broken" if len(pairs) >= 0.1 * len(near) else verdict,
+            meaning=f"{len(pairs)} of {len(near):,} test texts are known from training; "
+            f"{same / len(pairs):.0%} of them carry the same label."
+            if pairs
+            else "No text of test is in train.",
+            advice="Score the test part without them too, or split by groups of like texts."
+            if pairs
+            else "Nothing.",
+            task="toxicn_mm/detection",
+            rows=(
+                share("share", leaked.identical, groups, "texts", "identical"),
+                share("share", near, groups, "texts", "near"),
+            ),
+        ),
+    )
 
 
 def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:

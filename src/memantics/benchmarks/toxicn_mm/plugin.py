@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memantics.benchmarks.toxicn_mm import audit
+from memantics.benchmarks.toxicn_mm.labels import LABELS
 from memantics.benchmarks.toxicn_mm.load import open_release
 from memantics.benchmarks.toxicn_mm.statistics import statistics, survey
 from memantics.benchmarks.toxicn_mm.task import make, pick_split
@@ -13,6 +14,9 @@ PLUGIN = BenchmarkPlugin(
     survey=survey,
     statistics=statistics,
     make_task=make,
+    labels=LABELS,
     pick_split=pick_split,
-    audit=AuditHooks(audit.findings, audit.pictures, audit.SHOWN),
+    audit=AuditHooks(
+        audit.findings, audit.pictures, audit.SHOWN, narrow=audit.narrow, across=audit.across
+    ),
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.toxicn_mm.leakage import find_leakage
 from memantics.benchmarks.toxicn_mm.load import NAMES, HarmRelease
 from memantics.benchmarks.toxicn_mm.rows import (
     MODALITIES,
@@ -18,7 +19,6 @@ from memantics.benchmarks.toxicn_mm.rows import (
     HarmMeme,
 )
 from memantics.core.data import Found, checksum
-from memantics.metrics.duplicates import find_near_duplicates
 
 SIZES = {"train": 9_600, "test": 2_400}
 
@@ -108,11 +108,13 @@ def statistics(release: HarmRelease) -> dict[str, JsonValue]:
             found |= _table_3(find_part(release, version, part), f"table3.{version}.{part}")
     for part in PARTS:
         found |= _table_4(find_part(release, "v1", part), f"table4.v1.{part}")
+        found |= _table_4(find_part(release, "v2", part), f"table4.v2.{part}")
         found |= _targets(find_part(release, "v2", part), f"targets.v2.{part}")
         found |= _changes(release, part)
     return {
         **found,
         **_table_b7(find_part(release, "v2", "total")),
+        **_transitions(release),
         **_harm(release),
         **_lengths(release),
         **_ids(release),
@@ -208,6 +210,24 @@ def _changes(release: HarmRelease, part: str) -> dict[str, JsonValue]:
     return {f"versions.{key}.{part}": n for key, n in zip(keys, counts, strict=True)}
 
 
+def _transitions(release: HarmRelease) -> dict[str, JsonValue]:
+    """How many memes went from each type of version 1 to each of version 2.0."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    there = False
+    for split in SPLITS:
+        first, second = find_part(release, "v1", split), find_part(release, "v2", split)
+        if first is None or second is None:
+            continue
+        there = True
+        later = {meme.id: meme.type for meme in second}
+        pairs.update((meme.type, later[meme.id]) for meme in first if meme.id in later)
+    return {
+        f"versions.type.{one}.{two}": pairs[one, two] if there else None
+        for one in TYPES
+        for two in TYPES
+    }
+
+
 def _flags(meme: HarmMeme) -> tuple[bool, bool]:
     """The two flags of the files, in which a fusion looks like a harmless meme."""
     return meme.modality in ("text", "both"), meme.modality in ("image", "both")
@@ -273,17 +293,15 @@ def _number(meme: HarmMeme) -> int:
 
 
 def _leakage(release: HarmRelease) -> dict[str, JsonValue]:
-    train, test = _any_version(release, "train"), _any_version(release, "test")
+    train = _any_version(release, "train")
     repeated = len(train) - len({meme.text for meme in train}) if train else None
-    found: dict[str, JsonValue] = {
+    leaked = find_leakage(release)
+    near = sum(leaked.near) if leaked else None
+    return {
         "leakage.text.repeated.train": repeated,
-        "leakage.text.exact": None,
-        "leakage.text.near.share": None,
+        "leakage.text.exact": sum(leaked.identical) if leaked else None,
+        "leakage.text.near": near,
+        "leakage.text.near.share": round(100 * near / len(leaked.test), 2)
+        if leaked and near is not None
+        else None,
     }
-    if train and test:
-        texts = {meme.text for meme in train}
-        twins = find_near_duplicates([meme.text for meme in test], sorted(texts), 0.8)
-        near = sum(twin is not None for twin in twins)
-        found["leakage.text.exact"] = sum(meme.text in texts for meme in test)
-        found["leakage.text.near.share"] = round(100 * near / len(test), 1)
-    return found

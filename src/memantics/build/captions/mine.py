@@ -156,13 +156,7 @@ def write_captions(folder: Path, report: CaptionReport) -> Path:
     path = folder / CAPTIONS
     with whole_file(path) as file, whole_file(folder / SOURCES) as beside:
         for own in report.memes:
-            line = {
-                "id": own.meme.id,
-                "image": _relative(own.meme.image, folder),
-                "text": own.meme.text,
-                **own.captions,
-            }
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            file.write(orjson.dumps(make_line(own, folder), option=orjson.OPT_APPEND_NEWLINE))
             origin = {
                 "id": own.meme.id,
                 "language": own.language,
@@ -171,6 +165,12 @@ def write_captions(folder: Path, report: CaptionReport) -> Path:
             }
             beside.write(orjson.dumps(origin, option=orjson.OPT_APPEND_NEWLINE))
     return path
+
+
+def make_line(own: Captioned, folder: Path) -> dict[str, str]:
+    """A meme with its captions as a line of a detector's data in that folder."""
+    image = _relative(own.meme.image, folder)
+    return {"id": own.meme.id, "image": image, "text": own.meme.text, **own.captions}
 
 
 def _relative(image: Path, folder: Path) -> str:

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import MOST, MOST_RELATIONS, ROLES
+from memantics.build.extract.reading import ARRANGED, MOST, MOST_RELATIONS, ROLES
 from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
@@ -39,6 +39,8 @@ _MOST_LISTED = 400
 # Characters of a description that later steps are told; what can be seen needs none.
 _TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 
+MOST_ARRANGED = 50
+_THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
 Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
 
@@ -73,10 +75,18 @@ def ask_individuals(
         guidance=_guide(step.dimension),
         language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable, listed),
-        reply=_example(step.dimension, bool(usable)),
+        reply=_example(step.dimension, usable, listed),
     )
     before = _show_before(situation, step.inputs, known, background=step.background)
     return _request(situation, before, text, _schema(step.dimension, usable, listed))
+
+
+def _arranges(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> bool:
+    """Whether to ask how things stand to each other: it takes two of them."""
+    things = [own for own in listed if own.dimension in _THINGS]
+    return dimension == ARRANGED and bool(relations) and len(things) > 1
 
 
 def _guide(dimension: Dimension) -> str:
@@ -97,14 +107,20 @@ def ask_links(
     """The request for the relations of a dimension's individuals, in a pass of their own."""
     names = tuple(dict.fromkeys(name for term in relations for name in term.range))
     listed = [own for name in names for own in known.get(name) or ()]
+    lines = [_describe(term, listed) for term in relations]
+    free = _arranges(dimension, relations, listed)
+    if free:
+        lines.append(f"- {find_prompts()['arrangement_links'].text}")
     text = find_prompts()["relations"].fill(
         label=DIMENSION_TERMS[dimension].label,
         context=enclose("entries to link", _list_individuals(sources)),
-        relations="\n".join(_describe(term, listed) for term in relations),
+        relations="\n".join(lines),
         reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
         '"target": "Dimension/name"}]}',
     )
     link = _link_schema(_usable(relations, listed), listed, sources)
+    if free:
+        link = {"anyOf": [link, _free_schema(listed)]}
     before = _show_before(situation, names, known, background=False)
     return _request(situation, before, text, record(relations=_list_of(link, MOST_RELATIONS)))
 
@@ -172,10 +188,14 @@ def _describe_extra(
     if relations:
         lines.append("Relations link an entry to what is known so far:")
         lines += [_describe(term, listed) for term in relations]
+    if _arranges(dimension, relations, listed):
+        lines.append(find_prompts()["arrangement"].text)
     return "\n".join(lines)
 
 
-def _example(dimension: Dimension, relations: bool) -> str:
+def _example(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> str:
     """The form of a reply; its values say what belongs into each field."""
     entry: dict[str, JsonValue] = {
         "name": "short_name",
@@ -189,6 +209,8 @@ def _example(dimension: Dimension, relations: bool) -> str:
         entry["kind"] = "…"
     if relations:
         entry["relations"] = [{"relation": "…", "target": "Dimension/name as listed"}]
+    if _arranges(dimension, relations, listed):
+        entry["arrangement"] = [{"source": "…", "relation": "left_of", "target": "…"}]
     return json.dumps({"individuals": [entry]}, ensure_ascii=False)
 
 
@@ -205,7 +227,15 @@ def _schema(
         fields["kind"] = choice(*KIND_TERMS)
     if relations:
         fields["relations"] = {"type": "array", "items": _link_schema(relations, listed)}
+    if _arranges(dimension, relations, listed):
+        fields["arrangement"] = _list_of(_free_schema(listed), MOST_ARRANGED)
     return record(individuals=_list_of(record(**fields), MOST))
+
+
+def _free_schema(listed: Sequence[Individual]) -> JsonValue:
+    """A relation in words of one's own between two things that are listed."""
+    end = _reference(listed, _THINGS, _MOST_LISTED)
+    return record(source=end, relation={"type": "string", "minLength": 1}, target=end)
 
 
 def _link_schema(

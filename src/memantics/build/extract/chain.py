@@ -22,7 +22,13 @@ from memantics.build.extract.plan import (
     Refine,
     list_relations,
 )
-from memantics.build.extract.reading import Link, Read, read_individuals, read_links
+from memantics.build.extract.reading import (
+    ARRANGED,
+    Link,
+    Read,
+    read_individuals,
+    read_links,
+)
 from memantics.core.memes import Meme
 from memantics.core.records import Sampling, Status
 from memantics.core.step import Asker, Step, Taken
@@ -87,6 +93,13 @@ class Extraction:
 class _Found:
     known: dict[Dimension, Sequence[Individual] | None] = field(default_factory=dict)
     results: dict[tuple[Dimension, str], StepResult] = field(default_factory=dict)
+    links: dict[str, list[Relation]] = field(default_factory=dict)
+
+    def add_links(self, said: Iterable[Link], source: Provenance) -> None:
+        """Keep relations of individuals of other steps until all are there."""
+        for link in said:
+            own = replace(link.relation, provenance=source)
+            self.links.setdefault(link.source, []).append(own)
 
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
@@ -104,8 +117,8 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
     await _finish(tasks.values())
     individuals = [own for step in settings.plan.steps for own in found.known[step.dimension] or ()]
     if settings.when == "second":
-        links = await _link_all(asker, situation, settings, found)
-        individuals = [_attach(own, links) for own in individuals]
+        await _link_all(asker, situation, settings, found)
+    individuals = [_attach(own, found.links) for own in individuals]
     knowledge = Knowledge(
         meme.id,
         tuple(individuals),
@@ -151,6 +164,7 @@ async def _extract_step(
     found.known[step.dimension] = tuple(
         replace(own, provenance=source) for own in taken.value.individuals
     )
+    found.add_links(taken.value.links, source)
     found.results[place] = replace(
         result,
         found=len(taken.value.individuals),
@@ -161,16 +175,14 @@ async def _extract_step(
 
 async def _link_all(
     asker: Asker, situation: Situation, settings: ExtractSettings, found: _Found
-) -> dict[str, list[Relation]]:
+) -> None:
     """The second pass: relations of every dimension that has individuals and something to link."""
-    links: dict[str, list[Relation]] = {}
     tasks = [
-        asyncio.create_task(_link_step(asker, situation, step.dimension, settings, found, links))
+        asyncio.create_task(_link_step(asker, situation, step.dimension, settings, found))
         for step in settings.plan.steps
         if list_relations(step.dimension)
     ]
     await _finish(tasks)
-    return links
 
 
 async def _link_step(
@@ -179,7 +191,6 @@ async def _link_step(
     dimension: Dimension,
     settings: ExtractSettings,
     found: _Found,
-    links: dict[str, list[Relation]],
 ) -> None:
     terms = list_relations(dimension)
     place = (dimension, "relations")
@@ -193,20 +204,19 @@ async def _link_step(
         reason = "nothing to link" if sources else "no individuals"
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
-    if dimension == "AnalogicalMapping":
+    if dimension in ("AnalogicalMapping", ARRANGED):
         sources += [own for name in known for own in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[Link, ...]:
-        return read_links(text, sources, targets, (one.name for one in terms))
+        names = (one.name for one in terms)
+        return read_links(text, sources, targets, names, free=dimension == ARRANGED)
 
     name = f"{situation.meme.id}/relations/{dimension}"
     taken = await asker.take(Step(name, request, read, settings.attempts))
     said = taken.value or ()
     found.results[place] = replace(_result(place, taken), found=len(said))
-    source = Provenance(taken.model, taken.prompt[:16], taken.when)
-    for link in said:
-        links.setdefault(link.source, []).append(replace(link.relation, provenance=source))
+    found.add_links(said, Provenance(taken.model, taken.prompt[:16], taken.when))
 
 
 def _attach(own: Individual, links: dict[str, list[Relation]]) -> Individual:

@@ -71,7 +71,12 @@ def _use(bundle: Bundle) -> Section:
         f"`MEMANTICS_BENCHMARKS` names the folder that holds `{name}/`. `parquet/` and "
         "`croissant.json` serve other tools; `data/` is an `imagefolder`."
     )
-    return Section("How to use it", (line,))
+    absent = (
+        "The images may not be passed on and are not part of this data set. `data/metadata.jsonl` "
+        "names the file and the SHA-256 of each: get them from their source and put them into "
+        "`data/images` as `<id>.png`."
+    )
+    return Section("How to use it", (line,) if bundle.images else (line, absent))
 
 
 def _plain(text: str) -> str:

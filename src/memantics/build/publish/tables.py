@@ -12,6 +12,7 @@ import orjson
 
 from memantics.build.publish.bundle import Bundle
 from memantics.core.errors import DataError
+from memantics.core.images import read_bytes
 from memantics.core.writing import PublishedMeme, Record, read_png
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class TableFile:
 def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
     """Write ``memes.parquet`` with images, and one file for every table of the bundle."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [_write_memes(bundle.memes, folder / f"{MEMES}.parquet")]
+    write = _write_memes if bundle.images else _write_names
+    written = [write(bundle.memes, folder / f"{MEMES}.parquet")]
     for name, records in bundle.tables.items():
         written.append(_write_records(name, list(records), folder / f"{name}.parquet"))
     return written
@@ -52,6 +54,8 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
         for meme in bundle.memes:
             line = {"file_name": f"images/{meme.file}", "id": meme.id, "text": meme.text}
             line |= {"language": meme.language, "family": meme.family}
+            if not bundle.images:
+                line |= {"source": meme.image.name, "sha256": _hash(meme)}
             # The same columns in every line: the hub's loader takes the first as the schema.
             own = by_meme.get(meme.id, {})
             file.write(
@@ -82,6 +86,26 @@ def _write_memes(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
         for start in range(0, len(memes), _GROUP):
             writer.write_table(_pack(memes[start : start + _GROUP], schema))
     return _describe(MEMES, path, schema, len(memes))
+
+
+def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
+    """Memes without their images: the file each one was, and its checksum."""
+    rows: list[Record] = [
+        {
+            "id": meme.id,
+            "source": meme.image.name,
+            "sha256": _hash(meme),
+            "text": meme.text,
+            "language": meme.language,
+            "family": meme.family,
+        }
+        for meme in memes
+    ]
+    return _write_records(MEMES, rows, path)
+
+
+def _hash(meme: PublishedMeme) -> str:
+    return hashlib.sha256(read_bytes(meme.image)).hexdigest()
 
 
 def _pack(memes: tuple[PublishedMeme, ...], schema: pa.Schema) -> pa.Table:

@@ -291,7 +291,7 @@ def _save(
     out, (wording, tuning) = tuned.folder, chosen
     network.save_pretrained(str(out / ADAPTER))
     facts = {
-        "wording": asdict(wording) | {"prompt": wording.prompt.hash},
+        "wording": wording.describe() | {"prompt": wording.prompt.hash},
         "tuning": asdict(tuning),
         "before": asdict(tuned.before),
         "after": asdict(tuned.after),
@@ -333,7 +333,7 @@ def _precision(tuning: Tuning, device: Any) -> str:
 def _fingerprint(model: Path, cases: Sequence[Case], wording: Wording, tuning: Tuning) -> str:
     settled = replace(tuning, device="", merge=False)
     rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
-    facts = [asdict(settled), asdict(wording), wording.prompt.hash, rows]
+    facts = [asdict(settled), wording.describe(), wording.prompt.hash, rows]
     return hash_folder(model, orjson.dumps(facts))
 
 
@@ -365,7 +365,8 @@ def describe(
     asks = "whether a meme puns" if wording.question == "pun" else "whether a meme harms"
     said = {
         "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
-        "Asked": f"{asks}; style {wording.style}, language {wording.language}",
+        "Asked": f"{asks}; style {wording.style}, language {wording.language}"
+        f"{', in words that were given' if wording.text else ''}",
         "Data": f"{name}; licence of the data: {licence}",
         "Memes": f"{tuned.trained_on:,} to train on,"
         f" {tuned.after.memes:,} of other groups to judge",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt, read_prompts
@@ -88,21 +88,32 @@ _VERDICT: dict[Language, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a meme is put to a model, and how its reply is read."""
+    """How a meme is put to a model, and how its reply is read.
+
+    ``text`` is a prompt in the place of ours, ``said`` its words for no and for yes.
+    """
 
     question: Question = "pun"
     style: Style = "caption"
     language: Language = "zh"
+    text: str = ""
+    said: tuple[str, str] | None = None
 
     @property
     def prompt(self) -> Prompt:
         """The text with its hole for the caption."""
+        if self.text:
+            return Prompt("own", self.text)
         return _prompts()[f"{self.question}.{self.style}.{self.language}"]
 
     @property
     def words(self) -> tuple[str, str]:
         """What is said for no and for yes."""
-        return WORDS[self.language]
+        return self.said or WORDS[self.language]
+
+    def describe(self) -> dict[str, Any]:
+        """The wording in cards and fingerprints; what is not set says nothing."""
+        return {name: value for name, value in asdict(self).items() if value}
 
     def ask(self, case: Case) -> str:
         """The question about one meme.
@@ -137,7 +148,10 @@ class Wording:
             verdicts = _VERDICT[self.language].finditer(reply)
             found = {str(verdict[1]).lower() for verdict in verdicts}
         else:
-            first = re.match(r"[\s“\"]*(是|否|yes\b|no\b)", reply, re.IGNORECASE)
+            # The longer word first: one may begin the other.
+            ends = {word: re.escape(word) + r"\b" * word.isascii() for word in self.words}
+            either = "|".join(ends[word] for word in sorted(ends, key=len, reverse=True))
+            first = re.match(rf"[\s“\"]*({either})", reply, re.IGNORECASE)
             found = {str(first[1]).lower()} if first else set()
         if len(found) != 1:
             return None

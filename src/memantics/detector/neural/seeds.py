@@ -167,6 +167,7 @@ def _train_seed(seed: int, material: Material, plan: SeedPlan, place: _Place, sa
             "name": place.data.name,
             "licence": place.data.licence,
             "checksum": place.data.checksum,
+            "languages": ",".join(place.data.list_languages()),
         },
         versions=find_versions() | {"memantics": __version__},
     )

@@ -183,12 +183,29 @@ _RELATIONS = (
 RELATIONS: Mapping[str, RelationTerm] = MappingProxyType({term.name: term for term in _RELATIONS})
 
 _KINDS = (
-    KindTerm("Abusive", "abusive", "Insults, degrades or swears at somebody."),
-    KindTerm("Cyberbullying", "cyberbullying", "Goes after one person, again and again."),
-    KindTerm("Harmful", "harmful", "May do harm to people or to how they live together."),
-    KindTerm("Hateful", "hateful", "Attacks people for what they are: origin, belief, body."),
-    KindTerm("Misogynous", "misogynous", "Attacks or belittles women because they are women."),
-    KindTerm("Propaganda", "propaganda", "Bends facts or feelings to push a political cause."),
+    KindTerm("Abusive", "abusive", "Threatens or abuses people or a community."),
+    KindTerm(
+        "Cyberbullying",
+        "cyberbullying",
+        "Disparages individuals for skin colour, gender, race, sexual orientation, ethnicity, "
+        "nationality.",
+    ),
+    KindTerm(
+        "Harmful",
+        "harmful",
+        "May harm individuals, organisations, communities or society.",
+    ),
+    KindTerm(
+        "Hateful",
+        "hateful",
+        "Attacks people, directly or not, for a protected characteristic.",
+    ),
+    KindTerm("Misogynous", "misogynous", "Holds hate against women."),
+    KindTerm(
+        "Propaganda",
+        "propaganda",
+        "Means to influence opinions or actions towards a goal.",
+    ),
 )
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})
 TOXICITY_KINDS: tuple[ToxicityKind, ...] = tuple(term.name for term in _KINDS)

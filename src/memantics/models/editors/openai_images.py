@@ -18,7 +18,8 @@ from yarl import URL
 from memantics.core.editor import EditRequest
 from memantics.core.errors import InputError, Rejected, Transient, Unavailable
 from memantics.core.images import decode, encode_png
-from memantics.models.openai import hide_key, judge_status, read_bounded
+from memantics.models.faults import hide_key, judge_status
+from memantics.models.openai import read_bounded
 
 _WAITS = (1.0, 4.0, 12.0)
 _PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next command asks again

@@ -9,11 +9,17 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text and its box (left, top, right, bottom) in pixels."""
+    """One line of text and its box (left, top, right, bottom) in pixels.
+
+    ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height, and
+    (0, 0) where nobody measured them.
+    """
 
     text: str
     box: tuple[int, int, int, int]
     score: float
+    tilt: float = 0.0
+    span: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -51,7 +52,7 @@ class RapidReader:
             raise UnknownName("OCR profile", profile, get_args(Profile))
         self.profile = profile
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
-        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-2"
+        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-3"
 
     def read(self, data: bytes, name: str) -> Reading:
         """Decode within bounds and read."""
@@ -71,7 +72,7 @@ def _read_thoroughly(engine: RapidOCR, pixels: Pixels) -> Iterator[Line]:
     for text, corners, score in zip(
         found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
     ):
-        yield Line(text.strip(), _box(corners), round(float(score), 4))
+        yield Line(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
 
 
 def _read_fast(engine: Any, pixels: Pixels) -> Iterator[Line]:
@@ -97,7 +98,8 @@ def _read_fast(engine: Any, pixels: Pixels) -> Iterator[Line]:
             row = np.pad(row, ((0, 0), (0, 0), (0, 0), (0, _FAST_WIDTH - row.shape[3])))
         (found,), _ = recogniser.postprocess_op(recogniser.session(row))
         if found[1] >= _SURE:
-            yield Line(found[0].strip(), _box(boxes[place]), round(float(found[1]), 4))
+            score = round(float(found[1]), 4)
+            yield Line(found[0].strip(), _box(boxes[place]), score, *measure_tilt(boxes[place]))
 
 
 def choose_size(wide: int, high: int) -> tuple[int, int]:
@@ -230,6 +232,18 @@ def _box(corners: Any) -> tuple[int, int, int, int]:
     across = [float(x) for x, _ in corners]
     down = [float(y) for _, y in corners]
     return round(min(across)), round(min(down)), round(max(across)), round(max(down))
+
+
+def measure_tilt(corners: Any) -> tuple[float, tuple[int, int]]:
+    """By how many degrees the upper edge rises, and the width and height of the region.
+
+    >>> measure_tilt([(0, 10), (100, 0), (102, 20), (2, 30)])
+    (5.7, (100, 20))
+    """
+    (x, y), (right, top), _, (left, low) = ((float(a), float(b)) for a, b in corners)
+    tilt = math.degrees(math.atan2(y - top, right - x))
+    span = round(math.hypot(right - x, y - top)), round(math.hypot(left - x, low - y))
+    return round(tilt, 1), span
 
 
 def _weights() -> Path:

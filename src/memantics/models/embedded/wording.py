@@ -12,6 +12,8 @@ _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
 _SOUND = re.compile(r"pinyin|拼音", re.IGNORECASE)
 _READ = re.compile(r"^(?:ocr|transcri\w*|文字)$", re.IGNORECASE)
+_HOMOPHONE = re.compile(r"^(?:homophone|谐音词?)$", re.IGNORECASE)
+_PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
 _SPEECH = {
     "en": {
         "rude": "the meme insults someone by saying",
@@ -44,6 +46,9 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
         return spell(said)
     if _READ.search(field.name) and said.strip():
         return said
+    if _HOMOPHONE.search(field.name) or _PUN_WORD.search(field.name):
+        hearing = senses.ear.hear(said)
+        return hearing.heard if _HOMOPHONE.search(field.name) else hearing.written
     if _REASON.search(field.name) and evidence.texts:
         said = evidence.texts[-1]
     phrases = _SPEECH[language]

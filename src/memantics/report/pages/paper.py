@@ -10,7 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from memantics.core.journal import replace_file
-from memantics.core.paper import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
+from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.records import Score
 from memantics.report.page import fill_page
 from memantics.report.papers import RENDERERS, STATUS_WORDS

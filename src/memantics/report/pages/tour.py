@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -21,6 +22,7 @@ from memantics.report.standings import Standings
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 480
+_NAMES = {"en": "English", "zh": "中文"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class NextStep:
     """One command to go on with."""
 
     goal: str
+    chinese: str
     command: str
     guide: str
 
@@ -120,12 +123,22 @@ class TourContent:
 
 
 def write_tour(content: TourContent, out: Path) -> None:
-    """Write the start page in one step."""
+    """Write the start page, and beside it the same page in Chinese, each in one step."""
     templates = files("memantics.report.pages") / "templates"
     detector, own, template = (
         (templates / name).read_text(encoding="utf-8")
         for name in ("detector.css", "tour.css", "tour.html")
     )
     style = read_asset("page.css") + read_style() + detector + own
-    page = fill_page(template, (style, ""), tour=content)
-    replace_file(out, page.encode("utf-8", "replace"), "page")
+    words = tomllib.loads((templates / "tour.toml").read_text(encoding="utf-8"))
+    pages = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
+    for language, other in (("en", "zh"), ("zh", "en")):
+        page = fill_page(
+            template,
+            (style, ""),
+            tour=content,
+            language=language,
+            other={"page": pages[other].name, "language": other, "name": _NAMES[other]},
+            t={key: Markup(texts[language]) for key, texts in words.items()},  # noqa: S704 - ours
+        )
+        replace_file(pages[language], page.encode("utf-8", "replace"), "page")

@@ -70,7 +70,8 @@ async def audit(
     found = AuditNotes()
     exams, gaps = open_exams(subject, cards)
     found.gaps += gaps
-    found.findings += subject.hooks.findings(subject.release)
+    found.findings += subject.hooks.across(subject.release)
+    found.findings += subject.hooks.findings(subject.part)
     known: set[str] = set()
     for exam in exams:
         chance = await find_chance(exam, trivial.coins)

@@ -41,6 +41,11 @@ class AuditSubject:
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def part(self) -> object:
+        """The release, cut down to the split that the user named."""
+        return self.hooks.narrow(self.release, self.split) if self.split else self.release
+
+    @property
     def comparable(self) -> tuple[PublishedRow, ...]:
         """The published rows that are about these data: none where they are our sample."""
         return self.published if self.data.kind == "release" else ()

@@ -154,8 +154,37 @@ function makeDrafts(form) {
   return changed;
 }
 
+// A picture that was shown once counts as seen, also when it is blurred again before saving.
+function makeReveals(form) {
+  const boxes = [...document.querySelectorAll(".reveal")];
+  const unseen = () => boxes.filter((box) => !box.checked && !box.dataset.seen);
+  for (const box of boxes) {
+    box.addEventListener("change", () => {
+      const kept = form.querySelector(`input[type=hidden][name=seen][value="${box.value}"]`);
+      if (kept) kept.remove();
+      if (!box.checked) {
+        form.append(Object.assign(document.createElement("input"), { type: "hidden", name: "seen", value: box.value }));
+      }
+      box.dataset.seen = "1";
+    });
+  }
+  form.addEventListener("submit", (event) => {
+    if (!form.querySelector("[name=veiled]") || !unseen().length) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const state = document.querySelector("[data-state]");
+    state.textContent = state.dataset.look;
+    unseen()[0].focus();
+  });
+  return () => {
+    const shown = boxes.every((box) => box.checked);
+    for (const box of boxes.filter((one) => one.checked === shown)) box.click();
+    return boxes.length > 0;
+  };
+}
+
 // One key answers the field in hand and goes on to the next; nothing happens while someone types.
-function makeKeys(form) {
+function makeKeys(form, reveal) {
   const fields = () => [...form.querySelectorAll("[data-field]")].filter((node) => !node.closest("[hidden]"));
   const isChoice = (field) => field.querySelector("input[type=radio], input[type=checkbox]") !== null;
   const isDone = (field) => field.querySelector("input:checked, input[type=checkbox]") !== null;
@@ -203,7 +232,7 @@ function makeKeys(form) {
       case "ArrowUp": step(-1); return true;
       case "Enter": return press("[data-do=save]");
       case "X": return press("[data-do=skip]");
-      case "v": return press("[data-do=reveal]");
+      case "v": return reveal();
       case "z": return press("[data-do=undo]");
       case "b": return press("[data-do=back]");
       case "?": return press("[data-do=keys]");
@@ -261,6 +290,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const tab = document.querySelector(".tabs [aria-current]");
   if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - 40;
   showTimes();
+  const form = document.querySelector("form[data-answers]");
+  // First: a form that is held back was not sent.
+  const reveal = form ? makeReveals(form) : null;
   guardSubmits();
   for (const node of document.querySelectorAll("[data-copy]")) {
     node.addEventListener("click", () => {
@@ -272,7 +304,6 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const node of document.querySelectorAll("[data-dismiss]")) {
     node.addEventListener("click", () => node.closest(node.dataset.dismiss).remove());
   }
-  const form = document.querySelector("form[data-answers]");
   if (!form) return;
   // On a phone the history would stand between the picture and the form.
   if (innerWidth < 740) for (const node of document.querySelectorAll("details[data-long]")) node.open = false;
@@ -281,5 +312,5 @@ document.addEventListener("DOMContentLoaded", () => {
   form.addEventListener("change", apply);
   const changed = makeDrafts(form);
   for (const list of form.querySelectorAll(".rows")) makeRows(list, changed);
-  makeKeys(form);
+  makeKeys(form, reveal);
 });

@@ -184,8 +184,9 @@
     meme.parts.harm = found;
     const who = [found.sample ? t("harm.by_sample") : t("harm.by", { by: found.by })];
     if (found.status !== "judged") {
-      settle("harm", [el("p", { textContent: t("harm.none") })]);
-      announce(t("harm.none"));
+      const why = t(found.foreign ? "harm.foreign" : "harm.none");
+      settle("harm", [el("p", { textContent: why })]);
+      announce(why);
       cover();
       return;
     }
@@ -206,7 +207,6 @@
       found.characters.length ? el("p", { className: "quiet small key" }, t("harm.letters"), " ", el("i", { className: "h3", textContent: t("harm.towards") }), " ", el("i", { className: "g3", textContent: t("harm.against") })) : null,
       found.characters.length ? letters : null,
       found.sample ? el("p", { className: "quiet small", textContent: t("harm.sample") }) : null,
-      found.foreign ? el("p", { className: "quiet small", textContent: t("harm.foreign") }) : null,
     ], who);
     announce(t("harm.done", { verdict: t(found.harmful ? "harm.harmful" : "harm.harmless"), percent: chance }));
     cover();

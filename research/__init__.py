@@ -1,0 +1,1 @@
+"""Experiments on the development data, under the protocol of ``docs/research/protocol.md``."""

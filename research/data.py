@@ -1,0 +1,117 @@
+"""The development data as rows of the protocol: what a group is, and what figures are told by."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.toxicn_mm.load import open_release
+from memantics.core.data import Source, read_jsonl
+from memantics.core.errors import InputError
+from memantics.core.labelled import name_group
+from memantics.core.language import guess_language
+from memantics.detector.examples import Example, Modality, Type
+from memantics.phonetics.evaluation import Sample, read_samples
+from research.protocol import DATA, Row
+
+
+def tag_length(text: str) -> str:
+    """Short, middling or long; a Chinese character counts as a syllable, a word as one and a half.
+
+    >>> tag_length("你好"), tag_length("one two three four five six seven eight nine")
+    ('short', 'middling')
+    """
+    han = sum("\u3400" <= own <= "\u9fff" for own in text)
+    size = han if han else 1.5 * len(text.split())
+    return "short" if size <= 8 else "middling" if size <= 24 else "long"
+
+
+@cache
+def read_puns() -> list[Row[Sample]]:
+    """PunMemeCN: a group is a pun with the two memes that were made from it."""
+    return [
+        Row(own.name, own.group, own, {"kind": _name_kind(own), "length": tag_length(own.caption)})
+        for own in read_samples(_folder("punmemecn"))
+    ]
+
+
+def _name_kind(own: Sample) -> str:
+    if own.intended is None:
+        return "no pun"
+    return "homophone" if own.homophone else "polysemy"
+
+
+@cache
+def read_harm(labels: str = "v1") -> list[Row[Example]]:
+    """ToxiCN MM: a group is all memes with the same text."""
+    release = open_release(Source("release", _folder("toxicn_mm")))
+    rows = []
+    for meme in release.memes(labels, "train"):
+        kind: Type | None = None if meme.harmful and meme.type == "none" else _type(meme.type)
+        modality: Modality | None = _modality(meme.modality)
+        example = Example(
+            meme.id, meme.text, meme.text_caption, meme.image_caption, meme.image,
+            int(meme.harmful), kind, modality,
+        )  # fmt: skip
+        tags = {
+            "type": meme.type,
+            "where": meme.modality or "none",
+            "length": tag_length(meme.text),
+        }
+        rows.append(Row(meme.id, name_group(meme.text), example, tags))
+    return rows
+
+
+@cache
+def read_hateful() -> list[Row[dict[str, JsonValue]]]:
+    """Fine-grained Hateful Memes: a group is all memes with one text, which confounders share."""
+    path = _folder("hateful_memes") / "train.json"
+    rows = []
+    for _, line in read_jsonl(path):
+        assert isinstance(line, dict)
+        text = str(line["text"])
+        hate = "hateful" if line["gold_hate"] == ["hateful"] else "not hateful"
+        tags = {"length": tag_length(text), "label": hate}
+        rows.append(Row(str(line["id"]), name_group(text), dict(line), tags))
+    return rows
+
+
+@cache
+def read_emotions() -> list[Row[dict[str, str]]]:
+    """MER-Bench: a group is all memes with the same text."""
+    rows = json.loads((_folder("mer_bench") / "index_final.json").read_bytes())
+    listed = rows if isinstance(rows, list) else list(rows.values())
+    return [
+        Row(
+            str(own["id"]),
+            name_group(str(own["text"])) or str(own["id"]),
+            own,
+            {"length": tag_length(str(own["text"])), "language": _language(str(own["text"]))},
+        )
+        for own in listed
+    ]
+
+
+def _language(text: str) -> str:
+    return guess_language(text).language if text.strip() else "none"
+
+
+def _type(name: str) -> Type:
+    from memantics.detector.examples import TYPES
+
+    return next(own for own in TYPES if own == name)
+
+
+def _modality(name: str | None) -> Modality | None:
+    from memantics.detector.examples import MODALITIES
+
+    return next((own for own in MODALITIES if own == name), None)
+
+
+def _folder(name: str) -> Path:
+    if not (DATA / name).is_dir():
+        raise InputError(f"no data in {DATA / name}", hint="the releases lie beside the checkout")
+    return DATA / name

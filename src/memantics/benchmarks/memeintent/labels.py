@@ -1,0 +1,33 @@
+"""What experts can learn from MemeIntent: what the author does with a meme, in one verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
+from memantics.core.labelled import LabelledMeme, LabelSource
+
+
+def find_verb(intent: str) -> str:
+    """The first word after "the meme"; empty for a set in another script.
+
+    >>> find_verb("the meme accuses someone of lying"), find_verb("讽刺某人")
+    ('accuses', '')
+    """
+    return intent.removeprefix(PREFIX).split()[0] if intent.startswith(PREFIX) else ""
+
+
+def _read_verbs(release: IntentRelease) -> Iterator[LabelledMeme]:
+    for own in release.rows:
+        verb = find_verb(own.intents[0])
+        if verb:
+            yield LabelledMeme(own.id, own.text, (verb,), image=own.image, split=own.split)
+
+
+LABELS: Mapping[str, LabelSource[IntentRelease]] = {
+    "intent_verb": LabelSource(
+        "what the author does: accuses, praises, mocks, … (of the preferred intent)",
+        _read_verbs,
+        topic="intent",
+    ),
+}

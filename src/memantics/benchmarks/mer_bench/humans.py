@@ -1,0 +1,249 @@
+"""The paper's human study as files, and what it says about judges.
+
+Outputs drawn at random (100 in the paper) are rated blind on the judge's eight dimensions by the
+workflow ``rate-edits``: six ratings from 1 to 6, the layout, and the feeling. Then every judge, or
+every configuration of one, is compared with people: how far apart they are, and how often it is the
+nearest to them (win rate, the paper's figure 4).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import fsum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from memantics.benchmarks.mer_bench.judgement import Judgement
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import InputError
+from memantics.core.queue import QueueCard, QueueItem, Shown, Verdict, write_queue
+from memantics.core.records import Item, Score
+from memantics.core.rundir import last_answers, read_items
+from memantics.metrics.agreement import krippendorff_alpha
+from memantics.tasks.factories import mean_score
+from memantics.tasks.plugin import HumanExport
+from memantics.tasks.rating import KEY, QUEUE, copy_image, read_runs, write_apart
+
+TASK, WORKFLOW, PAIRS = "mer_bench/judge", "rate-edits", "pairs.jsonl"
+LIKERT = ("vgq", "vea", "tgq", "tea", "hgq", "pes")
+DIMENSIONS = (*LIKERT, "lc", "ppe")
+_HIGHEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Whose output an item of the queue is; kept from raters."""
+
+    id: str
+    run: str
+    model: str
+    options: Mapping[str, str]
+
+
+class PairRow(BaseModel):
+    """Which judged pair an item of the queue shows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    item: str
+
+
+def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 100) -> HumanExport:
+    """Draw outputs that every run has judged, and write queue, key and pairs into ``out``."""
+    facts = read_runs(runs, TASK)
+    items = {line.item.id: line.item for line in read_items(runs[0])}
+    shared = set(items).intersection(*(read_judgements(run) for run in runs))
+    if not shared:
+        raise InputError("no output is judged in all of these runs", hint="give finished runs")
+    drawn = random.Random(seed).sample(sorted(shared), min(memes, len(shared)))
+    named = {f"r{number:04}": items[name] for number, name in enumerate(drawn, 1)}
+    editors = {name: item.tags["editor"] for name, item in named.items()}
+    write_apart(out / KEY, [KeyRow(name, own, own, {}) for name, own in editors.items()])
+    write_apart(out / PAIRS, [{"id": name, "item": item.id} for name, item in named.items()])
+    card = QueueCard(title="Edited memes", workflow=WORKFLOW, warning=facts[0].warning, origin=TASK)
+    rows = [_item(name, item, out / QUEUE) for name, item in named.items()]
+    count = write_queue(out / QUEUE, card, rows)
+    shown = len({item.group for item in named.values()})
+    return HumanExport(out / QUEUE, out / KEY, shown, len(set(editors.values())), count)
+
+
+def _item(name: str, item: Item, queue: Path) -> QueueItem:
+    """One output to rate. Nothing here tells who made it, nor what a judge said."""
+    pictures = zip(item.images, ("source", "edited"), strict=True)
+    copied = (copy_image(image.path, queue, f"{name}-{what}") for image, what in pictures)
+    return QueueItem(
+        id=name,
+        group=item.group,
+        images=[image for image in copied if image],
+        shown=[
+            Shown(label="Feeling of the source", value=item.form.context["source_emotion"]),
+            Shown(label="Target feeling", value=item.form.context["target_emotion"]),
+        ],
+    )
+
+
+def read_judgements(run: Path) -> dict[str, Judgement]:
+    """The judgements of a run by pair; replies without one are left out."""
+    return {
+        name: Judgement.model_validate(answer.value)
+        for name, answer in last_answers(run).items()
+        if isinstance(answer.value, dict)
+    }
+
+
+def read_people(queue: Path, verdicts: Sequence[Verdict]) -> dict[str, dict[str, list[float]]]:
+    """What people said by pair and dimension, on the scale from 0 to 1; ``pairs.jsonl`` names them.
+
+    The feeling becomes 1 where it is the target, as for the judge.
+    """
+    path = queue.parent / PAIRS
+    rows = [conform(PairRow, value, path, row) for row, value in read_jsonl(path)]
+    pairs = {row.id: row.item for row in rows}
+    found: dict[str, dict[str, list[float]]] = {}
+    for verdict in verdicts:
+        own = found.setdefault(pairs[verdict.item], {})
+        for vote in verdict.votes:
+            for name, value in vote.values.items():
+                if name in LIKERT and isinstance(value, int | float):
+                    own.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))
+                elif name == "lc":
+                    own.setdefault(name, []).append(float(value == "yes"))
+                elif name == "label":
+                    own.setdefault("label", []).append(float(_LABELS.index(str(value))))
+    return found
+
+
+_LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxed", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Judges beside people on the same outputs.
+
+    ``judges``: by name and pair, the eight dimensions from 0 to 1. ``people``: by pair and
+    dimension, each rater's word on the same scale; ``memes``: the meme of each pair.
+    """
+
+    judges: Mapping[str, Mapping[str, Mapping[str, float]]]
+    people: Mapping[str, Mapping[str, Sequence[float]]]
+    memes: Mapping[str, str]
+
+    def mean(self, pair: str, dimension: str) -> float | None:
+        """The mean of people's ratings; None where nobody gave one."""
+        said = self.people.get(pair, {}).get(dimension, ())
+        return fsum(said) / len(said) if said else None
+
+
+def make_study(
+    runs: Mapping[str, Path], people: Mapping[str, Mapping[str, Sequence[float]]]
+) -> Study:
+    """Put the judgements of runs, by the names of their judges, beside what people said."""
+    items = {line.item.id: line.item for run in runs.values() for line in read_items(run)}
+    targets = {name: item.tags["target"] for name, item in items.items()}
+    judges = {
+        judge: {
+            pair: to_dimensions(own, targets[pair]) for pair, own in read_judgements(run).items()
+        }
+        for judge, run in runs.items()
+    }
+    said = {
+        pair: {
+            **{name: list(own) for name, own in given.items() if name != "label"},
+            "ppe": [
+                float(_LABELS[int(label)] == targets[pair]) for label in given.get("label", ())
+            ],
+        }
+        for pair, given in people.items()
+        if pair in targets
+    }
+    return Study(judges, said, {name: item.group for name, item in items.items()})
+
+
+def to_dimensions(judgement: Judgement, target: str) -> dict[str, float]:
+    """A judgement on the scale from 0 to 1."""
+    rated = {name: (getattr(judgement, name) - 1) / 4 for name in LIKERT}
+    return {**rated, "lc": float(judgement.lc), "ppe": float(judgement.label == target)}
+
+
+def compare_with_people(study: Study) -> Iterator[Score]:
+    """By judge and dimension: how far it is from people (0 to 1), and how far both agree."""
+    for judge, said in study.judges.items():
+        for dimension in DIMENSIONS:
+            both = [
+                (own[dimension], mean, pair)
+                for pair, own in said.items()
+                if (mean := study.mean(pair, dimension)) is not None
+            ]
+            apart = [abs(one - other) for one, other, _ in both]
+            groups = [study.memes[pair] for _, _, pair in both]
+            yield mean_score("apart", apart, groups, f"people, {judge}", dimension)
+            alpha = krippendorff_alpha([[one, other] for one, other, _ in both], "interval")
+            yield Score("alpha", alpha, len(both), by=f"people, {judge}", label=dimension)
+
+
+def agree_among_people(study: Study) -> Iterator[Score]:
+    """Krippendorff's alpha of the raters themselves, by dimension."""
+    most = max((len(own) for by in study.people.values() for own in by.values()), default=0)
+    for dimension in DIMENSIONS:
+        rows = [
+            [*own, *[None] * (most - len(own))]
+            for by in study.people.values()
+            if (own := list(by.get(dimension, ())))
+        ]
+        yield Score(
+            "alpha", krippendorff_alpha(rows, "interval"), len(rows), by="raters", label=dimension
+        )
+
+
+def agree_among_judges(study: Study) -> Iterator[Score]:
+    """Several judges, or one asked several times: alpha, and the deviation of one output's ratings.
+
+    ``sd`` is the root of the mean variance over judges of the same output, on the scale 0 to 1.
+    """
+    names = list(study.judges)
+    shared = sorted(set.intersection(*(set(own) for own in study.judges.values())) if names else ())
+    for dimension in DIMENSIONS if len(names) > 1 else ():
+        rows = [[study.judges[name][pair][dimension] for name in names] for pair in shared]
+        yield Score(
+            "alpha", krippendorff_alpha(rows, "interval"), len(rows), by="judges", label=dimension
+        )
+        variances = [_variance(row) for row in rows]
+        sd = (fsum(variances) / len(variances)) ** 0.5 if variances else None
+        yield Score("sd", sd, len(rows), by="judges", label=dimension)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = fsum(values) / len(values)
+    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def win_rates(study: Study) -> tuple[Score, ...]:
+    """How often each judge is nearer to people than another: over outputs, dimensions, opponents.
+
+    A tie is half a win for both.
+    """
+    wins = dict.fromkeys(study.judges, 0.0)
+    games: Counter[str] = Counter()
+    for one, other in combinations(study.judges, 2):
+        for pair in study.judges[one].keys() & study.judges[other].keys():
+            for dimension in DIMENSIONS:
+                mean = study.mean(pair, dimension)
+                if mean is None:
+                    continue
+                a, b = (abs(study.judges[name][pair][dimension] - mean) for name in (one, other))
+                games.update((one, other))
+                won = 0.5 if abs(a - b) < 1e-9 else float(a < b)
+                wins[one] += won
+                wins[other] += 1 - won
+    return tuple(
+        Score(
+            "win_rate", wins[name] / games[name] if games[name] else None, games[name], label=name
+        )
+        for name in study.judges
+    )

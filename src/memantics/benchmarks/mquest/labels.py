@@ -1,0 +1,32 @@
+"""What experts can learn from M-QUEST's knowledge bases, from what is printed on the memes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from memantics.benchmarks.mquest.load import MquestRelease
+from memantics.core.labelled import LabelledMeme, LabelSource
+
+NONE = "none"
+# The prompts of the release spell it so, and the knowledge bases follow.
+_SPELLINGS = {"mysogynous": "misogynous"}
+
+
+def _read_toxicity(release: MquestRelease) -> Iterator[LabelledMeme]:
+    """The kind that the knowledge base gives, as it stands there; ``none`` without one."""
+    for meme, listed in groupby(release.individuals("raw"), key=lambda own: own.meme):
+        members = list(listed)
+        text = " ".join(o.description for o in members if o.dimension == "TextualMaterial")
+        named = [own.label.strip().casefold() for own in members if own.dimension == "Toxicity"]
+        kind = _SPELLINGS.get(named[0], named[0]) if named else NONE
+        yield LabelledMeme(meme, text, (kind,))
+
+
+LABELS: Mapping[str, LabelSource[MquestRelease]] = {
+    "toxicity": LabelSource(
+        "the kind of toxicity that the knowledge base names, or none",
+        _read_toxicity,
+        topic="toxicity",
+    ),
+}

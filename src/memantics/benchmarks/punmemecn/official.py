@@ -1,0 +1,175 @@
+"""The authors' own prompts, read from ``utils/eval/task.py`` of the user's clone.
+
+Nothing of it is run. Its functions choose a text by language and by the prompt's number: the same
+branches are followed here, and the expressions in a text become our holes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from memantics.core.data import Source
+from memantics.core.errors import DataError
+from memantics.core.prompt import Prompt
+from memantics.tasks.literals import find_function, parse_file, read_text
+
+SCRIPT = "utils/eval/task.py"
+# Data lie in data/pun_meme/cn of a clone; a user may have registered that folder, or the clone.
+_DEPTH = 3
+_FUNCTIONS = {
+    "detection": "vlm_pun_meme_detection",
+    "sentiment": "vlm_pun_meme_sentiment_analysis",
+    "chat": "vlm_chat_driven_meme_response",
+    "ocr": "vlm_image_OCR",
+    "pinyin": "vlm_caption_pinyin",
+    "harmful": "vlm_harmful_meme_detection",
+}
+_EXAMPLES = frozenset("34567")
+_PINYIN = frozenset("57")
+
+
+def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
+    """The prompt of each task as its authors send it, named ``official_TASK.LANGUAGE``.
+
+    ``options`` say the language and, where a task has several, the prompt's number. The holes of
+    what is asked are ``caption``, ``pinyin``, ``history``; those of examples have a number.
+    """
+    place = find_script(source)
+    tree, language = parse_file(place), options["language"]
+    number = options.get("prompt", "1")
+    found: dict[str, Prompt] = {}
+    for task, name in _FUNCTIONS.items():
+        function = find_function(tree, name)
+        text = function and _read_prompt(function, language, number)
+        if text:
+            found[f"official_{task}.{language}"] = Prompt(f"official_{task}.{language}", text)
+    if not found:
+        raise DataError(place, "does not hold the prompts in the form that we know")
+    return found
+
+
+def find_script(source: Source) -> Path:
+    """The authors' script in a registered clone; refused where there is none."""
+    roots = [source.root, *source.root.resolve().parents[:_DEPTH]]
+    place = next((root / SCRIPT for root in roots if (root / SCRIPT).is_file()), None)
+    if source.kind != "release" or place is None:
+        raise DataError(
+            source.root,
+            f"holds no {SCRIPT}, from which wording=official reads the authors' prompts",
+            hint="memantics data add punmemecn DIR, with a clone of the official repository",
+        )
+    return place
+
+
+def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:
+    r"""The prompt with its holes filled, each line stripped as the authors do before sending.
+
+    >>> write_official(Prompt("p", "Read.\n   Caption: $caption\n"), {"caption": "x", "n": "1"})
+    'Read.\nCaption: x'
+    """
+    return strip_lines(prompt.fill(**{n: values[n] for n in prompt.holes if n in values}))
+
+
+def strip_lines(text: str) -> str:
+    """A text without blanks around its lines and empty lines around it."""
+    return "\n".join(line.strip() for line in text.split("\n")).strip("\n")
+
+
+def asked_keys(prompt: Prompt, count: int) -> tuple[str, ...]:
+    """The keys of the JSON object that a prompt asks for, in their order.
+
+    >>> asked_keys(Prompt("p", 'Reply {"Whom": "XXX", "How": "XXX"}.'), 2)
+    ('Whom', 'How')
+    """
+    keys = tuple(dict.fromkeys(re.findall(r'"([^"$]+)": "', prompt.text)))
+    if len(keys) != count:
+        raise DataError(prompt.name, f"asks for {len(keys)} keys in place of {count}")
+    return keys
+
+
+def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str | None:
+    """Definition and instruction, or the one text of a task that has no definition."""
+    facts = _know(language, number)
+    holes = _list_holes()
+    for inner in function.body:
+        if isinstance(inner, ast.FunctionDef):
+            holes |= _read_parts(inner, facts, number)
+    nodes = _follow(function.body, facts)
+    names = ("pun_meme_definition", "instruction") if "instruction" in nodes else ("task_prompt",)
+    texts = [_read(nodes[name], holes) if name in nodes else None for name in names]
+    return None if None in texts else "\n".join(text for text in texts if text is not None)
+
+
+def _know(language: str, number: str) -> dict[str, bool]:
+    """Which of the conditions in the script hold."""
+    facts = {f"prompt_mode == {own}": str(own) == number for own in range(1, 8)}
+    facts["language == 'cn'"] = language == "zh"
+    facts["'pinyin' in mode[prompt_mode]"] = number in _PINYIN
+    facts["not one_shot"] = True
+    return facts
+
+
+def _list_holes() -> dict[str, str]:
+    """Which expression of the script is which hole."""
+    holes = {"caption": "$caption", "caption4": "$caption"}
+    holes |= {f"caption{n}": f"$caption{n}" for n in (1, 2, 3)}
+    for name in ("captions", "example_captions"):
+        holes |= {f"{name}[{n}]": f"$caption{n}" for n in range(1, 9)}
+    sounds = {f"py({name})": hole.replace("caption", "pinyin") for name, hole in holes.items()}
+    feelings = {f"json_sentiment(sent{n}, language=language)": f"$sentiment{n}" for n in (1, 2, 3)}
+    talk = {"chat_history": "$history", "chat_history2": "$history", "chat_history1": "$history1"}
+    answers = {"answer1": "$answer1"}
+    return holes | sounds | feelings | talk | answers
+
+
+def _read_parts(
+    function: ast.FunctionDef, facts: Mapping[str, bool], number: str
+) -> dict[str, str]:
+    """What inner functions put into the prompt of a chat: its options, a worked analysis."""
+    nodes = _follow(function.body, facts)
+    parts: dict[str, str] = {}
+    if "example_analysis" in nodes:
+        analysis = _read(nodes["example_analysis"], _list_holes())
+        parts |= {"analysis1": analysis} if analysis is not None else {}
+    choices = nodes.get("choices_text")
+    if isinstance(choices, ast.IfExp):
+        first, last = _read_lines(choices.body), _read_lines(choices.orelse)
+        parts |= {"choices": first, "choices1": first}
+        parts["choices2"] = last if number in _EXAMPLES else first
+    return parts
+
+
+def _read_lines(node: ast.expr) -> str:
+    own = node.elts if isinstance(node, ast.List) else ()
+    return "\n".join(text for text in (_read(one, {}) for one in own) if text is not None)
+
+
+def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, ast.expr]:
+    """What each name is assigned last, in the branches whose conditions are known to hold."""
+    found: dict[str, ast.expr] = {}
+    for one in body:
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
+            found[one.targets[0].id] = one.value
+        elif isinstance(one, ast.If):
+            holds = facts.get(ast.unparse(one.test))
+            if holds is not None:
+                found |= _follow(one.body if holds else one.orelse, facts)
+    return found
+
+
+def _read(node: ast.expr, holes: Mapping[str, str]) -> str | None:
+    """A text, dedented and stripped where the script does so; of a function, what it returns."""
+    if isinstance(node, ast.Lambda):
+        return _read(node.body, holes)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "dedent" and len(node.args) == 1:
+            text = _read(node.args[0], holes)
+            return None if text is None else textwrap.dedent(text)
+        if node.func.attr == "strip" and [ast.unparse(own) for own in node.args] == [r"'\n'"]:
+            text = _read(node.func.value, holes)
+            return None if text is None else text.strip("\n")
+    return read_text(node, holes)

@@ -1,0 +1,193 @@
+"""Does a model name the pun? The word that is played with, and what it is meant to be heard as.
+
+The question is that of the annotators' form: pun word, like-sounding word, explanation. The paper
+shows three wrong homophones (its Table 8) and counts none; here every wrong one is listed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from memantics.benchmarks.punmemecn.audit import find_difference
+from memantics.benchmarks.punmemecn.matching import plain
+from memantics.benchmarks.punmemecn.records import PunMeme
+from memantics.benchmarks.punmemecn.replies import find_objects
+from memantics.benchmarks.punmemecn.wording import (
+    Brief,
+    describe,
+    name_facts,
+    one_line,
+    read_wording,
+)
+from memantics.core.records import Field, Form, Item, Message, Outcome, Request, Sampling, Score
+from memantics.core.task import Task, Unparsed
+from memantics.tasks.factories import share
+from memantics.tasks.parse import clean
+
+NAMES = {
+    "zh": {"word": "双关词", "heard": "谐音词", "explanation": "解释"},
+    "en": {"word": "word", "heard": "homophone", "explanation": "explanation"},
+}
+QUESTION = {
+    "zh": "这张双关表情包的双关词是什么，它谐音什么词？",
+    "en": "Which word does this pun meme play with, and which word is it meant to be heard as?",
+}
+Wrong = Literal["as printed", "another word of that sound", "a word of another sound", "nothing"]
+# The commonest wrong homophones that are listed one by one.
+LISTED = 40
+
+
+def make(brief: Brief) -> Task:
+    """The task ``punchline``."""
+    wording = read_wording(brief)
+
+    def ask(item: Item, _complaint: str | None) -> Request:
+        text = wording.say("punchline", facts=wording.tell(item.form.context))
+        message = Message("user", (*item.images, text))
+        return Request((message,), item.form, Sampling(temperature=0.0))
+
+    return brief.make(
+        items=lambda: _items(brief),
+        ask=ask,
+        parse=_parse,
+        score=score,
+        used=wording.hashes("punchline", *name_facts(brief.style)),
+    )
+
+
+def find_homophones(memes: Sequence[PunMeme]) -> Iterator[tuple[PunMeme, str, str]]:
+    """Puns on a like sound with what is printed and what is meant, where both can be named."""
+    for meme in memes:
+        if meme.reading and meme.reading != meme.caption:
+            printed, meant = find_difference(plain(meme.caption), plain(meme.reading))
+            if printed and meant:
+                yield meme, printed, meant
+
+
+def _items(brief: Brief) -> Iterator[Item]:
+    names = NAMES[brief.language]
+    fields = tuple(Field(names[part], "text") for part in ("explanation", "word", "heard"))
+    for meme, printed, meant in find_homophones(brief.release.memes):
+        image = brief.show(meme)
+        if image is not None:
+            yield Item(
+                id=meme.id,
+                group=meme.group,
+                gold={"word": printed, "heard": meant},
+                form=Form(
+                    QUESTION[brief.language],
+                    fields,
+                    language=brief.language,
+                    reply="json",
+                    context=describe(meme, brief.style),
+                ),
+                images=(image,),
+                tags={"caption": one_line(meme.caption), "reading": one_line(meme.reading or "")},
+            )
+
+
+def _parse(text: str, form: Form) -> JsonValue:
+    names = NAMES[form.language]
+    for own in find_objects(clean(text)):
+        word, heard = own.get(names["word"]), own.get(names["heard"])
+        if isinstance(word, str) and (heard is None or isinstance(heard, str)):
+            return {"word": word.strip(), "heard": (heard or "").strip()}
+    raise Unparsed(f"no JSON object with {names['word']} and {names['heard']}")
+
+
+def names_part(said: str, whole: str, part: str) -> bool:
+    """Whether what is said stands in the whole and covers the part that counts.
+
+    >>> names_part("饱", "吃饱了撑的", "饱"), names_part("吃饱了", "吃饱了撑的", "饱")
+    (True, True)
+    >>> names_part("撑", "吃饱了撑的", "饱"), names_part("争夺鱼", "真多余", "真多余")
+    (False, False)
+    """
+    return bool(said) and part in said and said in whole
+
+
+def judge_wrong(said: str, caption: str) -> Wrong:
+    """What a wrong homophone is.
+
+    >>> judge_wrong("争夺鱼", "蒸多鱼"), judge_wrong("蒸鱼", "蒸多鱼"), judge_wrong("", "蒸多鱼")
+    ('another word of that sound', 'a word of another sound', 'nothing')
+    >>> judge_wrong("多鱼", "蒸多鱼")
+    'as printed'
+    """
+    from pypinyin import lazy_pinyin  # loaded at first use
+
+    if not said:
+        return "nothing"
+    if said in caption:
+        return "as printed"
+    sounds, spoken = lazy_pinyin(caption), lazy_pinyin(said)
+    size = len(spoken)
+    alike = any(sounds[at : at + size] == spoken for at in range(len(sounds) - size + 1))
+    return "another word of that sound" if alike else "a word of another sound"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a model named, and whether it is right."""
+
+    outcome: Outcome
+    heard: str
+    word_right: bool
+    right: bool
+
+    @property
+    def caption(self) -> str:
+        """What is printed."""
+        return self.outcome.item.tags["caption"]
+
+
+def _read(outcome: Outcome) -> Named:
+    value = outcome.value if outcome.status == "answered" else None
+    said = value if isinstance(value, dict) else {}
+    word, heard = (plain(str(said.get(part, ""))) for part in ("word", "heard"))
+    tags, gold = outcome.item.tags, outcome.item.gold
+    assert isinstance(gold, dict)
+    caption, reading = plain(tags["caption"]), plain(tags["reading"])
+    return Named(
+        outcome,
+        heard,
+        names_part(word, caption, str(gold["word"])),
+        names_part(heard, reading, str(gold["heard"])),
+    )
+
+
+def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Punchline accuracy, the accuracy of the pun word alone, and the wrong homophones."""
+    named = [_read(outcome) for outcome in outcomes]
+    memes = [outcome.item.group for outcome in outcomes]
+    return (
+        share("accuracy", [own.right for own in named], memes),
+        share("word_accuracy", [own.word_right for own in named], memes),
+        *_confuse(named),
+    )
+
+
+def _confuse(named: Sequence[Named]) -> Iterator[Score]:
+    """Of what sort the wrong homophones are, and which they are, the commonest first."""
+    wrong = [own for own in named if not own.right and own.outcome.status == "answered"]
+    kinds = Counter(judge_wrong(own.heard, plain(own.caption)) for own in wrong)
+    sorts: tuple[Wrong, ...] = (
+        "as printed",
+        "another word of that sound",
+        "a word of another sound",
+        "nothing",
+    )
+    for kind in sorts if wrong else ():
+        n, part = len(wrong), kinds[kind]
+        note = f"{part} of {n} wrong ones"
+        yield Score("share", part / n, n, by="wrong homophones", label=kind, note=note)
+    pairs = Counter(
+        f"{own.caption}: {own.heard or '–'} for {own.outcome.item.tags['reading']}" for own in wrong
+    )
+    for label, count in pairs.most_common(LISTED):
+        yield Score("count", float(count), len(wrong), by="confused", label=label)

@@ -1,0 +1,50 @@
+"""What a trained expert says of one meme, with its source and how often it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from memantics.core.result import Result
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion(Result):
+    """A label by an expert; ``unknown`` where it cannot tell, and ``why``.
+
+    ``topic`` is what the label is about, ``by`` names the expert, ``accuracy`` is its share of
+    right labels on memes held out in training and ``baseline`` that of the best trivial answer.
+    ``sample`` marks an expert that was trained on the starter pack.
+    """
+
+    topic: str
+    label: str
+    by: str
+    probability: float | None = None
+    accuracy: float | None = None
+    baseline: float | None = None
+    why: str = ""
+    sample: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is said."""
+        return self.label != UNKNOWN
+
+    @property
+    def source(self) -> str:
+        """Who says so and how often that is right, in words.
+
+        >>> Opinion("emotion", "sad", "expert mer_bench/emotion", 0.7, 0.65, 0.33).source
+        'expert mer_bench/emotion, right on 65% of held-out memes (best trivial answer 33%)'
+        """
+        if self.accuracy is None:
+            return self.by
+        best = "" if self.baseline is None else f" (best trivial answer {self.baseline:.0%})"
+        return f"{self.by}, right on {self.accuracy:.0%} of held-out memes{best}"
+
+
+# A text and its language to an opinion; by topic.
+Judges = Mapping[str, Callable[[str, str], Opinion]]

@@ -1,0 +1,351 @@
+"""Trained models as one file: a zip of plain arrays and JSON, checked before it is believed.
+
+``model.json`` says which format, which settings and the SHA-256 of every other part. Arrays are
+``.npy`` without objects; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from memantics import __version__
+from memantics.core.errors import InputError, first_fault
+from memantics.core.journal import replace_file
+from memantics.detector.calibration import Softmax
+from memantics.detector.features import GRID, Extractor, Vocabulary
+from memantics.detector.heads import FastSettings, HeadModel
+from memantics.detector.kernel import KernelScorer, LinearScorer, Rows, Scorer, Singles
+
+_MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
+_MOST_BYTES = 2_000_000_000
+# What the zip module raises on broken, encrypted or exotic archives.
+_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+# What parts raise that were made to pass the checksums but are no model.
+MISFITS = (
+    ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+Array = NDArray[Any]
+Parts = Mapping[str, bytes]
+_SETTINGS = TypeAdapter(FastSettings)
+
+
+class Manifest(BaseModel):
+    """What ``model.json`` holds for every kind of model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    format: str
+    version: int
+    made_by: str
+    settings: dict[str, Any]
+    heads: tuple[str, ...]
+    scale: float = Field(gt=0)
+    ridge: float = Field(ge=0)
+    examples: int = Field(ge=1)
+    embedder: str
+    parts: dict[str, str]
+
+
+class HeadFields(TypedDict):
+    """The fields of a :class:`HeadModel`."""
+
+    settings: FastSettings
+    extractor: Extractor
+    heads: tuple[str, ...]
+    scorer: Scorer
+    ridge: float
+    examples: int
+    embedder: str
+
+
+ManifestType = TypeVar("ManifestType", bound=Manifest)
+
+
+def write_archive(
+    path: Path,
+    model: HeadModel,
+    arrays: Mapping[str, Array],
+    shape: type[ManifestType],
+    facts: Mapping[str, object],
+    card: Mapping[str, object] | None,
+) -> None:
+    """Write a model in one step; ``facts`` are the fields of its own kind, format and version."""
+    every = {**arrays, **list_head_arrays(model)}
+    parts = {f"{name}.npy": _dump(array) for name, array in every.items()}
+    parts[_PIECES] = orjson.dumps([list(own.pieces) for own in model.extractor.vocabularies])
+    parts[_CARD] = orjson.dumps(card or {}, default=str)
+    manifest = shape.model_validate(
+        {
+            "made_by": __version__,
+            "settings": asdict(model.settings),
+            "heads": model.heads,
+            "scale": model.extractor.scale,
+            "ridge": model.ridge,
+            "examples": model.examples,
+            "embedder": model.embedder,
+            "parts": {name: hashlib.sha256(body).hexdigest() for name, body in parts.items()},
+            **facts,
+        }
+    )
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        _write(archive, _MANIFEST, orjson.dumps(manifest.model_dump()))
+        for name, body in parts.items():
+            _write(archive, name, body)
+    replace_file(path, packed.getvalue(), "detector")
+
+
+def _write(archive: zipfile.ZipFile, name: str, body: bytes) -> None:
+    # A fixed date: the same model is the same file.
+    archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body, zipfile.ZIP_DEFLATED)
+
+
+def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
+    """The error for a file that is no whole model."""
+    return InputError(f"{what} {path}: {problem}", hint="train it again")
+
+
+def read_archive(
+    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str = "detector"
+) -> tuple[ManifestType, dict[str, bytes]]:
+    """The manifest and the parts of a file of that format and version; anything else is refused."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise refuse(path, "it is too large to be one of ours", what)
+            bodies = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    except FileNotFoundError as error:
+        raise InputError(
+            f"no {what} at {path}", hint=f"memantics {what} train makes one"
+        ) from error
+    except (*_DAMAGES, OSError) as error:
+        raise refuse(path, f"no {what} file, or a damaged one ({error})", what) from error
+    try:
+        body = bodies.pop(_MANIFEST)
+        _check_kind(path, body, kind, what)
+        manifest = shape.model_validate_json(body)
+    except KeyError as error:
+        raise refuse(path, f"a zip file, but no {what}", what) from error
+    except ValidationError as error:
+        problem = f"of another version of this program ({first_fault(error)})"
+        raise refuse(path, problem, what) from error
+    if set(bodies) != set(manifest.parts):
+        raise refuse(path, "parts are missing or were added", what)
+    for name, part in bodies.items():
+        if hashlib.sha256(part).hexdigest() != manifest.parts[name]:
+            raise refuse(path, f"part {name} was changed after training", what)
+    return manifest, bodies
+
+
+def _check_kind(path: Path, manifest: bytes, kind: tuple[str, int], what: str) -> None:
+    """Name another format before its fields are found to be wrong."""
+    try:
+        found = orjson.loads(manifest)
+        said = found["format"], found["version"]
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return  # the fields are checked next, and say what is wrong
+    if said != kind:
+        problem = (
+            f"is {said[0]} version {said[1]}, and this program reads {kind[0]} version {kind[1]}"
+        )
+        raise refuse(path, problem, what)
+
+
+def find_format(path: Path) -> str:
+    """The format that a file says it has; empty where it is no archive of ours."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(_MANIFEST).file_size > 10_000_000:
+                return ""
+            return str(orjson.loads(archive.read(_MANIFEST))["format"])
+    except (*_DAMAGES, OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def read_card_of(parts: Parts) -> dict[str, Any]:
+    """The model card that travels with a model."""
+    card: dict[str, Any] = orjson.loads(parts[_CARD])
+    if not isinstance(card, dict):
+        raise ValueError("its card is no card")
+    return card
+
+
+def check_heads(model: HeadModel, arrays: Mapping[str, Array]) -> None:
+    """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
+    scorer = model.scorer
+    for name, array in {**arrays, **list_head_arrays(model)}.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds what is no number")
+    if not _all_finite(asdict(model.settings)):
+        raise ValueError("the settings hold what is no number")
+    if isinstance(scorer, KernelScorer) and scorer.duals.shape != (
+        model.examples,
+        len(model.heads),
+    ):
+        raise ValueError("duals has another shape than the training data")
+    if isinstance(scorer, LinearScorer) and scorer.intercepts.shape != (len(model.heads),):
+        raise ValueError("intercepts has another shape than the heads")
+    for vocabulary in model.extractor.vocabularies:
+        if vocabulary.rarity.shape != (len(vocabulary.pieces),) or (vocabulary.rarity <= 0).any():
+            raise ValueError(f"the rarities of {vocabulary.block.name} do not fit its pieces")
+
+
+def check_softmax(name: str, softmax: Softmax, columns: int, classes: int) -> None:
+    """Refuse a calibration that does not fit the scores."""
+    shapes = [array.shape for array in asdict(softmax).values()]
+    if shapes != [(columns,), (columns,), (columns, classes), (classes,)]:
+        raise ValueError(f"{name} has other shapes than the heads")
+    if (softmax.deviation <= 0).any():
+        raise ValueError(f"{name} divides by zero")
+
+
+def _all_finite(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_all_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_all_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def score_blank(model: HeadModel) -> Singles:
+    """Scores of an empty meme: arrays of other shapes than the rest must fail here, not later."""
+    from scipy.sparse import csr_matrix
+
+    scorer, width = model.scorer, 0
+    if isinstance(scorer, KernelScorer):
+        width = scorer.known.dense.shape[1]
+    elif isinstance(scorer, LinearScorer):
+        width = scorer.dense.shape[0]
+    blank = Rows(
+        csr_matrix((1, model.extractor.width), dtype=np.float32),
+        np.zeros((1, width), np.float32),
+    )
+    return scorer.score(blank)
+
+
+def _dump(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def list_head_arrays(model: HeadModel) -> dict[str, Array]:
+    """The arrays of vocabularies and scorer, by name."""
+    scorer = model.scorer
+    arrays: dict[str, Array] = {}
+    for place, vocabulary in enumerate(model.extractor.vocabularies):
+        arrays[f"rarity_{place}"] = vocabulary.rarity
+    if isinstance(scorer, LinearScorer):
+        arrays |= {
+            "linear_sparse": scorer.sparse,
+            "linear_dense": scorer.dense,
+            "linear_intercepts": scorer.intercepts,
+        }
+    elif isinstance(scorer, KernelScorer):
+        known = scorer.known
+        arrays |= {
+            "known_values": known.sparse.data,
+            "known_columns": known.sparse.indices,
+            "known_ends": known.sparse.indptr,
+            "known_dense": _shrink(known.dense, model.extractor),
+            "duals": scorer.duals,
+        }
+    return arrays
+
+
+def list_softmax(name: str, softmax: Softmax) -> dict[str, Array]:
+    """The arrays of a calibration, by name."""
+    return {f"{name}_{key}": value for key, value in asdict(softmax).items()}
+
+
+def _shrink(dense: Array, extractor: Extractor) -> Array:
+    """A byte for each rounded number, where that gives back every digit; else as it is."""
+    if not dense.shape[1]:
+        return dense
+    factors = _spread_factors(extractor, dense.shape[1])
+    units = np.rint(dense / factors * GRID)
+    if np.abs(units).max(initial=0) > 127:
+        return dense
+    small = units.astype(np.int8)
+    return small if np.array_equal(_grow(small, factors), dense) else dense
+
+
+def _grow(small: Array, factors: Array) -> Array:
+    grown: Array = (small.astype(np.float32) / np.float32(GRID)) * factors
+    return grown
+
+
+def _spread_factors(extractor: Extractor, total: int) -> Array:
+    pairs = extractor.dense_factors(total)
+    return np.concatenate([np.full(width, factor, np.float32) for width, factor in pairs])
+
+
+def read_array(parts: Parts, name: str) -> Array:
+    """An array of real numbers among the parts."""
+    found: Array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
+    if found.dtype.kind not in "fiu":
+        raise ValueError(f"{name} holds {found.dtype}, not real numbers")
+    return found
+
+
+def read_softmax(parts: Parts, name: str) -> Softmax:
+    """A calibration among the parts."""
+    keys = ("mean", "deviation", "weights", "intercepts")
+    return Softmax(*(read_array(parts, f"{name}_{key}") for key in keys))
+
+
+def rebuild_heads(manifest: Manifest, parts: Parts) -> HeadFields:
+    """What scores examples, from the parts of a file."""
+    settings = _SETTINGS.validate_python(manifest.settings)
+    pieces = orjson.loads(parts[_PIECES])
+    vocabularies = tuple(
+        Vocabulary(block, tuple(own), read_array(parts, f"rarity_{place}"))
+        for place, (block, own) in enumerate(zip(settings.blocks, pieces, strict=True))
+    )
+    indices = tuple(vocabulary.index() for vocabulary in vocabularies)
+    extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale)
+    return {
+        "settings": settings,
+        "extractor": extractor,
+        "heads": manifest.heads,
+        "scorer": _rebuild_scorer(lambda name: read_array(parts, name), parts, extractor, settings),
+        "ridge": manifest.ridge,
+        "examples": manifest.examples,
+        "embedder": manifest.embedder,
+    }
+
+
+def _rebuild_scorer(
+    array: Callable[[str], Array],
+    parts: Parts,
+    extractor: Extractor,
+    settings: FastSettings,
+) -> Scorer:
+    from scipy.sparse import csr_matrix
+
+    if "duals.npy" not in parts:
+        return LinearScorer(
+            array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
+        )
+    duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
+    if not columns.dtype.kind == ends.dtype.kind == "i":
+        raise ValueError("places of known values are no integers")
+    matrix = csr_matrix((array("known_values"), columns, ends), shape=(len(duals), extractor.width))
+    matrix.check_format(full_check=True)
+    dense = array("known_dense")
+    if dense.dtype == np.int8:
+        dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
+    return KernelScorer(Rows(matrix, dense), settings.kernel, duals)

@@ -1,0 +1,304 @@
+"""An expert: the fast detector's machine for any set of labels, one of them or several."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.data import Skip
+from memantics.core.errors import InputError
+from memantics.core.labelled import LabelledMeme, name_group
+from memantics.core.result import Result
+from memantics.detector.calibration import (
+    Floats,
+    Softmax,
+    choose_biases,
+    choose_threshold,
+    fit_softmax,
+    fit_types,
+    macro_f1,
+)
+from memantics.detector.examples import Example
+from memantics.detector.features import Embedder
+from memantics.detector.heads import FEWEST, FastSettings, HeadModel, Ints, fit_heads, split_inner
+from memantics.detector.kernel import Singles, Targets
+
+Flags = NDArray[np.bool_]
+FEWEST_MEMBERS = 5  # memes of a class; a rarer one cannot be held out and learnt at once
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """The labels that an expert tells apart; ``several``: any number of them can hold."""
+
+    name: str
+    classes: tuple[str, ...]
+    several: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertPrediction(Result):
+    """What an expert says about one meme.
+
+    ``labels`` is one label, or any number where several can hold; ``label`` the likeliest.
+    ``chances`` add up to 1 unless several labels can hold.
+    """
+
+    id: str
+    label: str
+    probability: float
+    labels: tuple[str, ...]
+    chances: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDecision:
+    """From scores to chances and labels.
+
+    One label: one softmax over the classes, and a bias per class. Several: a softmax of two for
+    each class, and its threshold in ``biases``.
+    """
+
+    softmaxes: tuple[Softmax, ...]
+    biases: Floats
+    several: bool
+
+    def decide(self, scores: Floats) -> tuple[Floats, list[tuple[int, ...]]]:
+        """Chances of the classes, and the places of those that hold."""
+        if not self.several:
+            (whole,) = self.softmaxes
+            best = (whole.logits(scores) + self.biases).argmax(axis=1)
+            return whole.probabilities(scores), [(int(place),) for place in best]
+        chances = np.column_stack([own.probabilities(scores)[:, 1] for own in self.softmaxes])
+        held = chances > self.biases
+        return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastExpert(HeadModel):
+    """A trained expert; its heads are the classes of its labels."""
+
+    labels: LabelSet
+    decision: ClassDecision
+
+    def predict(
+        self, examples: Sequence[Example], embedder: Embedder | None = None
+    ) -> list[ExpertPrediction]:
+        """What it says about each example; ids are copied into the answer and not looked at."""
+        if not examples:
+            return []
+        return self.name_predictions(examples, np.asarray(self.score(examples, embedder), float))
+
+    def name_predictions(
+        self, examples: Sequence[Example], scores: Floats
+    ) -> list[ExpertPrediction]:
+        """Decisions from scores."""
+        chances, places = self.decision.decide(scores)
+        classes = self.labels.classes
+        found = []
+        for example, row, held in zip(examples, chances.tolist(), places, strict=True):
+            first = held[0] if len(held) == 1 else int(np.argmax(row))
+            found.append(
+                ExpertPrediction(
+                    id=example.id,
+                    label=classes[first],
+                    probability=row[first],
+                    labels=tuple(classes[place] for place in held),
+                    chances=dict(zip(classes, row, strict=True)),
+                )
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledExamples:
+    """Examples with their labels and groups. Classes that are too rare to learn are ``other``."""
+
+    examples: tuple[Example, ...]
+    gold: tuple[tuple[str, ...], ...]
+    groups: tuple[str, ...]
+    labels: LabelSet
+
+    def take(self, places: Sequence[int]) -> LabelledExamples:
+        """Some of them."""
+        return LabelledExamples(
+            tuple(self.examples[place] for place in places),
+            tuple(self.gold[place] for place in places),
+            tuple(self.groups[place] for place in places),
+            self.labels,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedExpert:
+    """An expert, and what it said about each example while its group was held out."""
+
+    expert: FastExpert
+    held_out: tuple[ExpertPrediction, ...]
+
+
+def fit_expert(
+    data: LabelledExamples, settings: FastSettings, embedder: Embedder | None = None
+) -> TrainedExpert:
+    """Train on labelled examples; every choice is made on groups held out inside them."""
+    _check(data)
+    classes, several = data.labels.classes, data.labels.several
+    signs = np.array([[name in own for name in classes] for own in data.gold])
+    strata = ["|".join(own) for own in data.gold]
+    targets = Targets(classes, np.where(signs, 1, -1).astype(np.float32), _weigh(strata))
+    first = {group: place for place, group in reversed(list(enumerate(data.groups)))}
+    origins = [first[group] for group in data.groups]
+    folds = split_inner([e.id for e in data.examples], strata, settings, origins)
+
+    def rate(held_out: Singles) -> float:
+        return _rate(np.asarray(held_out, float), signs, several=several)
+
+    fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
+    table = np.asarray(fitted.held_out, float)
+    expert = FastExpert(
+        settings=settings,
+        extractor=fitted.extractor,
+        heads=classes,
+        scorer=fitted.scorer,
+        ridge=fitted.ridge,
+        examples=len(data.examples),
+        embedder=fitted.embedder,
+        labels=data.labels,
+        decision=fit_class_decision(table, signs, several=several),
+    )
+    return TrainedExpert(expert, tuple(expert.name_predictions(data.examples, table)))
+
+
+def _check(data: LabelledExamples) -> None:
+    if len(data.examples) < FEWEST:
+        raise InputError(
+            f"{len(data.examples)} examples are too few", hint=f"give at least {FEWEST}"
+        )
+    if len(data.labels.classes) < 2 and not data.labels.several:
+        raise InputError(
+            f"{data.labels.name}: one class only", hint="give memes of at least two classes"
+        )
+    if len(set(data.groups)) < 4:
+        raise InputError(
+            f"{data.labels.name}: fewer than four groups of memes",
+            hint="memes that hang together are held out together; give more",
+        )
+
+
+def _weigh(strata: Sequence[str]) -> Singles:
+    """Rarer labels weigh more, by the root of their number."""
+    counts = Counter(strata)
+    weights = np.array([counts[own] ** -0.5 for own in strata])
+    return np.asarray(weights / weights.mean(), np.float32)
+
+
+def _rate(table: Floats, signs: Flags, *, several: bool) -> float:
+    """Macro-F1 of held-out scores under the decisions that they would lead to."""
+    decision = fit_class_decision(table, signs, several=several)
+    if not several:
+        said = np.array([held[0] for held in decision.decide(table)[1]], np.int64)
+        return macro_f1(_places(signs), said, signs.shape[1])
+    chances = decision.decide(table)[0] > decision.biases
+    figures = [
+        macro_f1(signs[:, own].astype(np.int64), chances[:, own].astype(np.int64), 2)
+        for own in range(signs.shape[1])
+    ]
+    return float(np.mean(figures))
+
+
+def _places(signs: Flags) -> Ints:
+    places: Ints = signs.argmax(axis=1).astype(np.int64)
+    return places
+
+
+def fit_class_decision(table: Floats, signs: Flags, *, several: bool) -> ClassDecision:
+    """Calibrate and choose biases or thresholds on scores of held-out examples."""
+    count = signs.shape[1]
+    if not several:
+        truth = _places(signs)
+        whole = fit_types(table, truth, count)
+        return ClassDecision((whole,), choose_biases(whole.logits(table), truth), False)
+    made, thresholds = [], []
+    for own in range(count):
+        truth = signs[:, own].astype(np.int64)
+        made.append(fit_softmax(table, truth, 2))
+        thresholds.append(choose_threshold(made[-1].probabilities(table)[:, 1], truth))
+    return ClassDecision(tuple(made), np.array(thresholds), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Labelled memes as examples; ``skips`` were left out, ``notes`` say what was changed."""
+
+    data: LabelledExamples
+    skips: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def gather_examples(
+    memes: Iterable[LabelledMeme],
+    name: str,
+    *,
+    several: bool = False,
+    classes: Sequence[str] | None = None,
+) -> Gathered:
+    """Memes as examples with one label each, or with several.
+
+    Without ``classes`` the labels with too few memes become ``other``, and those memes are left
+    out where ``other`` has too few as well. With ``classes`` (of an expert that is to be judged),
+    any other label is ``other`` where that is a class, else the meme is left out.
+    """
+    listed, skips = _keep_labelled(memes, name, several=several)
+    counts = Counter(label for meme in listed for label in meme.labels)
+    known = set(classes or (own for own, count in counts.items() if count >= FEWEST_MEMBERS))
+    rare = sum(count for own, count in counts.items() if own not in known)
+    keeps_other = OTHER in known or (classes is None and rare >= FEWEST_MEMBERS and not several)
+    kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
+    for meme in listed:
+        gold = tuple(own for own in meme.labels if own in known)
+        if not several and not gold and keeps_other:
+            gold = (OTHER,)
+        if gold or several:
+            kept.append((meme, gold))
+        else:
+            skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
+    if not kept:
+        raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
+    found = set(classes or ()) | {own for _, gold in kept for own in gold}
+    ordered = (
+        tuple(classes) if classes else tuple(sorted(found, key=lambda own: (-counts[own], own)))
+    )
+    notes = [f"{len(skips):,} memes were left out"] if skips else []
+    if keeps_other and classes is None and rare:
+        notes.append(f"{rare:,} memes with labels of fewer than {FEWEST_MEMBERS} memes are {OTHER}")
+    data = LabelledExamples(
+        tuple(
+            Example(own.id, own.text, own.text_caption, own.image_caption, own.image)
+            for own, _ in kept
+        ),
+        tuple(gold for _, gold in kept),
+        tuple(own.group or name_group(own.text) or own.id for own, _ in kept),
+        LabelSet(name, ordered, several),
+    )
+    return Gathered(data, tuple(skips), tuple(notes))
+
+
+def _keep_labelled(
+    memes: Iterable[LabelledMeme], name: str, *, several: bool
+) -> tuple[list[LabelledMeme], list[Skip]]:
+    kept: list[LabelledMeme] = []
+    skips: list[Skip] = []
+    for meme in memes:
+        said = meme.text + meme.text_caption + meme.image_caption
+        if not said.strip():
+            skips.append(Skip(name, meme.id, "no text"))
+        elif not several and len(meme.labels) != 1:
+            skips.append(Skip(name, meme.id, f"has {len(meme.labels)} labels"))
+        else:
+            kept.append(meme)
+    return kept, skips

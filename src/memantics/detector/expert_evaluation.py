@@ -1,0 +1,186 @@
+"""How good an expert is: figures with clustered intervals, by class, beside trivial answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memantics.core.records import Score
+from memantics.core.result import Result, Table
+from memantics.detector.evaluation import percent
+from memantics.detector.expert import ExpertPrediction, LabelledExamples, fit_expert
+from memantics.detector.features import Embedder
+from memantics.detector.folds import split_random
+from memantics.detector.heads import FastSettings
+from memantics.metrics.weighted import Case, Figure, Measure, measure
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertEvaluation(Result):
+    """Figures on labelled memes.
+
+    ``figures`` are accuracy, macro-F1 and calibration error; where several labels can hold, each
+    label is a question of its own and the figures are means over labels. ``classes`` has F1 (and
+    AUROC where several can hold) of each class, ``baselines`` the accuracy and macro-F1 of answers
+    that look at no meme.
+    """
+
+    label: str
+    count: int
+    groups: int
+    figures: tuple[Score, ...]
+    classes: tuple[Score, ...]
+    baselines: Mapping[str, tuple[float, float]]
+
+    def find(self, key: str) -> float | None:
+        """One figure by its key: ``accuracy``, ``macro_f1``, ``auroc``, ``calibration_error``."""
+        return next((own.value for own in self.figures if own.key == key), None)
+
+    def table(self, title: str = "") -> Table:
+        """Every figure in per cent with its interval."""
+        rows = [
+            (
+                own.label or "all",
+                own.key.replace("_", " "),
+                percent(own.value),
+                _span(own),
+                str(own.n),
+            )
+            for own in (*self.figures, *self.classes)
+        ]
+        for name, (right, macro) in self.baselines.items():
+            rows.append(("baseline", name, percent(right), f"macro-F1 {percent(macro)}", ""))
+        return Table(("class", "figure", ">value", ">95 %", ">n"), tuple(rows), title)
+
+    def _repr_html_(self) -> str:
+        return self.table(f"{self.label}: {self.count:,} memes")._repr_html_()
+
+
+def _span(score: Score) -> str:
+    return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
+
+
+def evaluate_expert(
+    data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int = 1000
+) -> ExpertEvaluation:
+    """Figures with 95 % intervals; groups are drawn as wholes."""
+    if data.labels.several:
+        figures, classes = _rate_several(data, said, draws)
+    else:
+        figures, classes = _rate_one(data, said, draws)
+    return ExpertEvaluation(
+        label=data.labels.name,
+        count=len(data.examples),
+        groups=len(set(data.groups)),
+        figures=figures,
+        classes=classes,
+        baselines=_rate_baselines(data),
+    )
+
+
+def list_cases(
+    data: LabelledExamples, said: Sequence[ExpertPrediction], label: str = ""
+) -> list[Case]:
+    """Judged cases: of one label, or whether ``label`` holds where several can."""
+    cases = []
+    for place, own in enumerate(said):
+        gold, group, name = data.gold[place], data.groups[place], data.examples[place].id
+        if label:
+            yes = "yes" if label in gold else "no"
+            held = "yes" if label in own.labels else "no"
+            cases.append(Case(name, group, yes, held, own.chances[label]))
+        else:
+            cases.append(Case(name, group, gold[0], own.label, own.probability))
+    return cases
+
+
+Scores = tuple[tuple[Score, ...], tuple[Score, ...]]
+
+
+def _rate_one(data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int) -> Scores:
+    cases = list_cases(data, said)
+    figures = [
+        _score(key, measure(cases, Figure(key), draws=draws))
+        for key in ("accuracy", "macro_f1", "calibration_error")
+    ]
+    known = Counter(gold[0] for gold in data.gold)
+    classes = [
+        _score("f1", measure(cases, Figure("f1", name), draws=draws), name, known[name])
+        for name in data.labels.classes
+        if known[name]
+    ]
+    return tuple(figures), tuple(classes)
+
+
+def _rate_several(data: LabelledExamples, said: Sequence[ExpertPrediction], draws: int) -> Scores:
+    classes: list[Score] = []
+    means: dict[str, list[float]] = {}
+    for name in data.labels.classes:
+        cases = list_cases(data, said, name)
+        positives = sum(case.gold == "yes" for case in cases)
+        for key in ("auroc", "f1", "macro_f1", "accuracy", "calibration_error"):
+            shown = key in ("auroc", "f1")
+            found = measure(cases, Figure(key, "yes"), draws=draws if shown else 0)
+            if found.value is not None:
+                means.setdefault(key, []).append(found.value)
+            if shown:
+                classes.append(_score(key, found, name, positives))
+    figures = [
+        Score(key, float(np.mean(values)), len(data.examples)) for key, values in means.items()
+    ]
+    return tuple(figures), tuple(classes)
+
+
+def _score(key: str, found: Measure, label: str = "", n: int | None = None) -> Score:
+    by = "class" if label else ""
+    return Score(
+        key, found.value, found.cases if n is None else n, found.low, found.high, by, label
+    )
+
+
+def _rate_baselines(data: LabelledExamples) -> dict[str, tuple[float, float]]:
+    """Accuracy and macro-F1 of always the commonest label, and of labels drawn by their shares."""
+    size = len(data.gold)
+    if data.labels.several:
+        shares = [sum(name in gold for gold in data.gold) / size for name in data.labels.classes]
+        never = [(1 - p, (1 - p) * 2 / (2 - p) / 2) for p in shares]
+        return {
+            "never any": (
+                float(np.mean([a for a, _ in never])),
+                float(np.mean([m for _, m in never])),
+            )
+        }
+    known = Counter(gold[0] for gold in data.gold)
+    top = max(known.values()) / size
+    drawn = sum((count / size) ** 2 for count in known.values())
+    return {
+        "always the commonest": (top, 2 * top / (1 + top) / len(known)),
+        "drawn by shares": (drawn, 1 / len(known)),
+    }
+
+
+def cross_validate_expert(
+    data: LabelledExamples,
+    settings: FastSettings,
+    embedder: Embedder | None = None,
+    count: int = 5,
+    on_fold: Callable[[int, int], None] = lambda _done, _all: None,
+) -> list[ExpertPrediction]:
+    """Predictions for every example by an expert that has not seen its group."""
+    groups = sorted(set(data.groups))
+    folds = dict(zip(groups, split_random(groups, min(count, len(groups))).tolist(), strict=True))
+    found: dict[int, ExpertPrediction] = {}
+    total = max(folds.values()) + 1
+    for fold in range(total):
+        inside = [n for n, group in enumerate(data.groups) if folds[group] != fold]
+        outside = [n for n, group in enumerate(data.groups) if folds[group] == fold]
+        expert = fit_expert(data.take(inside), settings, embedder).expert
+        said = expert.predict([data.examples[n] for n in outside], embedder)
+        found.update(zip(outside, said, strict=True))
+        on_fold(fold + 1, total)
+    return [found[place] for place in range(len(data.examples))]

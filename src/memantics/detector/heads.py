@@ -1,0 +1,240 @@
+"""Scores of several heads from what memes say: blocks of pieces, one kernel, dual weights.
+
+What is common to the detector of harm and to experts for any other labels: settings and presets,
+rows of numbers, and the fit in which every ridge is rated on held-out examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.core.errors import InputError, UnknownName
+from memantics.detector.examples import Example
+from memantics.detector.features import (
+    GRID,
+    Dense,
+    Embedder,
+    Extractor,
+    FeatureBlock,
+    Field,
+    cut_all,
+    fit_extractor,
+    read_field,
+)
+from memantics.detector.folds import Split, split_blocks, split_random
+from memantics.detector.kernel import (
+    Kernel,
+    KernelScorer,
+    Rows,
+    Scorer,
+    Singles,
+    Targets,
+    fit_svm,
+    make_gram,
+    solve,
+    to_rows,
+    unfold,
+)
+from memantics.detector.pixels import measure_images
+
+TypeHead = Literal["flat", "hierarchical"]
+Solver = Literal["kernel", "svm"]
+Ints = NDArray[np.int64]
+FEWEST = 8
+_CONSTANT = 0.2
+_SQUARE = Kernel(2)
+
+
+@dataclass(frozen=True, slots=True)
+class FastSettings:
+    """How a fast detector or an expert is trained.
+
+    ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
+    the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
+    held out for that, for calibration and for thresholds.
+    """
+
+    preset: str
+    blocks: tuple[FeatureBlock, ...]
+    dense: tuple[Dense, ...] = ()
+    kernel: Kernel = _SQUARE
+    ridges: tuple[float, ...] = (0.25,)
+    solver: Solver = "kernel"
+    inner: Split = "random"
+    inner_folds: int = 10
+    type_head: TypeHead = "flat"
+    seed: int = 0
+
+
+_CHARS = (
+    FeatureBlock("text", "chars", 1.0),
+    FeatureBlock("text_caption", "chars", 0.7),
+    FeatureBlock("image_caption", "chars", 0.5),
+)
+_SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
+_MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
+# For languages that part their words: words and pairs of words, and runs of letters inside words.
+_WORDS = (
+    FeatureBlock("text", "phrases", 1.0),
+    FeatureBlock("text", "subwords", 0.8),
+    FeatureBlock("text_caption", "phrases", 0.7),
+    FeatureBlock("image_caption", "phrases", 0.5),
+)
+PRESETS: Mapping[str, FastSettings] = MappingProxyType(
+    {
+        settings.preset: settings
+        for settings in (
+            FastSettings("fast", _CHARS + _SOUNDS),
+            FastSettings("linear", _CHARS, solver="svm", ridges=(0.1,), inner_folds=5),
+            FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
+            FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
+            FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
+            FastSettings("words", _WORDS, ridges=(0.25, 0.5, 1.0, 2.0)),
+            FastSettings("words-full", _WORDS, dense=_MEANINGS, ridges=(0.5, 1.0, 2.0)),
+        )
+    }
+)
+
+
+def find_preset(name: str) -> FastSettings:
+    """Settings by name.
+
+    >>> find_preset("fast").kernel.degree
+    2
+    """
+    if name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadModel:
+    """What scores examples. ``embedder`` names the version of the embedder that it needs."""
+
+    settings: FastSettings
+    extractor: Extractor
+    heads: tuple[str, ...]
+    scorer: Scorer
+    ridge: float
+    examples: int
+    embedder: str = ""
+
+    def score(self, examples: Sequence[Example], embedder: Embedder | None = None) -> Singles:
+        """Raw scores, one column per head."""
+        self.check_embedder(embedder)
+        return self.scorer.score(make_rows(self.extractor, examples, embedder))
+
+    def check_embedder(self, embedder: Embedder | None) -> None:
+        """Refuse another embedder than the one it was trained with."""
+        given = embedder.version if embedder is not None else ""
+        if self.embedder and given != self.embedder:
+            raise InputError(
+                f"this detector needs the embedder {self.embedder}, not {given or 'none'}",
+                hint="open the same one (--embedder), install that version, or train again",
+            )
+
+
+def make_rows(extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None) -> Rows:
+    """Examples as numbers. Their ids and the names of their images have no way in."""
+    blocks = [vocabulary.block for vocabulary in extractor.vocabularies]
+    matrix = extractor.transform(cut_all(blocks, examples))
+    return to_rows(matrix, make_dense(extractor, examples, embedder))
+
+
+def make_dense(
+    extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
+) -> Singles | None:
+    """The dense blocks side by side; None where there are none."""
+    parts: list[Singles] = []
+    for block in extractor.dense:
+        if block.source == "image":
+            part = measure_images([example.image for example in examples])
+        elif embedder is None:
+            raise InputError(f"the block {block.name} needs an embedder", hint="use --preset fast")
+        else:
+            part = _embed(embedder, examples, block.source)
+        parts.append(np.asarray(part * np.float32(block.weight / extractor.scale), np.float32))
+    return np.hstack(parts) if parts else None
+
+
+def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Singles:
+    texts = [read_field(example, field) for example in examples]
+    rounded = np.rint(np.array(embedder.encode(texts), np.float32) * GRID) / GRID
+    vectors = rounded.astype(np.float32)
+    # A field that is empty has no meaning, whatever an embedder makes of nothing.
+    vectors[[not text for text in texts]] = 0
+    return vectors
+
+
+@dataclass(frozen=True, slots=True)
+class FittedHeads:
+    """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
+
+    extractor: Extractor
+    scorer: Scorer
+    held_out: Singles
+    ridge: float
+    figure: float
+    embedder: str
+
+
+def fit_heads(
+    examples: Sequence[Example],
+    targets: Targets,
+    settings: FastSettings,
+    groups: Ints,
+    rate: Callable[[Singles], float],
+    embedder: Embedder | None = None,
+) -> FittedHeads:
+    """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    texts = cut_all(settings.blocks, examples)
+    extractor = fit_extractor(settings.blocks, settings.dense, texts)
+    rows = to_rows(extractor.transform(texts), make_dense(extractor, examples, embedder))
+    named = embedder.version if embedder is not None and embeds(settings) else ""
+    best: FittedHeads | None = None
+    for ridge in settings.ridges:
+        scorer, held_out = _fit_once(rows, targets, settings, ridge, groups)
+        figure = rate(held_out)
+        if best is None or figure > best.figure:
+            best = FittedHeads(extractor, scorer, held_out, ridge, figure, named)
+    if best is None:
+        raise InputError("no ridge to try", hint="give one")
+    return best
+
+
+def _fit_once(
+    rows: Rows, targets: Targets, settings: FastSettings, ridge: float, groups: Ints
+) -> tuple[Scorer, Singles]:
+    if settings.solver == "svm":
+        return fit_svm(rows, targets.signs, targets.weights, ridge, groups)
+    gram = make_gram(rows, settings.kernel)
+    solved = solve(gram, targets.signs, targets.weights, ridge, groups)
+    if settings.kernel.degree == 1:
+        return unfold(rows, solved.duals, _CONSTANT), solved.held_out
+    return KernelScorer(rows, settings.kernel, solved.duals), solved.held_out
+
+
+def split_inner(
+    ids: Sequence[str], strata: Sequence[str], settings: FastSettings, origins: Sequence[int]
+) -> Ints:
+    """The inner fold of each example; those with one origin are held out together."""
+    first, places = np.unique(np.asarray(origins, np.int64), return_inverse=True)
+    kept = first.tolist()
+    count = min(settings.inner_folds, len(kept) // 2)
+    if settings.inner == "blocks":
+        folds = split_blocks([ids[place] for place in kept], count)
+    else:
+        folds = split_random([strata[place] for place in kept], count, settings.seed)
+    groups: Ints = folds[places]
+    return groups
+
+
+def embeds(settings: FastSettings) -> bool:
+    """Whether settings ask for meanings by an embedder."""
+    return any(block.source != "image" for block in settings.dense)

@@ -1,0 +1,209 @@
+"""Figures of judged cases under weights: the same function serves intervals and re-weighting.
+
+Drawing groups with replacement gives each case a weight, and so does asking what a figure would be
+on memes of another composition. Each figure is therefore a function of weights alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memantics.metrics.interval import percentile_span
+
+Floats = NDArray[np.float64]
+Metric = Literal[
+    "accuracy", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
+]
+METRICS: tuple[Metric, ...] = (
+    "accuracy", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error",
+)  # fmt: skip
+_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One judged case. Cases of one ``group`` hang together, ``tags`` say what it is made of.
+
+    ``chance`` is that of the positive class where a figure names one, else that of what was said.
+    """
+
+    id: str
+    group: str
+    gold: str
+    said: str | None
+    chance: float | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Which figure of cases: a metric, and the positive class of those that have one."""
+
+    metric: Metric
+    positive: str = ""
+
+    @property
+    def name(self) -> str:
+        """How tables call it.
+
+        >>> Figure("f1", "pun").name
+        'f1 of pun'
+        """
+        spoken = self.metric.replace("_", " ").replace("macro f1", "macro-F1")
+        return f"{spoken} of {self.positive}" if self.positive else spoken
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure with its interval over groups; None where it is undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    cases: int
+    groups: int
+
+
+def measure(
+    cases: Sequence[Case], figure: Figure, weights: Floats | None = None, draws: int = 1000
+) -> Measure:
+    """A figure and its 95 % interval: groups are drawn with replacement, as wholes.
+
+    >>> cases = [Case(str(n), str(n // 2), "a", "a" if n % 4 else "b") for n in range(40)]
+    >>> found = measure(cases, Figure("accuracy"))
+    >>> found.value, found.cases, found.groups, found.low < 0.75 < found.high
+    (0.75, 40, 20, True)
+    """
+    own = np.ones(len(cases)) if weights is None else weights
+    rate = prepare(cases, figure)
+    order: dict[str, int] = {}
+    places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
+    value = rate(own) if len(cases) else None
+    low, high = None, None
+    if value is not None and len(order) > 1:
+        rng = np.random.default_rng(0)
+        drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=draws)
+        found = [own_value for row in drawn if (own_value := rate(own * row[places])) is not None]
+        low, high = percentile_span(np.array(found)) if len(found) > draws // 2 else (None, None)
+    return Measure(value, low, high, len(cases), len(order))
+
+
+def prepare(cases: Sequence[Case], figure: Figure) -> Callable[[Floats], float | None]:
+    """A figure as a function of the weights of the cases; None where it is undefined."""
+    if figure.metric in ("auroc", "calibration_error"):
+        make = _prepare_auroc if figure.metric == "auroc" else _prepare_calibration
+        return make(cases, figure.positive)
+    if figure.metric == "macro_f1":
+        return _prepare_macro_f1(cases)
+    gold = np.array([case.gold == figure.positive for case in cases], bool)
+    said = np.array([case.said == figure.positive for case in cases], bool)
+    right = np.array([case.said == case.gold for case in cases], bool)
+    parts: Mapping[str, tuple[Floats, Floats]] = {
+        "accuracy": (1.0 * right, np.ones(len(cases))),
+        "recall": (1.0 * (gold & said), 1.0 * gold),
+        "false_alarms": (1.0 * (~gold & said), 1.0 * ~gold),
+        "f1": (2.0 * (gold & said), 1.0 * gold + said),
+    }
+    part, whole = parts[figure.metric]
+    return lambda weights: _share(float(weights @ part), float(weights @ whole))
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > 0 else None
+
+
+def _prepare_macro_f1(cases: Sequence[Case]) -> Callable[[Floats], float | None]:
+    classes = {name: place for place, name in enumerate(sorted({case.gold for case in cases}))}
+    count = len(classes)
+    gold = np.array([classes[case.gold] for case in cases], np.int64)
+    said = np.array([classes.get(case.said or "", count) for case in cases], np.int64)
+
+    def rate(weights: Floats) -> float | None:
+        hits = np.bincount(gold[gold == said], weights[gold == said], count)
+        members = np.bincount(gold, weights, count)
+        claims = np.bincount(said, weights, count + 1)[:count]
+        known = members > 0
+        # A class that no drawn case belongs to has no recall: the mean is over those that occur.
+        if not known.any():
+            return None
+        return float((2 * hits[known] / (members + claims)[known]).mean())
+
+    return rate
+
+
+def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
+    chances = np.array([_chance(case) for case in cases], float)
+    known, places = np.unique(chances, return_inverse=True)
+    gold = np.array([case.gold == positive for case in cases], bool)
+
+    def rate(weights: Floats) -> float | None:
+        yes = np.bincount(places, weights * gold, len(known))
+        no = np.bincount(places, weights * ~gold, len(known))
+        below = np.cumsum(no) - no
+        pairs = yes.sum() * no.sum()
+        return _share(float(yes @ (below + no / 2)), float(pairs))
+
+    return rate
+
+
+def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
+    """Mean gap between stated chance and observed share, in bins of equally many cases."""
+    chances = np.array([_chance(case) for case in cases], float)
+    held = np.array(
+        [case.gold == (positive or case.said) for case in cases],
+        float,
+    )
+    ranks = np.argsort(np.argsort(chances, kind="stable"), kind="stable")
+    bins = ranks * min(_BINS, max(1, len(cases))) // max(1, len(cases))
+
+    def rate(weights: Floats) -> float | None:
+        mass = np.bincount(bins, weights, _BINS)
+        gap = np.bincount(bins, weights * chances, _BINS) - np.bincount(bins, weights * held, _BINS)
+        return _share(float(np.abs(gap).sum()), float(mass.sum()))
+
+    return rate
+
+
+def _chance(case: Case) -> float:
+    if case.chance is None:
+        raise ValueError(f"case {case.id} has no chance")
+    return case.chance
+
+
+def compose(cases: Sequence[Case], tag: str) -> dict[str, float]:
+    """What share of the cases has each value of a tag, the commonest first.
+
+    >>> compose([Case("1", "1", "a", "a", tags={"kind": "x"}), Case("2", "2", "a", "a")], "kind")
+    {'x': 0.5, '': 0.5}
+    """
+    counts = Counter(case.tags.get(tag, "") for case in cases)
+    return {name: count / len(cases) for name, count in counts.most_common()}
+
+
+def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Floats | None:
+    """Weights under which values of a tag have the given shares; others weigh nothing.
+
+    None where a value with a share has no case: a figure for it cannot be told from these.
+
+    >>> cases = [Case(str(n), str(n), "a", "a", tags={"kind": "x" if n else "y"}) for n in range(4)]
+    >>> reweigh(cases, "kind", {"x": 0.5, "y": 0.5}).round(3).tolist()
+    [2.0, 0.667, 0.667, 0.667]
+    >>> reweigh(cases, "kind", {"z": 1.0}) is None
+    True
+    """
+    found = compose(cases, tag)
+    if any(share > 0 and name not in found for name, share in shares.items()):
+        return None
+    total = sum(shares.values())
+    return np.array(
+        [
+            shares.get(own, 0.0) / total / found[own]
+            for own in (case.tags.get(tag, "") for case in cases)
+        ]
+    )

@@ -1,0 +1,217 @@
+"""Rewritings of a meme's captions: several ways to turn the cause of its feeling around."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Literal
+
+from memantics.phonetics.sound import MERGED, list_sounds, measure_distance
+from memantics.reappraise.lexicon import Found, Lexicon, match_case
+from memantics.reappraise.records import Target
+from memantics.reappraise.sentiment import feel
+from memantics.reappraise.understanding import Line, Understanding, lexicon_of
+
+Way = Literal["turn", "sound", "clause", "line"]
+_MOST = 40  # rewritings of one caption
+_CLAUSE = re.compile(
+    r"[,;:]?\s+(?:and|but|so|because|then|while|until|cause|cuz)\s+|[,;:…]\s+|\.\.+\s*"
+)
+_SUBJECT = re.compile(r"^(?:我们?|你们?|您|他|她|大家)?(?:真的?|太|好|很|有点|都|可)*")
+_ASKS = re.compile(
+    r"[什么谁吗么嘛哪几怎]|信不信|是不是|\b(?:wh\w+|how|any|do|does|did|is|are|can)\b",
+    re.IGNORECASE,
+)
+_ENDS = " .。,，;；…!！?？~～"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """One caption rewritten: as it will be printed, and as it is meant to be heard."""
+
+    printed: str
+    meant: str
+    way: Way
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """New texts for all captions of a meme; None leaves a caption as it is."""
+
+    rewritings: tuple[Rewriting | None, ...]
+
+    def texts(self, old: Sequence[str]) -> list[str]:
+        """What will be printed, caption by caption."""
+        pairs = zip(self.rewritings, old, strict=True)
+        return [new.printed if new else text for new, text in pairs]
+
+    def meant(self, lines: Sequence[Line]) -> list[str]:
+        """What will be heard, caption by caption."""
+        pairs = zip(self.rewritings, lines, strict=True)
+        return [new.meant if new else line.meant for new, line in pairs]
+
+
+def list_candidates(found: Understanding, target: Target) -> Iterator[Candidate]:
+    """Turn every caption that can be turned, or give the meme another punchline."""
+    lines = found.lines
+    own = [list(islice(rewrite(line, target), _MOST)) for line in lines]
+    for pick in range(max(map(len, own), default=0)):
+        # The k-th rewriting of one caption goes with the best of the others.
+        yield Candidate(tuple(each[min(pick, len(each) - 1)] if each else None for each in own))
+    for place, each in enumerate(own):
+        for rewriting in each[:4] if len(lines) > 1 else ():
+            yield _change_one(lines, place, rewriting)
+    if found.cause is None:
+        return
+    for place in _find_punchlines(lines):
+        for text in found.cause.lines:
+            line = lines[place]
+            if lexicon_of(line.meant).causes.get(found.cause.name) == found.cause:
+                new = match_case(text, line.printed)
+                yield _change_one(lines, place, Rewriting(new, text, "line", found.cause.name))
+
+
+def _change_one(lines: Sequence[Line], place: int, new: Rewriting) -> Candidate:
+    return Candidate(tuple(new if i == place else None for i in range(len(lines))))
+
+
+def _find_punchlines(lines: Sequence[Line]) -> list[int]:
+    """The captions that another line may stand for: not the first of several, which tells of what.
+
+    A lone caption may be exchanged where it says nothing but its feeling.
+    """
+    if len(lines) > 1:
+        return list(range(len(lines) - 1, 0, -1))
+    return [0] if lines and says_feeling_only(lines[0].meant) else []
+
+
+def says_feeling_only(text: str) -> bool:
+    """Whether nothing of a situation is in a caption.
+
+    >>> says_feeling_only("火冒三丈"), says_feeling_only("my phone is broken")
+    (True, False)
+    """
+    left = lexicon_of(text).drop(text)
+    return (
+        not re.search(r"[a-z]{3,}", left, re.IGNORECASE)
+        and len(re.sub(r"[\W我你您他她们了的吗吧呢啊呀就又都真太很好]", "", left)) < 2
+    )
+
+
+def rewrite(line: Line, target: Target) -> Iterator[Rewriting]:
+    """The ways in which one caption can be turned, the most faithful first."""
+    lexicon = lexicon_of(line.meant)
+    seen = {line.printed}
+    for rewriting in (*_turn(line, lexicon), *_sound_like(line, lexicon, target)):
+        if rewriting.printed not in seen:
+            seen.add(rewriting.printed)
+            yield rewriting
+    if not lexicon.chinese:
+        yield from _exchange_clause(line, lexicon)
+
+
+def _turn(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
+    """Say something else where a cause speaks; of a pun, keep the thing that is seen."""
+    found = lexicon.find_turns(line.meant)
+    if not found:
+        return
+    for choice in range(max(len(each.turn.new) for each in found)):
+        text = _apply(line.meant, found, choice, lexicon)
+        texts = [text]
+        if any(each.turn.open for each in found):
+            # What such a turn took over may hold a cause of its own.
+            again = lexicon.find_turns(text)
+            texts += [_apply(text, again, 0, lexicon)] if again else []
+        for own in texts:
+            for printed in write_things(own, line):
+                yield Rewriting(printed, own, "turn", found[0].turn.cause)
+
+
+def _apply(text: str, found: Sequence[Found], choice: int, lexicon: Lexicon) -> str:
+    made, end = "", 0
+    for each in found:
+        made += text[end : each.match.start()]
+        made += lexicon.say(each, min(choice, len(each.turn.new) - 1))
+        end = each.match.end()
+    made += text[end:]
+    # A question that was turned into a statement asks nothing any more.
+    return made if _ASKS.search(made) else made.rstrip("?？ ")
+
+
+def write_things(text: str, line: Line) -> list[str]:
+    """A text with the things of a pun in the place of characters that sound like them.
+
+    >>> from memantics.reappraise.understanding import understand
+    >>> pun = understand(["我很椒绿"]).lines[0]
+    >>> write_things("我很骄傲", pun) if pun.reading else ["我很椒傲"]
+    ['我很椒傲']
+    """
+    if not line.things:
+        return [text]
+    signs = list(text)
+    taken: set[int] = set()
+    for written, heard in line.things:
+        place = next((i for i, c in enumerate(signs) if c == heard and i not in taken), None)
+        if place is None:
+            near = [i for i, c in enumerate(signs) if i not in taken and sound_alike(c, written)]
+            place = near[0] if near else None
+        if place is not None:
+            signs[place] = written
+            taken.add(place)
+    made = "".join(signs)
+    if made != line.printed:
+        return [made]
+    # All things stand where they stood: let one of them be what is meant, so that it shows.
+    options = ("".join(text[i] if i == own else c for i, c in enumerate(signs)) for own in taken)
+    return sorted(option for option in options if option != line.printed)
+
+
+@lru_cache(maxsize=4096)
+def sound_alike(one: str, other: str) -> bool:
+    """Whether two characters can be said alike, mergers of many speakers included.
+
+    >>> sound_alike("椒", "骄"), sound_alike("星", "心"), sound_alike("桃", "梨")
+    (True, True, False)
+    """
+    return any(
+        measure_distance(a.syllable, b.syllable) < MERGED
+        for a in list_sounds(one)
+        for b in list_sounds(other)
+    )
+
+
+def _sound_like(line: Line, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+    """Kind words in which the thing of a pun is heard: 开心 with a star is 开星."""
+    opening = _SUBJECT.match(line.printed)
+    start = opening.group() if opening else ""
+    for written, _ in line.things:
+        for word in lexicon.sounds.get(target, ()):
+            for place, sign in enumerate(word):
+                if sound_alike(sign, written):
+                    said = word[:place] + written + word[place + 1 :]
+                    lead = start if len(word) == 2 and written not in start else ""
+                    yield Rewriting(lead + said, lead + word, "sound", "")
+                    break
+
+
+def _exchange_clause(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
+    """Another end of the sentence: what happens stays, what is felt about it changes."""
+    cuts = list(_CLAUSE.finditer(line.printed))
+    weights = lexicon.weigh(line.meant)
+    cause = max(weights, key=lambda name: weights[name])
+    if not cuts or not weights[cause]:
+        return
+    parts = [line.printed[cut.end() :] for cut in cuts]
+    sums = [sum(lexicon.weigh(part).values()) - feel(part).valence for part in parts]
+    worst = max(range(len(parts)), key=lambda number: sums[number])
+    head = line.printed[: cuts[worst].start()].rstrip(_ENDS)
+    if sums[worst] <= 0 or len(head.split()) < 3:
+        return
+    for text in lexicon.causes[cause].lines:
+        made = f"{head} {match_case('and', line.printed[-4:])} {match_case(text, line.printed)}"
+        made = made if line.printed.isupper() else f"{head} and {text}"
+        yield Rewriting(made, made, "clause", cause)

@@ -1,0 +1,316 @@
+"""Experts for any label: on made-up memes, on the starter pack, from tables, as files."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from memantics.actions import expert as experts
+from memantics.actions.expert import Expert, ExpertOptions
+from memantics.actions.expert_data import find_labelled, list_labels
+from memantics.core.errors import InputError, UnknownName
+from memantics.core.labelled import LabelledMeme
+from memantics.core.opinion import UNKNOWN
+from memantics.detector.examples import Example
+from memantics.detector.expert import FEWEST_MEMBERS, OTHER, fit_expert, gather_examples
+from memantics.detector.expert_evaluation import (
+    cross_validate_expert,
+    evaluate_expert,
+    list_cases,
+)
+from memantics.detector.expert_file import is_expert, load_expert, save_expert
+from memantics.detector.explanation import explain_label
+from memantics.detector.features import cut, name_pieces
+from memantics.detector.heads import find_preset
+from memantics.detector.storage import load_with_card
+
+WORDS = {
+    "glad": ("sunny", "cake", "friends", "holiday"),
+    "sad": ("rain", "alone", "goodbye", "lost"),
+    "cross": ("shouting", "broken", "late", "unfair"),
+}
+
+
+def make_memes(count: int = 90, seed: int = 1) -> list[LabelledMeme]:
+    pick = random.Random(seed)
+    memes = []
+    for number in range(count):
+        mood = list(WORDS)[number % 3]
+        said = " ".join(pick.sample(WORDS[mood], 2) + pick.sample(["the", "a", "my", "when"], 2))
+        memes.append(LabelledMeme(str(number), said, (mood,), group=f"g{number // 2}"))
+    return memes
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+
+
+DATA = gather_examples(make_memes(), "moods").data
+TRAINED = fit_expert(DATA, find_preset("words"))
+
+
+def test_it_learns_what_words_tell() -> None:
+    found = evaluate_expert(DATA, TRAINED.held_out)
+    assert (found.find("accuracy") or 0) > 0.9
+    assert found.baselines["always the commonest"] == pytest.approx((1 / 3, 2 / 3 / (4 / 3) / 3))
+    said = TRAINED.expert.predict([Example("x", "cake with friends"), Example("y", "broken, LATE")])
+    assert [own.label for own in said] == ["glad", "cross"]
+    assert [own.labels for own in said] == [("glad",), ("cross",)]
+    assert sum(said[0].chances.values()) == pytest.approx(1)
+    assert said[0].probability == max(said[0].chances.values())
+    assert TRAINED.expert.predict([]) == []
+
+
+def test_ids_and_order_have_no_say() -> None:
+    one = TRAINED.expert.predict([Example("a", "rain"), Example("b", "cake")])
+    other = TRAINED.expert.predict([Example("q", "cake"), Example("7", "rain")])
+    assert one[0].chances == other[1].chances
+
+
+def test_groups_are_held_out_together() -> None:
+    """Every text occurs twice, in one group: what is predicted was not learnt."""
+    pick = random.Random(2)
+    texts = [f"w{n} v{n} u{n}" for n in range(40)]
+    memes = [
+        LabelledMeme(f"{n}-{copy}", text, (label,), group=text)
+        for n, text in enumerate(texts)
+        for label in [pick.choice("ab")]
+        for copy in range(2)
+    ]
+    data = gather_examples(memes, "copies").data
+    said = cross_validate_expert(data, find_preset("words"))
+    # Labels are drawn by lot: with its copy in view every meme would be known.
+    assert (evaluate_expert(data, said).find("accuracy") or 0) < 0.75
+    assert len(said) == len(memes)
+
+
+def test_rare_labels_become_other_or_are_left_out() -> None:
+    memes = make_memes()
+    few = [LabelledMeme(f"r{n}", "odd one", (f"rare{n % 2}",)) for n in range(FEWEST_MEMBERS)]
+    found = gather_examples([*memes, *few], "moods")
+    assert found.data.labels.classes == ("cross", "glad", "sad", OTHER)
+    assert f"{FEWEST_MEMBERS} memes with labels of fewer" in found.notes[0]
+    fewer = gather_examples([*memes, *few[1:]], "moods")
+    assert OTHER not in fewer.data.labels.classes
+    assert len(fewer.skips) == FEWEST_MEMBERS - 1
+    blank = LabelledMeme("e", "  ", ("glad",))
+    both = LabelledMeme("t", "two", ("glad", "sad"))
+    reasons = {skip.reason for skip in gather_examples([*memes, blank, both], "moods").skips}
+    assert reasons == {"no text", "has 2 labels"}
+
+
+def test_labels_unknown_to_an_expert_are_left_out_when_it_is_judged() -> None:
+    memes = [*make_memes(), LabelledMeme("n", "new", ("smug",))]
+    found = gather_examples(memes, "moods", classes=TRAINED.expert.labels.classes)
+    assert found.data.labels.classes == TRAINED.expert.labels.classes
+    assert [skip.row for skip in found.skips] == ["n"]
+
+
+def test_too_little_to_learn_from_is_refused() -> None:
+    with pytest.raises(InputError, match="too few"):
+        fit_expert(gather_examples(make_memes(9)[:9], "m", classes=("glad", "sad", "cross")).data,
+                   find_preset("words"))  # fmt: skip
+    alike = [LabelledMeme(str(n), f"text {n % 9}", ("a",)) for n in range(20)]
+    with pytest.raises(InputError, match="one class"):
+        fit_expert(gather_examples(alike, "m").data, find_preset("words"))
+    joined = [LabelledMeme(str(n), "t", ("ab"[n % 2],), group=str(n % 3)) for n in range(30)]
+    with pytest.raises(InputError, match="four groups"):
+        fit_expert(gather_examples(joined, "m").data, find_preset("words"))
+
+
+def make_several(count: int = 120) -> list[LabelledMeme]:
+    pick = random.Random(4)
+    memes = []
+    for number in range(count):
+        held = tuple(name for name in ("race", "sex") if pick.random() < 0.4)
+        words = [{"race": "skin", "sex": "kitchen"}[name] for name in held]
+        text = " ".join([*words, *pick.sample(["so", "we", "go", "up", "on", "it"], 3)])
+        memes.append(LabelledMeme(str(number), text, held, group=str(number)))
+    return memes
+
+
+def test_several_labels_can_hold_or_none() -> None:
+    data = gather_examples(make_several(), "groups", several=True).data
+    trained = fit_expert(data, find_preset("words"))
+    said = trained.expert.predict(
+        [
+            Example("1", "skin kitchen so"),
+            Example("2", "so we go up"),
+            Example("3", "kitchen we go"),
+        ]
+    )
+    assert [set(own.labels) for own in said] == [{"race", "sex"}, set(), {"sex"}]
+    assert sum(said[0].chances.values()) > 1
+    found = evaluate_expert(data, trained.held_out, draws=50)
+    assert (found.find("auroc") or 0) > 0.95
+    assert {score.label for score in found.classes} == {"race", "sex"}
+    cases = list_cases(data, trained.held_out, "race")
+    assert {case.gold for case in cases} == {"yes", "no"}
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
+    memes = make_several() if several else make_memes()
+    data = gather_examples(memes, "labels", several=several).data
+    expert = fit_expert(data, find_preset("words")).expert
+    place = tmp_path / "expert.zip"
+    save_expert(expert, place, {"topic": "mood"})
+    again, card = load_expert(place)
+    assert card == {"topic": "mood"}
+    assert again.labels == expert.labels
+    assert again.predict(data.examples) == expert.predict(data.examples)
+    first = place.read_bytes()
+    save_expert(again, place, {"topic": "mood"})
+    assert place.read_bytes() == first
+    assert is_expert(place)
+
+
+def test_a_detector_is_no_expert_and_the_other_way_round(tmp_path: Path) -> None:
+    place = tmp_path / "expert.zip"
+    save_expert(TRAINED.expert, place)
+    with pytest.raises(InputError, match="memantics-expert version 1"):
+        load_with_card(place)
+    from memantics.actions.detect import Detector
+
+    other = Detector.starter().save(tmp_path / "detector.zip")
+    with pytest.raises(InputError, match="this program reads memantics-expert"):
+        load_expert(other)
+    assert not is_expert(other)
+    place.write_bytes(b"no zip")
+    with pytest.raises(InputError, match="no expert file"):
+        load_expert(place)
+    with pytest.raises(InputError, match="no expert at"):
+        load_expert(tmp_path / "gone.zip")
+
+
+def test_contributions_add_up_to_the_score() -> None:
+    found = explain_label(TRAINED.expert, Example("x", "cake with friends in the rain"))
+    assert found.label == "glad"
+    assert found.against == "sad"
+    assert found.gap == pytest.approx(0, abs=1e-3)
+    assert {part.text for part in found.strongest(20) if part.contribution > 0} & {
+        "cake",
+        "friends",
+    }
+    assert "glad rather than sad" in found.lines[0]
+    towards = explain_label(TRAINED.expert, Example("x", "cake in the rain"), label="sad")
+    assert towards.label == "sad"
+    assert towards.gap == pytest.approx(0, abs=1e-3)
+    with pytest.raises(UnknownName, match="label"):
+        explain_label(TRAINED.expert, Example("x", "cake"), label="bold")
+
+
+def test_contributions_add_up_where_several_labels_can_hold() -> None:
+    data = gather_examples(make_several(), "groups", several=True).data
+    expert = fit_expert(data, find_preset("words")).expert
+    found = explain_label(expert, Example("x", "skin so we"), label="race")
+    assert found.against == ""
+    assert found.gap == pytest.approx(0, abs=1e-3)
+    assert (found.score > found.needed) == ("race" in found.prediction.labels)
+
+
+def test_pieces_of_words_lie_where_they_stand_in_the_text() -> None:
+    text = "don't stop! été"
+    for kind in ("phrases", "subwords"):
+        pieces = list(cut(kind, text))
+        assert [piece.name for piece in pieces] == name_pieces(kind, text)
+        for piece in pieces:
+            assert piece.name.strip("<>").replace(" ", "") in text[piece.start : piece.end].replace(
+                " ", ""
+            )
+    assert "don't stop" in name_pieces("phrases", text)
+    assert "<ét" in name_pieces("subwords", text)
+    assert name_pieces("phrases", "") == name_pieces("subwords", "") == []
+
+
+def write_table(path: Path) -> Path:
+    rows = [{"id": own.id, "text": own.text, "mood": own.labels[0]} for own in make_memes()]
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    return path
+
+
+def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "mine.jsonl")
+    made = Expert.train(f"{table}/mood")
+    assert made.topic == "mood"
+    assert made.classes == ("cross", "glad", "sad")
+    assert made.languages == ("en",)
+    place = made.save()
+    assert "expert for mine.jsonl/mood" in place.with_name(f"{place.stem}.card.md").read_text(
+        "utf-8"
+    )
+    again = Expert.load("mine.jsonl/mood")
+    assert again.checksum == made.checksum
+    assert again.predict(["my friends, my cake"])[0].label == "glad"
+    assert experts.use_expert("mine.jsonl/mood") == ("mood", place)
+    assert list(experts.find_used_experts()) == ["mood"]
+    assert experts.find_used_experts(["emotion"]) == {}
+    assert experts.tabulate_used().rows[0][1] == "mine.jsonl/mood"
+    place.unlink()
+    assert experts.tabulate_used().rows[0][1] == "gone"
+    with pytest.raises(InputError, match="in use is gone"):
+        experts.find_used_experts()
+    experts.forget_expert("mood")
+    with pytest.raises(InputError, match="no expert is in use for 'mood'"):
+        experts.forget_expert("mood")
+
+
+def test_an_opinion_names_its_source_or_is_unknown(tmp_path: Path) -> None:
+    made = Expert.train(f"{write_table(tmp_path / 'mine.jsonl')}/mood")
+    sure = made.judge("my friends brought the cake to my holiday")
+    assert sure.known
+    assert sure.label == "glad"
+    assert sure.accuracy == made.accuracy
+    assert sure.baseline == pytest.approx(1 / 3)
+    assert "right on" in sure.source
+    for text, why in (("", "no text"), ("我今天很开心，我们去吃饭吧", "it learnt en")):
+        silent = made.judge(text)
+        assert silent.label == UNKNOWN
+        assert why in silent.why
+
+
+def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "mine.jsonl")
+    for name, problem in (
+        (f"{table}/feeling", "column of mine.jsonl"),
+        ("mer_bench/colour", "label of mer_bench"),
+        ("mer_bench", "names no label"),
+        ("nobody/emotion", "benchmark"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            find_labelled(name)
+    with pytest.raises(UnknownName, match="split of mer_bench/emotion"):
+        find_labelled("mer_bench/emotion", split="dev")
+    with pytest.raises(InputError, match="no expert at"):
+        Expert.load("mer_bench/emotion")
+
+
+STARTER = [own.name for own in list_labels()]
+
+
+def test_ten_labels_of_five_benchmarks_can_be_learnt() -> None:
+    assert len(STARTER) >= 10
+    assert {name.partition("/")[0] for name in STARTER} >= {
+        "mer_bench", "punmemecn", "toxicn_mm", "memeintent", "mquest",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mer_bench/emotion", "punmemecn/sentiment_type", "punmemecn/sentiment_target",
+     "toxicn_mm/harm", "memeintent/intent_verb", "mquest/toxicity"],
+)  # fmt: skip
+def test_the_starter_sample_trains_an_expert_that_says_so(name: str) -> None:
+    made = Expert.train(name, ExpertOptions(data="starter"))
+    assert made.sample
+    assert "starter pack" in made.note
+    assert made.held_out is not None
+    assert made.held_out.count == len(made.trained_on.data.examples)  # type: ignore[union-attr]
+    (said,) = made.predict(["so tired of it all"])
+    assert said.label in made.classes
+    assert np.isfinite(list(said.chances.values())).all()

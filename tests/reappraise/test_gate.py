@@ -1,0 +1,55 @@
+"""Only memes that people judged clearly negative are turned around."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memantics.core.errors import DataError
+from memantics.core.memes import Meme
+from memantics.core.queue import Verdict, write_verdicts
+from memantics.reappraise.gate import pass_gate
+
+MEMES = [Meme(name, Path(f"{name}.png")) for name in ("a", "b", "c", "d", "e")]
+
+
+def verdict(meme: str, *, kept: bool = True, reason: str = "", **values: str) -> Verdict:
+    return Verdict(
+        item=meme,
+        group=meme,
+        workflow="find-emotions",
+        kept=kept,
+        values=dict(values),
+        reason=reason,
+    )
+
+
+def test_clear_cases_pass_and_others_say_why_not(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    write_verdicts(
+        path,
+        [
+            verdict("a", negative="yes", source_emotion="angry"),
+            verdict("b", negative="unclear"),
+            verdict("c", negative="no"),
+            verdict("d", kept=False, reason="broken image"),
+        ],
+    )
+    gate = pass_gate(MEMES, path)
+    assert [meme.id for meme in gate.memes] == ["a"]
+    assert gate.emotions == {"a": "angry"}
+    assert gate.left_out == {
+        "b": "not clearly negative: unclear",
+        "c": "not clearly negative: no",
+        "d": "broken image",
+        "e": "nobody judged it",
+    }
+
+
+def test_without_verdicts_all_pass_and_without_clear_cases_none(tmp_path: Path) -> None:
+    assert pass_gate(MEMES, None).memes == tuple(MEMES)
+    path = tmp_path / "verdicts.jsonl"
+    write_verdicts(path, [verdict("a", negative="yes")])
+    with pytest.raises(DataError, match="no meme of the folder is clearly negative"):
+        pass_gate(MEMES, path)
