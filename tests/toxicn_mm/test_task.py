@@ -10,7 +10,7 @@ import pytest
 from memantics.benchmarks.toxicn_mm import task as module
 from memantics.benchmarks.toxicn_mm.load import NAMES
 from memantics.core.data import Source
-from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.errors import DataError, UnknownName
 from memantics.core.records import Image, Outcome, Score
 from memantics.core.task import Task
 from tests.commands import Shell
@@ -315,7 +315,10 @@ def test_reasons_stand_before_or_after(
     assert task.prompts != make_task(make_setup("toxicn_mm/detection", FULL, source)).prompts
 
 
-def test_reasons_need_the_full_instruction(tmp_path: Path) -> None:
+def test_reasons_are_a_step_of_the_full_instruction(tmp_path: Path) -> None:
     source = write_release(tmp_path, "test")
-    with pytest.raises(InputError, match="wording=full"):
-        make_task(make_setup("toxicn_mm/detection", {"reasons": "first"}, source))
+    both = [
+        make_task(make_setup("toxicn_mm/detection", {"reasons": "first", **more}, source))
+        for more in ({}, {"wording": "full"})
+    ]
+    assert both[0].prompts == both[1].prompts

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
+from memantics.benchmarks.memeintent.demonstrations import Demonstration, read_demonstrations
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
-from memantics.core.data import Source, inside, open_once
-from memantics.core.errors import DataError, InputError, MissingExtra, first_fault
-from memantics.core.images import read_bytes
+from memantics.core.data import Source, open_once
+from memantics.core.errors import InputError, MissingExtra
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
-from memantics.core.retrieval import read_library
+from memantics.core.retrieval import Library, Passage, make_library, read_library
 from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
 from memantics.metrics.constant import find_constant_text
 from memantics.metrics.text import Smoothing, Tokenizer
 from memantics.tasks.plugin import TaskSetup
 
-_OFF, _OURS = "off", "ours"
+_OFF, _OURS, _DATA = "off", "ours", "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +84,13 @@ class Scoring:
 def read_asking(setup: TaskSetup) -> Asking:
     """The options that shape requests; those that a task lacks have one value."""
     chosen = setup.options
-    shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _OFF)
+    shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _DATA)
     if shown != _OURS and chosen.get("shots") != "few":
         raise InputError("demonstrations are shown with shots=few", hint="add --set shots=few")
-    if (chosen.get("background") == "retrieved") != (facts != _OFF):
+    if facts != _DATA and chosen.get("background") != "retrieved":
         raise InputError(
-            "background=retrieved and knowledge=FOLDER go together",
-            hint="--set background=retrieved --set knowledge=FOLDER",
+            "knowledge is looked up with background=retrieved",
+            hint="add --set background=retrieved",
         )
     return Asking(
         task=cast("Literal['intent', 'background', 'caption']", setup.card.name),
@@ -108,7 +104,7 @@ def read_asking(setup: TaskSetup) -> Asking:
         if chosen["max_tokens"] == "server"
         else _number("max_tokens", chosen["max_tokens"], 1, 131_072),
         demonstrations=None if shown == _OURS else Path(shown).expanduser(),
-        knowledge=None if facts == _OFF else Path(facts).expanduser(),
+        knowledge=None if facts == _DATA else Path(facts).expanduser(),
         passages=_number("passages", chosen.get("passages", "3"), 1, 50),
     )
 
@@ -187,26 +183,7 @@ QUESTIONS = {
 # What a prompt may give, in this order.
 GIVEN = ("text", "image_caption", "background")
 Fed = Mapping[str, Mapping[str, str]]
-_SHAPE = "[[demonstration]] with text, image_caption, background, intent, and perhaps image"
 _HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
-
-
-class Demonstration(BaseModel):
-    """One example of the few-shot settings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    text: str
-    image_caption: str
-    background: tuple[str, ...]
-    intent: str
-    image: str = ""
-
-
-class _Demonstrations(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    demonstration: tuple[Demonstration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,26 +217,6 @@ def read_wording(asking: Asking, known: Mapping[str, Prompt]) -> IntentPrompts:
     return IntentPrompts(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
 
 
-def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
-    """Examples from a TOML file, with their hash, pictures included."""
-    try:
-        body = path.read_bytes()
-        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(path, f"cannot be read: {error}", hint=_SHAPE) from error
-    except ValidationError as error:
-        raise DataError(path, first_fault(error), hint=_SHAPE) from error
-    total = hashlib.sha256(body)
-    for own in shown:
-        if own.image:
-            total.update(read_bytes(inside(path.parent, own.image)))
-    placed = (
-        own.model_copy(update={"image": str(path.parent / own.image)}) if own.image else own
-        for own in shown
-    )
-    return tuple(placed), total.hexdigest()[:16]
-
-
 def _name(task: str, role: str) -> str:
     return "caption" if task == "caption" else f"{task}_{role}"
 
@@ -267,11 +224,31 @@ def _name(task: str, role: str) -> str:
 def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
     """The items of a split; what other tasks answered goes into their context."""
     memes, constant = _read(setup.need_source(), setup.split)
+    library = None
+    if asking.background == "retrieved":
+        library = read_library(asking.knowledge) if asking.knowledge else _list_facts(memes)
     field = Field(asking.task, "text", majority=constant if asking.task == "intent" else None)
     for meme in memes:
         if asking.needs_picture and setup.picture(meme.image, meme.id, _HINT) is None:
             continue
-        yield _make_item(meme, field, asking, fed)
+        yield _make_item(meme, field, asking, _look_up(meme, asking, library, fed))
+
+
+def _list_facts(memes: Sequence[IntentMeme]) -> Library:
+    """What annotators wrote about all memes, fact by fact."""
+    return make_library([Passage(f"meme {own.id}", f) for own in memes for f in own.background])
+
+
+def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed) -> Fed:
+    """Answers of other tasks, and the passages that fit a meme; never its own annotations."""
+    if library is None:
+        return fed
+    question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
+    own = f"meme {meme.id}"
+    most = asking.passages + len(meme.background)
+    found = [p for p in library.find(question, most) if p.source != own][: asking.passages]
+    facts = {meme.id: list_facts([passage.text for passage in found])}
+    return {**fed, "retrieved": facts, "sources": {meme.id: "; ".join(p.source for p in found)}}
 
 
 @cache
@@ -310,11 +287,9 @@ def _find_context(
         found["image_caption"] = meme.image_caption
     if asking.background == "human":
         found["background"] = list_facts(meme.background)
-    if asking.knowledge is not None:
-        question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
-        passages = read_library(asking.knowledge).find(question, asking.passages)
-        found["background"] = list_facts([own.text for own in passages])
-        tags["sources"] = ", ".join(own.source for own in passages)
+    if asking.background == "retrieved":
+        found["background"] = fed["retrieved"][meme.id]
+        tags["sources"] = fed["sources"][meme.id]
     for name in (need.name for need in asking.needs):
         answer = fed.get(name, {}).get(meme.id)
         if name == "background" and answer is not None:

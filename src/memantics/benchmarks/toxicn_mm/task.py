@@ -22,7 +22,6 @@ from memantics.benchmarks.toxicn_mm.wording import (
     VERDICTS,
 )
 from memantics.core.data import Source, open_once
-from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt
 from memantics.core.records import (
     Field,
@@ -64,17 +63,14 @@ def make(setup: TaskSetup) -> Task:
 
 
 def _find_main(setup: TaskSetup) -> Prompt:
-    """The instruction: short, or as the paper prints it, then perhaps with reasons as a step."""
+    """The instruction: short, or as the paper prints it; reasons are a step of the latter."""
     name, language = setup.card.name, setup.options["language"]
-    full = setup.options.get("wording", "short") == "full"
     reasons = setup.options.get("reasons", "none")
-    main = setup.prompts[f"{name}_full.{language}" if full else f"{name}.{language}"]
+    if reasons == "none" and setup.options.get("wording", "short") == "short":
+        return setup.prompts[f"{name}.{language}"]
+    main = setup.prompts[f"{name}_full.{language}"]
     if reasons == "none":
         return main
-    if not full:
-        raise InputError(
-            "reasons are a step of the full instruction", hint="add --set wording=full"
-        )
     step = setup.prompts[f"reasons_{reasons}.{language}"]
     return replace(main, name=f"{main.name}+{step.name}", text=f"{main.text}\n{step.text}")
 
