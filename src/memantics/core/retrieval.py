@@ -87,7 +87,7 @@ def make_library(passages: Sequence[Passage]) -> Library:
 def read_library(place: Path) -> Library:
     """The paragraphs of a text file, or of all text files below a folder."""
     files = [place] if place.is_file() else sorted(place.rglob("*")) if place.is_dir() else []
-    passages = []
+    passages: list[Passage] = []
     for path in files:
         if path.suffix.lower() in SUFFIXES and path.is_file():
             name = path.name if path == place else path.relative_to(place).as_posix()

@@ -230,7 +230,7 @@ def test_without_captions_every_integration_is_the_same(
     rows = list(range(len(MEMES)))
     found = []
     for integration in ("attention", "sum", "pooled", "none"):
-        shape = Shape(integration=integration, captions="none", pooling=pooling)  # type: ignore[arg-type]
+        shape = Shape(integration=integration, captions="none", pooling=pooling)
         network, encoders = build(text_only, shape)
         found.append(logits(network, encode(MEMES, encoders.reader, shape), rows))
     for other in found[1:]:

@@ -67,7 +67,8 @@ def _diagonal(tables: Floats) -> Floats:
 
 
 def _divide(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(above, float), where=below > 0)
+    found: Floats = np.divide(above, below, out=np.zeros_like(above, float), where=below > 0)
+    return found
 
 
 Figure = Callable[[Floats], Floats]
