@@ -46,7 +46,7 @@ from memantics.detector.pixels import measure_images
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
 Ints = NDArray[np.int64]
-FEWEST = 10
+FEWEST = 8
 _CONSTANT = 0.2
 _SQUARE = Kernel(2)
 
