@@ -1,10 +1,10 @@
 """``python -m perf.report [--json] [--items N]``: does the report of a large run open at once?
 
 Runs of 2,000 and of 50,000 items are asked by a model that answers at once, scored, and shown on
-one page each, with every item and its answer. Chromium opens them in turns; the time counts from the
-address to the page's load event and its first row. Making the page is CPU time. The promise is about
-items with the same four options; records with options of their own, which make the page a third
-larger, are shown beside it.
+one page each, with every item and its answer. Chromium opens them in turns; the time counts from
+the address to the page's load event and its first row. Making the page is CPU time. The promise is
+about items with the same four options; records with options of their own, which make the page a
+third larger, are shown beside it.
 """
 
 from __future__ import annotations
@@ -69,9 +69,16 @@ def open_pages(pages: dict[str, Path]) -> dict[str, float]:
 
 def measure(many: int) -> tuple[Opened, ...]:
     """Make the pages and open them."""
-    wanted = {"few": (FEW,), "many": (many,), "own": (many, "read")}
+    wanted: dict[str, tuple[int, tuple[str, ...]]] = {
+        "same options, few": (FEW, ()),
+        "same options, many": (many, ()),
+        "options of their own": (many, ("read",)),
+    }
     with tempfile.TemporaryDirectory() as place:
-        made = {name: make_page(Path(place) / name, *how) for name, how in wanted.items()}
+        made = {
+            name: make_page(Path(place) / name, count, *how)
+            for name, (count, how) in wanted.items()
+        }
         spans = open_pages({name: path for name, (path, _) in made.items()})
         return tuple(
             Opened(name, wanted[name][0], cpu, path.stat().st_size / 1e6, spans[name])
@@ -94,8 +101,7 @@ def main() -> int:
     else:
         for page in found:
             print(
-                f"report of {page.items:>6,} items{', own options' if page.name == 'own' else '':<13} "
-                f"{page.megabytes:6.1f} MB, made in "
+                f"report of {page.items:>6,} items, {page.name}: {page.megabytes:.1f} MB, made in "
                 f"{page.make:.2f} CPU ms an item, opens in {page.seconds:.2f} s"
             )
         words = {True: "kept", False: "MISSED"}
