@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
-from memantics.core.data import DataKind, Source
+from memantics.core.data import DataKind, Source, read_json
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.paper import PaperMaterial, ScoredDetector
 from memantics.core.published import read_published
@@ -35,13 +35,15 @@ class PaperSettings:
     """What a paper is redone from besides runs.
 
     ``verdicts`` are reviewed queues (or their ``verdicts.jsonl``), ``detectors`` trained ones,
-    ``traits`` a table (CSV) of models and their traits, whose first column names the model.
+    ``traits`` a table (CSV) of models and their traits, whose first column names the model;
+    ``figures`` files (JSON) of figures by key that other commands measured.
     """
 
     data: DataKind | None = None
     verdicts: Sequence[Path] = ()
     detectors: Sequence[Path] = ()
     traits: Path | None = None
+    figures: Sequence[Path] = ()
 
 
 def paper(
@@ -52,6 +54,7 @@ def paper(
     verdicts: Paths = (),
     detectors: Paths = (),
     traits: str | Path | None = None,
+    figures: Paths = (),
 ) -> RedonePaper:
     """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
 
@@ -61,7 +64,11 @@ def paper(
     """
     given = [runs] if isinstance(runs, RunLike) else list(runs)
     settings = PaperSettings(
-        data, _list(verdicts), _list(detectors), Path(traits) if traits is not None else None
+        data,
+        _list(verdicts),
+        _list(detectors),
+        Path(traits) if traits is not None else None,
+        _list(figures),
     )
     return redo(name, [find_folder(run) for run in given], settings)
 
@@ -78,7 +85,7 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         source=source,
         release=release,
         expected={row.key: row for row in benchmark.expect()},
-        values=benchmark.recompute(release),
+        values={**benchmark.recompute(release), **_read_figures(settings.figures)},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
         runs=runs,
@@ -165,6 +172,17 @@ def _read_detector(path: Path) -> ScoredDetector:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(card, f"is no detector's card: {error}") from error
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
+    """Figures by key, as ``build chat-quality --out`` writes them."""
+    found: dict[str, JsonValue] = {}
+    for path in paths:
+        own = read_json(path)
+        if not isinstance(own, dict):
+            raise DataError(path, "is no table of figures by key")
+        found |= own
+    return found
 
 
 def _read_traits(path: Path) -> dict[str, dict[str, str]]:
