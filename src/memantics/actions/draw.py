@@ -76,5 +76,5 @@ def draw(
     subjects = pair_subjects(read_memes(place), list(read_knowledge(place)))
     items = write_review(place, drawn, subjects, drawn[0].language, name)
     counts = Counter(own.dimension for own in drawn)
-    ordered: dict[str, int] = {name: counts[name] for name in DIMENSIONS if counts[name]}
+    ordered = {name: counts[name] for name in (*DIMENSIONS, *sorted(counts)) if counts[name]}
     return Drawn(place / name, items, len({own.meme for own in drawn}), ordered)

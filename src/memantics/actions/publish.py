@@ -142,7 +142,7 @@ def _check_name(name: str, folder: Path) -> None:
 def _check_data(family: Benchmark, folder: Path) -> None:
     """Read what was written before it takes its place: no broken benchmark is left behind."""
     try:
-        family.open(Source("release", folder / DATA, folder / DATA / "images"))
+        family.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
     except InputError as error:
         raise InputError(
             f"nothing was published: {family.card.title} cannot read it: {error.what}",

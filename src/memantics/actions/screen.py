@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -95,7 +96,7 @@ def screen(
     out: str | Path = "screened",
     columns: Columns | None = None,
     engine: Engine | None = None,
-    shard_size: int = 1000,
+    shard_size: int = 0,
     retry_failed: bool = False,
     csv: bool = False,
     save: Format | None = None,
@@ -106,8 +107,9 @@ def screen(
 
     Sources are image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
     published benchmark, or ``-`` for JSON lines on standard input. Calling it again does only what
-    is not finished; ``retry_failed`` also tries failed rows again. ``save`` copies flagged memes
-    with their verdicts to ``flagged``, as tar shards or as a folder of images.
+    is not finished; ``retry_failed`` also tries failed rows again. A shard has 1,000 memes, or 100
+    where the first is an image to be read, unless ``shard_size`` says. ``save`` copies flagged
+    memes with their verdicts to ``flagged``, as tar shards or as a folder of images.
     """
     settings = settings or ScreenSettings()
     settings = replace(settings, detector=find_detector(settings.detector))
@@ -130,11 +132,13 @@ def screen(
         "ocr": settings.ocr,
         "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
     }
+    refs = read_sources(listed, columns, stdin or _find_stdin(listed))
+    first = list(islice(refs, 1))
     with count_ahead(listed if progress else (), columns) as count:
         done = run_shards(
-            read_sources(listed, columns, stdin or _find_stdin(listed)),
+            chain(first, refs),
             work,
-            ScaleSettings(folder, identity, shard_size, retry_failed),
+            ScaleSettings(folder, identity, shard_size or choose_size(first), retry_failed),
             engine or PoolEngine(),
             progress or (lambda _: None),
             count,
@@ -143,6 +147,17 @@ def screen(
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
     return _sum_up(folder, done, judge, settings, threshold, saved)
+
+
+def choose_size(first: Sequence[Ref]) -> int:
+    """Memes in a shard: reading an image takes as long as hundreds of texts.
+
+    >>> choose_size([]), choose_size([Ref("a", "file", "a.png")])
+    (1000, 100)
+    >>> choose_size([Ref("a", "file", "a.png", text="given")])
+    1000
+    """
+    return 100 if first and first[0].kind != "text" and not first[0].text else 1000
 
 
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:

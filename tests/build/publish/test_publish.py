@@ -101,6 +101,28 @@ def test_parquet_holds_images_and_labels(office: Published) -> None:
     assert all(row["image"]["bytes"].startswith(b"\x89PNG") for row in memes)
 
 
+def test_the_folder_loads_without_naming_a_part_and_images_are_joined(
+    office: Published, tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    where = str(tmp_path / "cache")
+    loaded = datasets.load_dataset(str(office.folder), split="train", cache_dir=where)
+    assert len(loaded) == 42
+    first = loaded[0]
+    assert first["image"].size[0] > 0
+    assert [row["meme"] for row in first["labels"]] == [first["id"]]
+    alone = datasets.load_dataset(str(office.folder), "labels", split="train", cache_dir=where)
+    assert alone[0] == first["labels"][0]
+
+
+def test_a_published_benchmark_is_in_the_suite_only_when_it_is_named(office: Published) -> None:
+    shell = office.shell
+    told = shell.done("run", "suite", "-m", "fake/keys", "--sample", "1", "--dry-run", "--json")
+    assert "office_harm" not in told
+    both = ("run", "suite", "office_harm", "-m", "fake/keys", "--sample", "1", "--dry-run")
+    assert "office_harm/detection" in shell.done(*both, "--json")
+
+
 def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("en", 36) if meme.intents][:6]
     queue = make_queue(tmp_path / "queue", "collect-and-edit", memes)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from string import Template
 
 from pydantic import JsonValue
 
@@ -22,6 +23,7 @@ from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.retrieved import Passage
 from memantics.core.text import cut_short
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
@@ -47,32 +49,36 @@ Known = Mapping[Dimension, Sequence[Individual] | None]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What does not change between the steps of one meme. ``background`` are the user's files."""
+    """What does not change between the steps of one meme.
+
+    ``background`` are the user's files, ``passages`` what was retrieved for this meme.
+    """
 
     meme: Meme
     background: str = ""
     language: str = "en"
     sampling: Sampling = field(default_factory=Sampling)
+    passages: tuple[Passage, ...] = ()
 
 
 @cache
 def find_prompts() -> Mapping[str, Prompt]:
     """The prompts of the extraction by name."""
-    return {**read_prompts(PROMPTS), **read_prompts(PROMPTS / "guidance")}
+    return read_prompts(PROMPTS)
 
 
 def ask_individuals(
     situation: Situation, step: PlannedStep, known: Known, relations: Sequence[RelationTerm]
 ) -> Request:
     """The request for the individuals of a dimension, with relations where some are allowed."""
-    term = DIMENSION_TERMS[step.dimension]
+    told = step.told
     listed = [own for name in step.inputs for own in known.get(name) or ()]
     usable = _usable(relations, listed)
     prompts = find_prompts()
     text = prompts["individuals"].fill(
-        label=f'"{term.label}" ({term.name})',
-        definition=term.definition,
-        guidance=_guide(step.dimension),
+        label=f'"{told.label}" ({step.dimension})',
+        definition=told.definition,
+        guidance=_guide(step),
         language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable, listed),
         reply=_example(step.dimension, usable, listed),
@@ -89,12 +95,12 @@ def _arranges(
     return dimension == ARRANGED and bool(relations) and len(things) > 1
 
 
-def _guide(dimension: Dimension) -> str:
+def _guide(step: PlannedStep) -> str:
     """What to look for; what counts as harmful is said in the words of every such prompt."""
-    prompt = find_prompts()[dimension]
-    if dimension != "Toxicity":
-        return prompt.text
-    return prompt.fill(types=tell_types(), threshold=THRESHOLD)
+    text = step.told.guidance
+    if step.dimension != "Toxicity":
+        return text
+    return Template(text).safe_substitute(types=tell_types(), threshold=THRESHOLD)
 
 
 def ask_links(
@@ -112,7 +118,7 @@ def ask_links(
     if free:
         lines.append(f"- {find_prompts()['arrangement_links'].text}")
     text = find_prompts()["relations"].fill(
-        label=DIMENSION_TERMS[dimension].label,
+        label=DIMENSION_TERMS[dimension].label if dimension in DIMENSION_TERMS else dimension,
         context=enclose("entries to link", _list_individuals(sources)),
         relations="\n".join(lines),
         reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
@@ -138,15 +144,22 @@ def _show_before(
 ) -> str:
     meme = situation.meme
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
-    files = {"background files": situation.background} if background else {}
+    files = {}
+    if background:
+        found = "\n".join(own.cited for own in situation.passages)
+        files = {"background files": situation.background, "retrieved background": found}
     given = show_material({"printed text": meme.text, **notes, **files}, "")
     lines = []
-    for name in sorted(names, key=DIMENSIONS.index):
+    for name in sorted(names, key=_rank):
         entries = known.get(name)
         unknown = "not known" if entries is None else "none found"
         lines.append(_list_individuals(entries) if entries else f"{name}: {unknown}")
     told = enclose("known so far", "\n".join(lines)) if lines else ""
     return "\n\n".join(part for part in (given, told) if part)
+
+
+def _rank(name: Dimension) -> int:
+    return DIMENSIONS.index(name) if name in DIMENSIONS else len(DIMENSIONS)
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:

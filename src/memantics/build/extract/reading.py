@@ -249,7 +249,7 @@ def _read_kind(said: str) -> str:
 
 
 def _make_relation(name: str, target: str, directory: Directory) -> Relation:
-    if name not in RELATIONS:
+    if name not in RELATIONS and name not in directory.relations:
         allowed = ", ".join(directory.relations) or "none: leave the list empty"
         raise Unparsed(f"relation {clean_line(name, 40)!r} is not allowed here: {allowed}")
     return Relation(name, directory.resolve(target))

@@ -36,9 +36,12 @@ def _front_matter(bundle: Bundle, files: Sequence[TableFile]) -> Iterator[str]:
     yield f"size_categories: {json.dumps([_size(len(bundle.memes))])}"
     yield f"tags: {json.dumps(['memes', 'multimodal', 'memantics'])}"
     yield "configs:"
-    for file in files:
+    for place, file in enumerate(files):
         yield f"- config_name: {json.dumps(file.name)}"
         yield f"  data_files: {json.dumps(f'parquet/{file.path.name}')}"
+        # The first is what load_dataset(FOLDER) gives: memes with their images and records.
+        if place == 0:
+            yield "  default: true"
     yield "---"
 
 

@@ -141,6 +141,7 @@ def _hide(
         "dimension": own.dimension,
         "cites": list(own.cites),
         "focus": own.focus,
+        **({} if own.focus else {"from_image": True}),
         "element": element.key if element else "",
         "version": _fingerprint(own, second),
         "model": made.model if made else "",
