@@ -29,8 +29,10 @@ from memantics.actions.screening import (
 from memantics.build.collect.families import Face, find_kin
 from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import replace_file
+from memantics.core.opinion import name_judges
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
+from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
@@ -122,16 +124,11 @@ def screen(
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
     pictures = folder / REVIEW / "images"
-    work = ScreenWork(settings, threshold, name, judge.languages, templates, pictures)
-    identity: dict[str, JsonValue] = {
-        "detector": name,
-        "threshold": threshold,
-        "review": list(settings.review or ()),
-        "explain": settings.explain,
-        "readings": settings.readings,
-        "ocr": settings.ocr,
-        "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
-    }
+    experts = open_judges()
+    work = ScreenWork(
+        settings, threshold, name, judge.languages, templates, pictures, tuple(sorted(experts))
+    )
+    identity = _identify(work, name_judges(experts))
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     first = list(islice(refs, 1))
     with count_ahead(listed if progress else (), columns) as count:
@@ -147,6 +144,21 @@ def screen(
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
     return _sum_up(folder, done, judge, settings, threshold, saved)
+
+
+def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
+    """What a screening was made with: it goes on only with the same."""
+    settings = work.settings
+    return {
+        "detector": work.detector,
+        "threshold": work.threshold,
+        "review": list(settings.review or ()),
+        "explain": settings.explain,
+        "readings": settings.readings,
+        "ocr": settings.ocr,
+        "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
+        **({"experts": experts} if experts else {}),
+    }
 
 
 def choose_size(first: Sequence[Ref]) -> int:
