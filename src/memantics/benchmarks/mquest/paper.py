@@ -170,10 +170,10 @@ def figure_5(material: Material) -> PaperPart:
             PaperRow(NAMES[name], (replace(cell, paper=printed, compared=False, fill=fill),))
         )
     rates = [row.cells[0].value for row in rows[: len(_ACCEPTED)]]
-    own = [float(rate) for rate in rates if isinstance(rate, int | float)]
+    shown = [float(rate) for rate in rates if isinstance(rate, int | float)]
     mean = (
-        Cell(59.33, fmean(own), digits=2, compared=False)
-        if len(own) == len(_ACCEPTED)
+        Cell(59.33, fmean(shown), digits=2, compared=False)
+        if len(shown) == len(_ACCEPTED)
         else Cell(59.33, round(fmean(_ACCEPTED.values()), 2), digits=2, arithmetic=True)
     )
     rows.append(PaperRow("mean of the nine but Toxicity", (mean,)))
