@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,7 @@ MARK = "MEMANTICS_PERF_MARK"
 SMALL = 50_000
 TICKS = os.sysconf("SC_CLK_TCK")
 SCRIPT = """
-import json, resource, sys, time
+import json, os, sys, time
 from pathlib import Path
 from memantics.actions.screen import ScreenSettings, open_engine, screen
 if __name__ == "__main__":
@@ -52,11 +53,9 @@ if __name__ == "__main__":
     watch = lambda now: seen.append((time.monotonic(), now.rows))
     done = screen(source, settings, out=out, engine=open_engine(engine, int(workers)),
                   shard_size=int(size), progress=watch)
-    (first, some), (last, rows) = seen[0], seen[-1]
-    peaks = [resource.getrusage(who).ru_maxrss / 1024
-             for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(json.dumps({"rows": done.rows, "rate": (rows - some) / max(last - first, 1e-9),
-                      "driver": peaks[0], "worker": peaks[1]}))
+    (first, some), (last, rows) = seen[int(workers) - 1], seen[-1]
+    rate = (rows - some) / max(last - first, 1e-9)
+    print(json.dumps({"rows": done.rows, "rate": rate, "pid": os.getpid()}))
 """
 
 
@@ -77,7 +76,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``rate``: rows a second of wall time from the first finished shard to the last."""
+    """``rate``: rows a second of wall time once every worker has finished a shard.
+
+    ``driver`` and ``worker`` are peaks of memory in MB, of workers the highest.
+    """
 
     rows: int
     rate: float
@@ -86,13 +88,17 @@ class Run:
     cpu: float
 
 
-class CpuWatch(threading.Thread):
-    """CPU seconds of all processes that carry a mark, those that ended included."""
+class Watch(threading.Thread):
+    """CPU seconds and peak memory of all processes that carry a mark, those that ended included.
+
+    Peaks are read from /proc: what getrusage says of a process begins with its parent's peak.
+    """
 
     def __init__(self, mark: str) -> None:
         super().__init__(daemon=True)
         self._mark, self._ended = f"{MARK}={mark}".encode(), threading.Event()
         self._ticks: dict[int, int] = {}
+        self.peaks: dict[int, float] = {}
         self._strange: set[int] = set()
 
     def run(self) -> None:
@@ -108,10 +114,12 @@ class CpuWatch(threading.Thread):
                     self._strange.add(int(place.name))
                     continue
                 fields = (place / "stat").read_text().rpartition(")")[2].split()
+                peak = re.search(r"VmHWM:\s+(\d+)", (place / "status").read_text())
             except OSError:
                 continue
-            if fields[0] != "Z":
+            if fields[0] != "Z" and peak:
                 self._ticks[int(place.name)] = int(fields[11]) + int(fields[12])
+                self.peaks[int(place.name)] = int(peak.group(1)) / 1024
 
     def close(self) -> float:
         self._ended.set()
@@ -137,7 +145,7 @@ def screen_apart(source: Path, detector: Path, out: Path, way: Way | None = None
     script = out.with_name(f"drive_{out.name}.py")
     script.write_text(SCRIPT, encoding="utf-8")
     words = [sys.executable, str(script), str(source), str(detector), str(out), way.engine]
-    watch = CpuWatch(mark)
+    watch = Watch(mark)
     watch.start()
     done = subprocess.run(
         [*words, str(way.workers), str(way.shard_size)],
@@ -148,9 +156,9 @@ def screen_apart(source: Path, detector: Path, out: Path, way: Way | None = None
     )
     cpu = watch.close()
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    run = Run(cpu=cpu, **said)
-    check_once(out, run.rows)
-    return run
+    check_once(out, said["rows"])
+    driver = watch.peaks.pop(said["pid"])
+    return Run(said["rows"], said["rate"], driver, max(watch.peaks.values()), cpu)
 
 
 def check_once(out: Path, rows: int) -> None:
@@ -168,9 +176,12 @@ def write_texts(path: Path, rows: int) -> Path:
     draw = random.Random(1)
     shares = list(accumulate(1 / (place + 3) for place in range(len(LETTERS))))
     with path.open("w", encoding="utf-8") as file:
-        for place in range(rows):
-            text = "".join(draw.choices(LETTERS, cum_weights=shares, k=22))
-            file.write(json.dumps({"id": str(place), "text": text}) + "\n")
+        for start in range(0, rows, 1000):
+            text = "".join(draw.choices(LETTERS, cum_weights=shares, k=22 * 1000))
+            file.writelines(
+                f'{{"id": "{start + place}", "text": "{text[22 * place : 22 * place + 22]}"}}\n'
+                for place in range(min(1000, rows - start))
+            )
     return path
 
 
@@ -193,7 +204,8 @@ def measure_texts(folder: Path, rows: int, small: int, examples: int) -> Iterato
     fast = make_detector(folder / "fast.zip", examples, "fast")
     two = screen_apart(texts, fast, folder / "two")
     yield Check("texts: memes per CPU second", two.rows / two.cpu, 700, note="readings none")
-    one = screen_apart(texts, fast, folder / "one", Way(workers=1))
+    fewer = write_texts(folder / "fewer.jsonl", small * 2 // 5)
+    one = screen_apart(fewer, fast, folder / "one", Way(workers=1))
     yield compare_processes("texts", one, two)
     ray = screen_apart(texts, fast, folder / "ray", Way("ray"))
     yield Check("texts: CPU of Ray, times the pool's", ray.cpu / two.cpu, 1.3, most=True)
@@ -223,7 +235,9 @@ def measure_reading(count: int) -> Iterator[Check]:
 def measure_images(folder: Path, count: int) -> Iterator[Check]:
     """The share of time outside OCR, where nothing is remembered."""
     os.environ["MEMANTICS_HOME"] = str(folder / "home")
-    detector = make_detector(folder / "images.zip", 2000, "fast")
+    detector = folder / "fast.zip"
+    if not detector.exists():
+        make_detector(detector, 2000, "fast")
     work = ScreenWork(ScreenSettings(detector=detector, readings="none"), 0.5, "perf", ("zh", "en"))
     screener: _Screener = work.open().__self__  # type: ignore[attr-defined]
     spent, read = 0.0, screener._read
@@ -260,7 +274,7 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.screen", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the largest run")
-    parser.add_argument("--images", type=int, default=24, help="images that are read")
+    parser.add_argument("--images", type=int, default=20, help="images that are read")
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
     parser.add_argument("--only", choices=("texts", "reading", "images"), help="one part")
     given = parser.parse_args()
@@ -270,9 +284,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         parts = {
-            "reading": measure_reading(given.images),
-            "images": measure_images(folder, given.images),
             "texts": measure_texts(folder, rows, small, examples),
+            "images": measure_images(folder, given.images),
+            "reading": measure_reading(given.images),
         }
         for name, checks in parts.items():
             if given.only not in (None, name):

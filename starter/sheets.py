@@ -248,7 +248,7 @@ def read_ask(meme: str, dimension: str, lines: tuple[str, ...]) -> StarterQuesti
     a, b, c, d = options
     (why,) = marked["!"]
     related = tuple(spell(word) for line in marked["@"] for word in line.split())
-    return StarterQuestion(dimension, question, (a, b, c, d), options.index(key), why, related)  # type: ignore[arg-type]
+    return StarterQuestion(dimension, question, (a, b, c, d), options.index(key), why, related)
 
 
 def spell(short: str) -> str:

@@ -266,7 +266,7 @@ def test_an_opinion_names_its_source_or_is_unknown(tmp_path: Path) -> None:
     assert sure.known
     assert sure.label == "glad"
     assert sure.accuracy == made.accuracy
-    assert sure.baseline == pytest.approx(1 / 3)
+    assert sure.baseline == pytest.approx(1 / 3, abs=0.05)
     assert "right on" in sure.source
     for text, why in (("", "no text"), ("我今天很开心，我们去吃饭吧", "it learnt en")):
         silent = made.judge(text)

@@ -32,6 +32,8 @@ CLONES = {
     "ToxiCN_MM": "toxicn_mm",
     "MER-Bench": "mer_bench",
 }
+# Where a clone has its data, if not at its root.
+INNER = {"PunMemeCN": "data/pun_meme/cn"}
 # What stands in for a user's folder of memes.
 MEMES = ("en-001", "en-005", "en-009", "en-012", "CN90001", "CN90002", "CN90003")
 SERVER = "http://localhost:8000/v1"
@@ -49,9 +51,11 @@ def commands(page: Path) -> Iterator[str]:
 def desk(tmp_path: Path) -> Path:
     """A folder in which the paths of the docs exist: the samples stand in for the releases."""
     for clone, name in CLONES.items():
-        folder = tmp_path / "path" / "to" / clone
+        root = tmp_path / "path" / "to" / clone
+        folder = root / INNER.get(clone, "")
         shutil.copytree(find_benchmarks()[name].folder / "sample", folder)
-        (folder / "images").symlink_to(STARTER_IMAGES)
+        for place in {root, folder}:
+            (place / "images").symlink_to(STARTER_IMAGES)
     write_script(tmp_path / "path" / "to" / "PunMemeCN")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "memes").mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,9 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+import memantics as mm
 from memantics.core.errors import StoreError
 from memantics.core.records import Field, Form, Image, Item, Option, Score
-from memantics.core.rundir import Baseline
+from memantics.core.rundir import Baseline, read_items
 from memantics.report import STARTER_NOTE, ReportSettings, build_report
 from tests.report.conftest import Opener
 from tests.report.samples import WARNING, answer, draw_image, make_facts, write_run
@@ -286,3 +289,20 @@ def test_a_page_that_cannot_be_written_says_so(demo_runs: list[Path], tmp_path: 
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="choose another --out"):
         build_report(demo_runs, tmp_path / "file" / "report.html", ReportSettings(images=False))
+
+
+def test_free_text_shows_its_score_and_its_gold_as_text(tmp_path: Path) -> None:
+    run = mm.evaluate("memeintent/intent", model="baseline/majority", limit=3, out=tmp_path)
+    assert isinstance(run, mm.Run)
+    page = mm.report(run, tmp_path / "report.html", images=False).read_text(encoding="utf-8")
+    found = re.search(r'id="data-memeintent-intent">(.*?)</script>', page, flags=re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    marks = [item["answers"][0]["mark"].removeprefix("rouge l ") for item in data["items"]]
+    assert sum(map(float, marks)) / 3 == pytest.approx(run.scores["rouge_l"].value, abs=1e-3)
+    golds = [line.item.gold for line in read_items(run.folder)]
+    shown = [data["texts"][item["gold"]] for item in data["items"]]
+    assert shown == [" / ".join(map(str, gold)) for gold in golds if isinstance(gold, list)]
+    took = page.partition("What it took")[2]
+    assert "seconds of calls" in took
+    assert re.search(r'<td class="number">0:00:0\d</td></tr>', took), "wall time is told apart"

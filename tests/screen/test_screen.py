@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.core.errors import InputError
 from memantics.core.queue import read_queue
 from memantics.registry import STARTER_IMAGES
+from memantics.scale.manifest import read_manifest
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
 
@@ -155,3 +159,31 @@ def test_pandas_and_datasets_read_what_is_written(tmp_path: Path) -> None:
     parts = str(done.folder / "parts" / "*.parquet")
     read = datasets.load_dataset("parquet", data_files=parts, cache_dir=str(tmp_path / "cache"))
     assert read["train"][0]["status"] == "judged"
+
+
+def test_a_pipe_is_a_source(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "memantics.cli.main", "screen", "-", "--workers", "1", "--json"],
+        input='{"id": "a", "text": "今天又要加班了，好累"}\n{"id": "b", "text": ""}\nno JSON\n',
+        cwd=tmp_path,
+        env=dict(os.environ) | {"MEMANTICS_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["statuses"] == {"judged": 1, "unjudged": 1, "failed": 1}
+    assert "1 memes failed" in done.stderr
+    # How many will come is not known before the pipe ends.
+    assert "3 memes (" in done.stderr
+
+
+def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "a.jsonl", {"text": "你好"}, {"image": "no.png"})
+    for first, size in (("text", 1000), ("image", 100)):
+        run(source, tmp_path / first)
+        settings, _ = read_manifest(tmp_path / first)
+        assert settings is not None
+        assert settings["shard_size"] == size
+        source = write_lines(tmp_path / "a.jsonl", {"image": "no.png"}, {"text": "你好"})

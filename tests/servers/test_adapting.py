@@ -119,6 +119,17 @@ def test_the_terminal_says_why_items_failed_the_commonest_reason_first(shell: Sh
     assert lines[:2] == ["3 failed: HTTP 400: no pictures today", "1 failed: HTTP 400: too long"]
 
 
+def test_the_terminal_says_what_it_took_by_the_clock_and_in_money(shell: Shell) -> None:
+    with serving(Scripted()) as server:
+        arguments = ("run", "mquest/qa", "-m", "openai/toy", "--base-url", server.url)
+        more = ("--limit", "4", "--data", "starter", "--price", "1000,5000")
+        ran = shell.run(*arguments, *more)
+        again = shell.run(*arguments, *more)
+    # Four calls of 10 tokens in and 2 out.
+    assert "0:00 by the clock, 0:00 summed over calls; 40 tokens in, 8 out; cost 0.0800" in ran.out
+    assert "by the clock" not in again.out, "nothing was asked"
+
+
 def test_the_python_face_refuses_an_unlisted_name_too() -> None:
     with serving(Scripted(models=("llava",))) as server, pytest.raises(ModelError, match="llava"):
         mm.evaluate("mquest/qa", model="openai/lava", base_url=server.url, limit=1, data="starter")

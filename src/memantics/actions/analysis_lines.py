@@ -7,6 +7,9 @@ from typing import Literal
 
 from memantics.actions.analyze import Analysis, Harm
 from memantics.actions.knowledge import Individual, outline
+from memantics.core.opinion import Opinion
+from memantics.core.retrieved import NearMeme
+from memantics.knowledge.retrieval import SAME_PICTURE
 
 _LISTED = 3
 Tone = Literal["", "dim", "red", "yellow", "green"]
@@ -27,6 +30,15 @@ def describe(found: Analysis) -> Iterator[Line]:
     for feeling in found.moods:
         yield ("feels, a guess" if feeling.baseline else "feels"), feeling.emotion, ""
         yield "", f"by {feeling.by}; {feeling.reason}".rstrip("; "), "dim"
+    for opinion in found.opinions:
+        if opinion.known:
+            yield f"{opinion.topic}{', a guess' if opinion.sample else ''}", _chance(opinion), ""
+        yield (
+            "",
+            f"by {opinion.source}" if opinion.known else f"{opinion.topic}: unknown; {opinion.why}",
+            "dim",
+        )
+    yield from _list("like", (tell_near(own) for own in found.near))
     for own in found.contradictions:
         yield "contradiction", f"{own.about}: {own.text}", "red"
     for line in found.baselines:
@@ -39,6 +51,20 @@ def describe(found: Analysis) -> Iterator[Line]:
     if found.statuses:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
         yield "asked", f"{found.model}: {counts}", "dim"
+
+
+def _chance(opinion: Opinion) -> str:
+    share = "" if opinion.probability is None else f" (chance {opinion.probability:.0%})"
+    return f"{opinion.label}{share}"
+
+
+def tell_near(own: NearMeme) -> str:
+    """A known meme near this one, how near it is, and what it intends where that is told."""
+    same = own.bits is not None and own.bits <= SAME_PICTURE
+    near = "the same picture" if same else f"nearness {own.nearness or 0:.2f}"
+    family = f", family {own.family}" if own.family else ""
+    told = [said.text for said in own.statements if said.dimension in ("OverallIntent", "meaning")]
+    return f"{own.meme} in {own.source} ({near}{family})" + (f": {told[0]}" if told else "")
 
 
 def _list(title: str, lines: Iterable[str]) -> Iterator[Line]:

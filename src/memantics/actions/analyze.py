@@ -6,6 +6,7 @@ import asyncio
 import html
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
 
@@ -13,6 +14,7 @@ from memantics.actions.desk import AskingOptions, Watch, asking_of, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
+from memantics.actions.retrieve import Known, open_known
 from memantics.actions.verdicts import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
@@ -27,9 +29,13 @@ from memantics.build.extract.chain import ExtractSettings
 from memantics.core.errors import ImageError, InputError
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
+from memantics.core.opinion import Judges
 from memantics.core.result import Result
+from memantics.core.retrieved import NearMeme
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
+from memantics.detector.opinions import open_judges
+from memantics.knowledge.retrieval import SAME_PICTURE, Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
@@ -115,13 +121,34 @@ class Analyses(Result):
 class LocalParts:
     """What this machine says about memes, loaded once for many calls."""
 
-    def __init__(self, detector: Detector, ocr: RememberingOcr) -> None:
+    def __init__(
+        self,
+        detector: Detector,
+        ocr: RememberingOcr,
+        judges: Judges | None = None,
+        known: Pool | None = None,
+    ) -> None:
         self.tools = Tools(
             read=lambda data, name: choose_captions(ocr.read(data, name).lines),
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),
+            judges=open_judges() if judges is None else judges,
+            retrieve=None if known is None else partial(_find_near, known),
         )
+
+
+_NEAR, _NEAREST = 3, 0.5  # known memes that are shown, and how near their texts must be
+
+
+def _find_near(known: Pool, meme: Meme) -> tuple[NearMeme, ...]:
+    """Known memes on the same picture, or with nearly the same meaning."""
+    found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
+    return tuple(
+        own
+        for own in found
+        if (own.bits is not None and own.bits <= SAME_PICTURE) or (own.nearness or 0) >= _NEAREST
+    )
 
 
 class AnalyzeOptions(AskingOptions, total=False):
@@ -130,7 +157,8 @@ class AnalyzeOptions(AskingOptions, total=False):
     ``detector`` is a detector file (default: a tiny one, trained on the starter pack at first
     use), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
     writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
-    ``progress`` is called with the counts so far.
+    ``known`` are places of what is known about other memes (knowledge stores, builds,
+    collections, ``starter``); ``progress`` is called with the counts so far.
     """
 
     model: str | None
@@ -138,6 +166,7 @@ class AnalyzeOptions(AskingOptions, total=False):
     parts: LocalParts | None
     language: str | None
     journal: ImagePath
+    known: Known | None
     progress: Watch | None
 
 
@@ -207,7 +236,9 @@ def _look_all(
     file = find_detector(options.get("detector"))
     with open_reader() as ocr:
         detector = Detector.load(file) if file is not None else Detector.starter()
-        return _look_each(memes, LocalParts(detector, ocr).tools)
+        places = options.get("known")
+        known = None if places is None else open_known(places)
+        return _look_each(memes, LocalParts(detector, ocr, None, known).tools)
 
 
 def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], list[ImageError]]:

@@ -15,7 +15,9 @@ from typing import Generic, TypeVar, Unpack
 
 from pydantic import JsonValue
 
+from memantics.actions.asking import Asking
 from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.draw import Drawn, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
 from memantics.build.captions.mine import CaptionReport, mine_captions, write_captions
@@ -42,10 +44,12 @@ from memantics.build.questions.review import QUESTIONS, write_questions, write_r
 from memantics.build.questions.review import QUEUE as QUESTION_QUEUE
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
-from memantics.core.journal import whole_file
+from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.result import Result, to_plain
+from memantics.core.step import Asker
 from memantics.core.waiting import make_sync
+from memantics.knowledge.ontology.specs import read_specs
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge, read_knowledge
 from memantics.run.desk import Desk
 from memantics.starter import image_path, read_starter
@@ -57,17 +61,20 @@ __all__ = [
     "QUESTION_QUEUE",
     "Built",
     "ChatReport",
+    "Drawn",
     "KnowledgeReport",
     "Miss",
     "QuestionReport",
     "captions",
     "chats",
+    "draw",
     "intents",
     "knowledge",
     "questions",
 ]
 STARTER = "starter"
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
+DIMENSION_FILES = "dimensions"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
 _NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
 Report = TypeVar("Report")
@@ -151,13 +158,16 @@ async def knowledge_async(
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
     found = (await read_once(find_memes(memes, notes=False), limit))[:limit]
     asking = find_asking(**options)
-    async with open_desk(model, asking, place, progress) as desk:
+    async with AsyncExitStack() as stack:
+        desk = await stack.enter_async_context(open_desk(model, asking, place, progress))
         adopted = adopt_memes(found, place)
         few = adopted.memes[:SAMPLE]
+        plain = settings
         await foresee(
-            desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, settings))
+            desk, len(adopted.memes), lambda trial: drain(extract_memes(trial, few, plain))
         )
         desk.expect(len(adopted.memes) * settings.steps)
+        settings = await _open_steps(stack, settings, asking, place)
         tally = ReportTally()
         with whole_file(place / KNOWLEDGE) as file:
             window = 2 * asking.concurrency
@@ -168,6 +178,21 @@ async def knowledge_async(
         tokens = _count_tokens(desk)
     write_report(place, report)
     return Built(place, report.statuses, report, adopted.skips, tokens, desk.progress.adapted)
+
+
+async def _open_steps(
+    stack: AsyncExitStack, settings: ExtractSettings, asking: Asking, place: Path
+) -> ExtractSettings:
+    """Open the models that single steps name, and keep the user's dimensions with the build."""
+    names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
+    askers: dict[str, Asker] = {}
+    for number, name in enumerate(names, 1):
+        # A journal has one owner: that of a step's model lies in a folder of its own.
+        opened = open_desk(name, asking, place / f"model-{number}", None)
+        askers[name] = await stack.enter_async_context(opened)
+    for path in settings.files:
+        replace_file(place / DIMENSION_FILES / path.name, path.read_bytes(), "dimension")
+    return replace(settings, askers=askers)
 
 
 async def captions_async(
@@ -280,6 +305,8 @@ async def questions_async(
 ) -> Built[QuestionReport]:
     """Write questions about what a build knows, try them, and level the set."""
     place, settings = Path(folder), settings or QuestionSettings()
+    if (place / DIMENSION_FILES).is_dir():
+        settings = replace(settings, own=read_specs(place / DIMENSION_FILES))
     subjects, asking = _find_subjects(place, limit), find_asking(**options)
     async with AsyncExitStack() as stack:
         watches = share_watch(progress, 2)

@@ -31,7 +31,7 @@ from memantics.detector.features import Embedder
 from memantics.detector.heads import FastSettings, find_preset
 from memantics.detector.in_use import find_in_use, forget_in_use, list_in_use, set_in_use
 from memantics.detector.judges import open_embedder
-from memantics.detector.opinions import judge_text
+from memantics.detector.opinions import judge_text, measure_sure
 
 __all__ = [
     "Expert",
@@ -129,7 +129,7 @@ class Expert:
 
     @property
     def accuracy(self) -> float | None:
-        """Its accuracy on memes that were held out inside training."""
+        """Its accuracy on memes held out inside training of which it was sure."""
         found = self.card.get("accuracy")
         return float(found) if isinstance(found, int | float) else None
 
@@ -159,8 +159,7 @@ class Expert:
             **describe_texts([own.text for own in loaded.data.examples]),
             "sample": loaded.sample,
             "topic": loaded.topic,
-            "accuracy": found.find("accuracy"),
-            "baseline": max(right for right, _ in found.baselines.values()),
+            **measure_sure(loaded.data.gold, trained.held_out),
         }
         made = cls(trained.expert, stored, embedder)
         made.trained_on, made.held_out, made._written_card = loaded, found, card

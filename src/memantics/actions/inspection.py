@@ -14,7 +14,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Item, Outcome, Reply, Score, Status
 from memantics.core.task import Need, Task
 from memantics.models.wire import split_thought
-from memantics.registry import TaskRef, Wish, find_tasks, pose_task
+from memantics.registry import TaskRef, Wish, find_benchmarks, find_tasks, pose_task
 from memantics.run.engine import read_reply
 from memantics.run.evaluate import PosedTask
 from memantics.run.score import count_statuses, keep_scored
@@ -87,7 +87,8 @@ def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def list_task_names() -> tuple[str, ...]:
     """Every task, ``BENCHMARK/TASK``, also of benchmarks elsewhere."""
-    return tuple(ref.name for ref in find_tasks(["suite"]))
+    runnable = [name for name, own in find_benchmarks().items() if own.runnable]
+    return tuple(ref.name for ref in find_tasks(runnable))
 
 
 def _find(task: str) -> TaskRef:

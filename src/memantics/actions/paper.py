@@ -12,14 +12,16 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
-from memantics.core.data import DataKind, Source
+from memantics.core.data import DataKind, Source, read_json
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.paper import PaperMaterial, ScoredDetector
 from memantics.core.published import read_published
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.records import Score
+from memantics.core.result import to_plain
 from memantics.core.review import Review, read_review
 from memantics.detector.card import place_card
+from memantics.detector.study.running import STUDY, read_study
 from memantics.registry import Benchmark, describe_data, find_benchmark, find_source
 from memantics.report.pages.paper import RedonePaper
 from memantics.report.runs import Run, load_runs
@@ -35,13 +37,15 @@ class PaperSettings:
     """What a paper is redone from besides runs.
 
     ``verdicts`` are reviewed queues (or their ``verdicts.jsonl``), ``detectors`` trained ones,
-    ``traits`` a table (CSV) of models and their traits, whose first column names the model.
+    ``traits`` a table (CSV) of models and their traits, whose first column names the model;
+    ``figures`` files (JSON) of figures by key that other commands measured.
     """
 
     data: DataKind | None = None
     verdicts: Sequence[Path] = ()
     detectors: Sequence[Path] = ()
     traits: Path | None = None
+    figures: Sequence[Path] = ()
 
 
 def paper(
@@ -52,6 +56,7 @@ def paper(
     verdicts: Paths = (),
     detectors: Paths = (),
     traits: str | Path | None = None,
+    figures: Paths = (),
 ) -> RedonePaper:
     """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
 
@@ -61,7 +66,11 @@ def paper(
     """
     given = [runs] if isinstance(runs, RunLike) else list(runs)
     settings = PaperSettings(
-        data, _list(verdicts), _list(detectors), Path(traits) if traits is not None else None
+        data,
+        _list(verdicts),
+        _list(detectors),
+        Path(traits) if traits is not None else None,
+        _list(figures),
     )
     return redo(name, [find_folder(run) for run in given], settings)
 
@@ -78,12 +87,13 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         source=source,
         release=release,
         expected={row.key: row for row in benchmark.expect()},
-        values=benchmark.recompute(release),
+        values={**benchmark.recompute(release), **_read_figures(settings.figures)},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
+        complete=_is_whole(benchmark, source),
         runs=runs,
         reviews=[_read_verdicts(path) for path in settings.verdicts],
-        detectors=[_read_detector(path) for path in settings.detectors],
+        detectors=[own for path in settings.detectors for own in _read_detectors(path)],
         traits=_read_traits(settings.traits) if settings.traits else {},
     )
     card = benchmark.card
@@ -113,15 +123,18 @@ def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
     return runs
 
 
+def _is_whole(benchmark: Benchmark, source: Source) -> bool:
+    release = benchmark.card.release
+    return release is None or describe_data(benchmark, source).records >= release.complete
+
+
 def _describe(
     benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
 ) -> Iterator[str]:
     facts, card = describe_data(benchmark, source), benchmark.card
-    release = card.release
-    whole = release.complete if release else 0
-    part = (
-        f", a part of the release's {whole:,}" if source.official and facts.records < whole else ""
-    )
+    part = ""
+    if card.release and source.official and not _is_whole(benchmark, source):
+        part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
@@ -150,6 +163,23 @@ def _read_verdicts(path: Path) -> Review:
     )
 
 
+def _read_detectors(path: Path) -> list[ScoredDetector]:
+    """The detectors of a study by variant, or one detector."""
+    if not (path / STUDY).is_file():
+        return [_read_detector(path)]
+    study = read_study(path)
+    names = {"harmful": "detection", "type": "type"}
+    facts: dict[str, JsonValue] = {"study": study.data, "tested_on": study.tested_on}
+    found = []
+    for variant in dict.fromkeys(row.variant for row in study.rows):
+        rows = [row for row in study.rows if row.variant == variant]
+        contrasts = [to_plain(own) for own in study.contrasts if own.second == variant]
+        own = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
+        scores = {names[row.task]: row.scores for row in rows}
+        found.append(ScoredDetector(variant, path, own, scores))
+    return found
+
+
 def _read_detector(path: Path) -> ScoredDetector:
     """A detector's figures, from the card beside it."""
     card = path if path.name.endswith(".card.json") else place_card(path)[1]
@@ -165,6 +195,17 @@ def _read_detector(path: Path) -> ScoredDetector:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(card, f"is no detector's card: {error}") from error
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
+    """Figures by key, as ``build chat-quality --out`` writes them."""
+    found: dict[str, JsonValue] = {}
+    for path in paths:
+        own = read_json(path)
+        if not isinstance(own, dict):
+            raise DataError(path, "is no table of figures by key")
+        found |= own
+    return found
 
 
 def _read_traits(path: Path) -> dict[str, dict[str, str]]:

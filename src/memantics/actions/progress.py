@@ -84,6 +84,26 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
     return ", ".join(words)
 
 
+def conclude(
+    progress: Progress, ends: Iterable[RunEnd], prices: tuple[float, float] | None = None
+) -> str:
+    """What this start took by the clock, in tokens and in money; empty where no tokens went.
+
+    Calls overlap: their seconds, summed over the whole of the runs, are told apart.
+
+    >>> conclude(Progress(tokens_in=9000, tokens_out=100, seconds=61.0), [], (10.0, 100.0))
+    '1:01 by the clock, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
+    """
+    if not progress.tokens_in + progress.tokens_out:
+        return ""
+    scored = [own.ended.scores for own in ends if own.ended and own.ended.scores]
+    summed = sum(scores.usage.seconds for scores in scored)
+    took = f"{show_duration(progress.seconds)} by the clock, {show_duration(summed)} summed"
+    words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]
+    words += [f"cost {progress.cost(prices):.4f}"] if prices is not None else []
+    return "; ".join(words)
+
+
 def describe_shortly(progress: Progress) -> str:
     """Rate and trouble; the rest stands in the line of the total."""
     words = [f"{progress.rate:.1f}/s"]

@@ -23,6 +23,7 @@ from memantics.core.language import guess_language
 from memantics.core.memes import Meme, name_apart, read_memes
 from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
+from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.reappraise.chain import (
@@ -65,6 +66,7 @@ __all__ = [
     "reappraise_async",
 ]
 Results: TypeAlias = tuple[Reappraisal, ...]
+EMOTION = "emotion"  # the topic of experts that tell what a meme feels like
 
 
 class EditingOptions(AskingOptions, total=False):
@@ -207,7 +209,7 @@ async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncI
                 "best_of goes with a model: our own planner ranks all its rewritings",
                 hint="name one with --model, or leave it out",
             )
-        yield EmbeddedPlanner()
+        yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION))
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
         count = options.get("best_of", 1)
@@ -263,7 +265,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
 
 def tabulate_results(results: Sequence[Reappraisal]) -> Table:
     """The memes that were turned around, and what the checks of each measured."""
-    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
+    columns = ("meme", "emotion", "who says so", ">panels", ">region IoU", ">text read", ">outside")
     done = [result for result in results if result.status == "done"]
     return Table(columns, tuple(map(_measure, done)))
 
@@ -271,11 +273,12 @@ def tabulate_results(results: Sequence[Reappraisal]) -> Table:
 def _measure(result: Reappraisal) -> tuple[str, ...]:
     checks, plan, feeling = result.checks, result.plan, result.feeling
     if checks is None or plan is None or feeling is None:
-        return (result.meme, *"–––––")
+        return (result.meme, *"––––––")
     captions = checks.captions
     return (
         result.meme,
         f"{feeling.emotion} -> {plan.target}",
+        feeling.source or "the model",
         f"{checks.panels_before} -> {checks.panels_after}",
         f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
         f"{mean(c.read for c in captions):.2f}" if captions else "–",

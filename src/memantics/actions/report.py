@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -53,6 +54,7 @@ __all__ = [
 ReportForm = Literal["html", "md", "csv", "json"]
 RunLike = str | Path | Run
 _MOST_READ = 64
+_HEAVY = ("bertscore", "nli")
 _RENDERERS = {"md": render_markdown, "csv": render_csv, "json": render_json}
 
 
@@ -82,7 +84,9 @@ def report(
         replace_file(path, text.encode("utf-8", "replace"), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
-        settings = ReportSettings(images=images, published=published, find_gold=_GoldFinder())
+        settings = ReportSettings(
+            images=images, published=published, find_gold=_GoldFinder(), find_marks=_find_marks
+        )
         build_report(folders, path, settings)
     return path
 
@@ -135,8 +139,12 @@ def export_inspect(folders: Sequence[Path], out: Path, *, images: bool = True) -
 
 
 def _mark(run: Run) -> dict[str, float | None]:
-    """Each item's own value of the main figure, where the task gives one."""
-    _, task = open_task_of_run(run.facts, None)
+    """Each item's own value of the main figure, where the task gives one.
+
+    Figures that need another model are left out: no main figure is among them.
+    """
+    light = {n: "off" if n in _HEAVY else value for n, value in run.facts.options.items()}
+    _, task = open_task_of_run(replace(run.facts, options=light), None)
     if task.marks is None:
         return {}
     outcomes = read_outcomes(run.folder, task)
@@ -144,6 +152,13 @@ def _mark(run: Run) -> dict[str, float | None]:
     if marks is None:
         return {}
     return {outcome.item.id: mark for outcome, mark in zip(outcomes, marks, strict=True)}
+
+
+def _find_marks(run: Run) -> dict[str, float | None]:
+    """The same; none for a run whose benchmark is not here, which is shown all the same."""
+    with suppress(InputError):
+        return _mark(run)
+    return {}
 
 
 def export_humans(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -28,8 +29,10 @@ from memantics.actions.screening import (
 from memantics.build.collect.families import Face, find_kin
 from memantics.core.errors import ImageError, InputError
 from memantics.core.journal import replace_file
+from memantics.core.opinion import name_judges
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
+from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
 from memantics.scale.driver import ScaleProgress, ScaleResult, ScaleSettings, run_shards
@@ -95,7 +98,7 @@ def screen(
     out: str | Path = "screened",
     columns: Columns | None = None,
     engine: Engine | None = None,
-    shard_size: int = 1000,
+    shard_size: int = 0,
     retry_failed: bool = False,
     csv: bool = False,
     save: Format | None = None,
@@ -106,8 +109,9 @@ def screen(
 
     Sources are image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
     published benchmark, or ``-`` for JSON lines on standard input. Calling it again does only what
-    is not finished; ``retry_failed`` also tries failed rows again. ``save`` copies flagged memes
-    with their verdicts to ``flagged``, as tar shards or as a folder of images.
+    is not finished; ``retry_failed`` also tries failed rows again. A shard has 1,000 memes, or 100
+    where the first is an image to be read, unless ``shard_size`` says. ``save`` copies flagged
+    memes with their verdicts to ``flagged``, as tar shards or as a folder of images.
     """
     settings = settings or ScreenSettings()
     settings = replace(settings, detector=find_detector(settings.detector))
@@ -120,21 +124,18 @@ def screen(
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
     pictures = folder / REVIEW / "images"
-    work = ScreenWork(settings, threshold, name, judge.languages, templates, pictures)
-    identity: dict[str, JsonValue] = {
-        "detector": name,
-        "threshold": threshold,
-        "review": list(settings.review or ()),
-        "explain": settings.explain,
-        "readings": settings.readings,
-        "ocr": settings.ocr,
-        "templates": hashlib.sha256(repr(templates).encode()).hexdigest()[:16],
-    }
+    experts = open_judges()
+    work = ScreenWork(
+        settings, threshold, name, judge.languages, templates, pictures, tuple(sorted(experts))
+    )
+    identity = _identify(work, name_judges(experts))
+    refs = read_sources(listed, columns, stdin or _find_stdin(listed))
+    first = list(islice(refs, 1))
     with count_ahead(listed if progress else (), columns) as count:
         done = run_shards(
-            read_sources(listed, columns, stdin or _find_stdin(listed)),
+            chain(first, refs),
             work,
-            ScaleSettings(folder, identity, shard_size, retry_failed),
+            ScaleSettings(folder, identity, shard_size or choose_size(first), retry_failed),
             engine or PoolEngine(),
             progress or (lambda _: None),
             count,
@@ -143,6 +144,32 @@ def screen(
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
     return _sum_up(folder, done, judge, settings, threshold, saved)
+
+
+def _identify(work: ScreenWork, experts: str) -> dict[str, JsonValue]:
+    """What a screening was made with: it goes on only with the same."""
+    settings = work.settings
+    return {
+        "detector": work.detector,
+        "threshold": work.threshold,
+        "review": list(settings.review or ()),
+        "explain": settings.explain,
+        "readings": settings.readings,
+        "ocr": settings.ocr,
+        "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
+        **({"experts": experts} if experts else {}),
+    }
+
+
+def choose_size(first: Sequence[Ref]) -> int:
+    """Memes in a shard: reading an image takes as long as hundreds of texts.
+
+    >>> choose_size([]), choose_size([Ref("a", "file", "a.png")])
+    (1000, 100)
+    >>> choose_size([Ref("a", "file", "a.png", text="given")])
+    1000
+    """
+    return 100 if first and first[0].kind != "text" and not first[0].text else 1000
 
 
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:

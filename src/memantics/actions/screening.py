@@ -19,7 +19,9 @@ from memantics.core.images import decode, probe
 from memantics.core.journal import replace_file
 from memantics.core.language import guess_language
 from memantics.core.memes import MEMES
+from memantics.core.opinion import Judge
 from memantics.detector.examples import Example
+from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row
@@ -83,7 +85,7 @@ class ScreenWork:
     """What a worker does to each meme; see :class:`~memantics.scale.records.Work`.
 
     ``templates`` are hashes of known pictures with the names of their families; ``pictures`` is
-    where images are put that people are to look at.
+    where images are put that people are to look at, ``experts`` the topics of those in use.
     """
 
     settings: ScreenSettings
@@ -92,6 +94,7 @@ class ScreenWork:
     languages: tuple[str, ...]
     templates: tuple[tuple[int, str], ...] = ()
     pictures: Path | None = None
+    experts: tuple[str, ...] = ()
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -101,6 +104,8 @@ class ScreenWork:
         text, number = pa.string(), pa.float64()
         piece = pa.struct([("piece", text), ("share", number)])
         kind = pa.struct([("type", text), ("probability", number)])
+        names = ("topic", "label", "expert")
+        label = pa.struct([*((name, text) for name in names), ("probability", number)])
         return pa.schema(
             [
                 *((name, text) for name in ("id", "sha256", "phash", "status", "reason")),
@@ -111,6 +116,7 @@ class ScreenWork:
                 ("because", pa.list_(piece)),
                 ("readings", pa.list_(text)),
                 ("family", text),
+                ("labels", pa.list_(label)),
                 ("novelty", number),
                 ("out_of_domain", pa.bool_()),
                 ("detector", text),
@@ -138,7 +144,7 @@ class ScreenWork:
     @cached_property
     def _empty(self) -> Row:
         empty: Row = dict.fromkeys(self.schema.names)
-        lists: Row = {"types": [], "because": [], "readings": []}
+        lists: Row = {"types": [], "because": [], "readings": [], "labels": []}
         return empty | lists | {"reason": "", "detector": self.detector}
 
     def find_family(self, look: int) -> str | None:
@@ -158,6 +164,7 @@ class _Screener:
         self._work, self._settings, self._judge = work, work.settings, judge
         self._fetcher, self._read = Fetcher(), _open_reader(work.settings.ocr)
         self._seen = SeenPictures()
+        self._judges = open_judges(work.experts)
 
     def screen(self, refs: Sequence[Ref]) -> list[Row]:
         """A row for each reference."""
@@ -183,6 +190,7 @@ class _Screener:
             listens = self._settings.readings
             if row["language"] == "zh" and (listens == "all" or (flagged and listens != "none")):
                 row["readings"] = _listen(row["text"])
+            row["labels"] = [_ask(own, row) for _, own in sorted(self._judges.items())]
             if row["label"] == "review" and row["sha256"]:
                 self._keep_picture(refs[places[int(example.id)]], row["sha256"])
         return rows
@@ -233,6 +241,18 @@ class _Screener:
                 self._seen.add(look, image, text)
             found |= {"text": text, "text_source": "ocr"}
         return found
+
+
+def _ask(judge: Judge, row: Row) -> Row:
+    """What an expert says of a text: a label, or unknown."""
+    said = judge.ask(row["text"], row["language"] or "")
+    named = f"{judge.name}@{judge.version}"
+    return {
+        "topic": said.topic,
+        "label": said.label,
+        "expert": named,
+        "probability": said.probability,
+    }
 
 
 def _open_reader(profile: Profile) -> Callable[[bytes, str], str]:

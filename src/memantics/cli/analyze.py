@@ -29,6 +29,12 @@ Detector = Annotated[
 Language = Annotated[
     str | None, typer.Option(help="Language of what the model writes. Default: the meme's.")
 ]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH", help="What is known of other memes: stores, builds, collections, starter."
+    ),
+]
 Page = Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")]
 Journal = Annotated[
     Path, typer.Option(help="Folder of the journal: what is in there is not asked again.")
@@ -42,6 +48,7 @@ def analyze(
     model: ModelName = None,
     detector: Detector = None,
     language: Language = None,
+    known: Known = None,
     out: Page = None,
     calls: Journal = JOURNAL,
     as_json: flags.AsJson = False,
@@ -56,6 +63,7 @@ def analyze(
             model=model,
             detector=detector,
             language=language,
+            known=known,
             journal=calls,
             asking=asking,
             progress=show_progress,

@@ -17,6 +17,8 @@ from memantics.actions.build_settings import (
     Refine,
     find_dimensions,
     make_extract_settings,
+    with_dimensions,
+    with_retrieval,
 )
 from memantics.cli import flags
 from memantics.cli.progress import stop_at_failures, tell_tokens, watching
@@ -41,6 +43,18 @@ Refining = Annotated[
 Background = Annotated[
     Path | None, typer.Option(help="Background knowledge: a text file, or a folder of them.")
 ]
+DimensionFolder = Annotated[
+    Path | None,
+    typer.Option(help="Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
+]
+Retrieve = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Retrieve background for each meme from a store, a build or a folder of texts; may be "
+        "repeated."
+    ),
+]
+Retrieved = Annotated[int, typer.Option(min=1, max=50, help="How many statements to retrieve.")]
 Language = Annotated[str, typer.Option(help="Language of labels, descriptions and questions.")]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Show the steps and what each is told; ask nothing.")
@@ -70,6 +84,13 @@ Rewrites = Annotated[
     int, typer.Option(min=0, max=5, help="How often a question that a model solved is rewritten.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw.")]
+FromImage = Annotated[
+    bool,
+    typer.Option(
+        "--from-image",
+        help="Where nothing is known of toxicity, write its question from the image; marked.",
+    ),
+]
 QuestionLanguage = Annotated[str, typer.Option(help="Language of the questions.")]
 
 
@@ -81,6 +102,9 @@ def build_knowledge(
     order: Order = "default",
     refine: Refining = None,
     background: Background = None,
+    dimensions: DimensionFolder = None,
+    retrieve: Retrieve = None,
+    retrieved: Retrieved = 5,
     language: Language = "en",
     limit: flags.Limit = None,
     attempts: Attempts = 3,
@@ -94,6 +118,8 @@ def build_knowledge(
     Running the same command again asks nothing twice.
     """
     settings = make_extract_settings(order, refine, language, background, attempts)
+    settings = with_retrieval(settings, retrieve or [], retrieved)
+    settings = with_dimensions(settings, dimensions)
     if explain:
         _show_plan(settings, as_json=as_json)
         return
@@ -146,6 +172,7 @@ def make_questions(
     attempts: Attempts = 3,
     seed: Seed = 0,
     language: QuestionLanguage = "en",
+    from_image: FromImage = False,
     limit: flags.Limit = None,
     *,
     asking: Asking,
@@ -165,6 +192,7 @@ def make_questions(
         seed,
         language,
         critic,
+        from_image=from_image,
     )
     with watching("questions", asking.prices) as progress:
         built = build.questions(
@@ -186,3 +214,27 @@ def make_questions(
         say(str(folder / build.QUESTIONS))
         say(f"for people to check: {folder / build.QUESTION_QUEUE}")
     stop_at_failures(built.counts)
+
+
+def draw_questions(
+    folder: Build,
+    first: Annotated[
+        str | None,
+        typer.Option(help="Make the first round: this dimension with the questions linked to it."),
+    ] = None,
+    per_dimension: Annotated[
+        int, typer.Option(min=1, help="Questions for each other dimension in a further round.")
+    ] = 50,
+    seed: Seed = 0,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Draw the questions that people judge: a first round, then N per dimension among kept memes.
+
+    No model is asked. A further round draws among the memes that people kept in those before.
+    """
+    drawn = build.draw(folder, first=first, per_dimension=per_dimension, seed=seed)
+    if as_json:
+        print_json(drawn)
+        return
+    show_table(drawn.table())
+    say(f"for people to check: {drawn.queue} ({drawn.items:,} items, {drawn.memes:,} memes)")

@@ -81,6 +81,8 @@ def run(
     with SuiteView(plan.jobs, asking.prices) as view:
         ends = wait_for(conduct(plan, asking, view))
     _show_ends(plan, ends, as_json=as_json)
+    if (took := view.conclude(ends)) and not as_json:
+        console().print(plain(took, "dim"), soft_wrap=True)
     _finish(ends)
 
 

@@ -24,6 +24,10 @@ Traits = Annotated[
     Path | None,
     typer.Option(help="A CSV table of models and their traits; results are grouped by them."),
 ]
+Figures = Annotated[
+    list[Path] | None,
+    typer.Option(help="Figures that another command measured (JSON); may be repeated."),
+]
 Out = Annotated[
     Path | None,
     typer.Option(help="File to write. Default: NAME-paper.html; other formats go to the terminal."),
@@ -38,11 +42,12 @@ def show_paper(
     verdicts: Verdicts = None,
     detectors: Detectors = None,
     traits: Traits = None,
+    figures: Figures = None,
     out: Out = None,
     form: Form = "html",
 ) -> None:
     """Redo a paper: all its tables and figures from your data, runs, verdicts and detectors."""
-    settings = PaperSettings(data, verdicts or (), detectors or (), traits)
+    settings = PaperSettings(data, verdicts or (), detectors or (), traits, figures or ())
     sheet = redo(name, runs or [], settings)
     if form != "html" and out is None:
         print_data(sheet.render(form))

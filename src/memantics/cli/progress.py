@@ -18,6 +18,7 @@ from memantics.actions.progress import (
     Progress,
     RunEnd,
     SuiteTotal,
+    conclude,
     describe,
     describe_shortly,
     foretell,
@@ -151,6 +152,10 @@ class SuiteView(_View):
             expand=True,
         )
         self._total = self._bars.add_task(f"{len(jobs)} runs", total=self._sum.size, state="")
+
+    def conclude(self, ends: Sequence[RunEnd]) -> str:
+        """What it took, for the last line."""
+        return conclude(self._sum.add_up(), ends, self._prices)
 
     def begin(self, job: Job) -> None:
         """Add a line."""

@@ -32,6 +32,18 @@ Unreviewed = Annotated[
     bool,
     typer.Option("--unreviewed", help="Let drafts through that nobody judged; the card says so."),
 ]
+Shares = Annotated[
+    str | None,
+    typer.Option(help="Shares of a training and a test part, such as 8:2, by template family."),
+]
+
+
+Images = Annotated[
+    bool,
+    typer.Option(
+        "--images/--no-images", help="Put the images in; without them, ids, names and checksums."
+    ),
+]
 
 
 def publish(
@@ -46,6 +58,8 @@ def publish(
     out: Out = Path("published"),
     chats: Chats = None,
     unreviewed: Unreviewed = False,
+    split: Shares = None,
+    images: Images = True,
     as_json: flags.AsJson = False,
 ) -> None:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
@@ -65,6 +79,8 @@ def publish(
         out=out,
         chats=chats,
         unreviewed=unreviewed,
+        split=split,
+        images=images,
     )
     if as_json:
         print_json(done)

@@ -52,7 +52,12 @@ EngineName = Annotated[
     Literal["pool", "ray"], typer.Option("--engine", help="Processes here, or a Ray cluster.")
 ]
 Address = Annotated[str | None, typer.Option(help="Address of a Ray cluster.")]
-ShardSize = Annotated[int, typer.Option(min=1, max=100_000, help="Memes in one part.")]
+ShardSize = Annotated[
+    int,
+    typer.Option(
+        min=0, max=100_000, help="Memes in one part. 0: 1,000, or 100 where images are read."
+    ),
+]
 Retry = Annotated[bool, typer.Option("--retry-failed", help="Also try failed memes again.")]
 Save = Annotated[
     action.Format | None,
@@ -78,7 +83,7 @@ def screen(
     workers: Workers = 0,
     engine: EngineName = "pool",
     address: Address = None,
-    shard_size: ShardSize = 1000,
+    shard_size: ShardSize = 0,
     retry_failed: Retry = False,
     csv: AsCsv = False,
     save: Save = None,

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
-Dimension = Literal[
-    "TextualMaterial",
-    "VisualMaterial",
-    "Scene",
-    "BackgroundKnowledge",
-    "Emotion",
-    "AnalogicalMapping",
-    "SemioticProjection",
-    "OverallIntent",
-    "Toxicity",
-    "TargetCommunity",
-]
+# One of DIMENSIONS, or one that a user added.
+Dimension = str
 RelationName = Literal[
     "hasParticipant",
     "hasExpressor",
@@ -29,7 +19,18 @@ RelationName = Literal[
     "about",
     "targets",
 ]
-DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+DIMENSIONS: tuple[Dimension, ...] = (
+    "TextualMaterial",
+    "VisualMaterial",
+    "Scene",
+    "BackgroundKnowledge",
+    "Emotion",
+    "AnalogicalMapping",
+    "SemioticProjection",
+    "OverallIntent",
+    "Toxicity",
+    "TargetCommunity",
+)
 # M-QUEST's knowledge bases, questions and ontology were made at different times, and call two of
 # them by other names.
 ALIASES: Mapping[str, Dimension] = MappingProxyType(

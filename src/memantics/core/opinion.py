@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from memantics.core.result import Result
 
 UNKNOWN = "unknown"
+SURE = 0.5  # a label is said only where it is more likely than not
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion(Result):
     """A label by an expert; ``unknown`` where it cannot tell, and ``why``.
 
-    ``topic`` is what the label is about, ``by`` names the expert, ``accuracy`` is its share of
-    right labels on memes held out in training and ``baseline`` that of the best trivial answer.
+    ``topic`` is what the label is about, ``by`` names the expert. On memes held out in training
+    of which it was as sure, ``accuracy`` is its share of right labels and ``baseline`` that of the
+    best trivial answer.
     ``sample`` marks an expert that was trained on the starter pack.
     """
 
@@ -46,5 +48,27 @@ class Opinion(Result):
         return f"{self.by}, right on {self.accuracy:.0%} of held-out memes{best}"
 
 
-# A text and its language to an opinion; by topic.
-Judges = Mapping[str, Callable[[str, str], Opinion]]
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """An expert that is ready to be asked: ``ask`` takes a text and its language.
+
+    ``name`` is what it was trained for, ``version`` pins its file.
+    """
+
+    topic: str
+    name: str
+    version: str
+    classes: tuple[str, ...]
+    ask: Callable[[str, str], Opinion]
+
+
+Judges = Mapping[str, Judge]  # by topic
+
+
+def name_judges(judges: Judges) -> str:
+    """Which experts these are, in one line; empty without any.
+
+    >>> name_judges({})
+    ''
+    """
+    return ", ".join(f"{own.name}@{own.version}" for _, own in sorted(judges.items()))

@@ -33,6 +33,7 @@ class Cell:
     value: JsonValue = None
     low: float | None = None
     high: float | None = None
+    sd: float | None = None
     n: int = 0
     digits: int | None = None
     compared: bool = True
@@ -110,7 +111,11 @@ class PaperText:
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One table or figure. ``plotted`` also draws each row; ``stub`` heads the column of labels."""
+    """One table or figure; ``stub`` heads the column of labels.
+
+    ``plotted`` also draws each row on a scale, ``radar`` each as a polygon over the columns;
+    ``shaded`` darkens the better values of each column.
+    """
 
     label: str
     caption: str
@@ -118,6 +123,8 @@ class PaperPart:
     rows: tuple[PaperRow, ...] = ()
     stub: str = ""
     plotted: bool = False
+    radar: bool = False
+    shaded: bool = False
     texts: tuple[PaperText, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -293,7 +293,7 @@ class Study:
         return max(self.folds) + 1
 
 
-class _Remembering:
+class Remembering:
     """An embedder that keeps every vector: each fold asks for the same texts again."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -311,7 +311,7 @@ class _Remembering:
 
 def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> Trainer:
     """Training and prediction with fixed settings; meanings are computed once for all folds."""
-    kept = _Remembering(embedder) if embedder is not None else None
+    kept = Remembering(embedder) if embedder is not None else None
 
     def fit(examples: Sequence[Example]) -> Callable[[Sequence[Example]], list[Prediction]]:
         detector = train(examples, settings, kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,11 @@ from memantics.detector.heads import FEWEST, FastSettings, HeadModel, Ints, fit_
 from memantics.detector.kernel import Singles, Targets
 
 Flags = NDArray[np.bool_]
-FEWEST_MEMBERS = 5  # memes of a class; a rarer one cannot be held out and learnt at once
+# Memes of a class: rarer ones cannot be held out and learnt at once. In a large set a class needs
+# a share of the memes, too (less where several can hold: each is a question of its own).
+FEWEST_MEMBERS = 5
+_FEWEST_SHARE = {False: 0.03, True: 0.01}
+_NESTED = 5
 OTHER = "other"
 
 
@@ -98,7 +103,12 @@ class FastExpert(HeadModel):
         self, examples: Sequence[Example], scores: Floats
     ) -> list[ExpertPrediction]:
         """Decisions from scores."""
-        chances, places = self.decision.decide(scores)
+        return self.name_decisions(examples, *self.decision.decide(scores))
+
+    def name_decisions(
+        self, examples: Sequence[Example], chances: Floats, places: Sequence[tuple[int, ...]]
+    ) -> list[ExpertPrediction]:
+        """Chances and places of classes in words."""
         classes = self.labels.classes
         found = []
         for example, row, held in zip(examples, chances.tolist(), places, strict=True):
@@ -156,10 +166,14 @@ def fit_expert(
     folds = split_inner([e.id for e in data.examples], strata, settings, origins)
 
     def rate(held_out: Singles) -> float:
-        return _rate(np.asarray(held_out, float), signs, several=several)
+        return max(own.figure for own in _decide_both_ways(held_out, signs, folds, several=several))
 
     fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
+    plain, biased = _decide_both_ways(fitted.held_out, signs, folds, several=several)
+    # Biases for rare classes must earn their place on memes that they were not chosen on.
+    best = biased if biased.figure > plain.figure else plain
     table = np.asarray(fitted.held_out, float)
+    decision = fit_class_decision(table, signs, several=several, biased=best is biased)
     expert = FastExpert(
         settings=settings,
         extractor=fitted.extractor,
@@ -169,9 +183,49 @@ def fit_expert(
         examples=len(data.examples),
         embedder=fitted.embedder,
         labels=data.labels,
-        decision=fit_class_decision(table, signs, several=several),
+        decision=decision,
     )
-    return TrainedExpert(expert, tuple(expert.name_predictions(data.examples, table)))
+    said = expert.name_decisions(data.examples, best.chances, best.places)
+    return TrainedExpert(expert, tuple(said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Nested:
+    """Decisions on each fold by what was calibrated on the others, and their macro-F1."""
+
+    chances: Floats
+    places: list[tuple[int, ...]]
+    figure: float
+
+
+def _decide_both_ways(
+    held_out: Singles, signs: Flags, folds: Ints, *, several: bool
+) -> tuple[_Nested, _Nested]:
+    """Without biases, and with them."""
+    table = np.asarray(held_out, float)
+    plain = _decide_nested(table, signs, folds, several=several, biased=False)
+    return plain, _decide_nested(table, signs, folds, several=several, biased=True)
+
+
+def _decide_nested(
+    table: Floats, signs: Flags, folds: Ints, *, several: bool, biased: bool
+) -> _Nested:
+    chances = np.zeros(signs.shape)
+    places: list[tuple[int, ...]] = [()] * len(signs)
+    for fold in range(_NESTED):
+        out = folds % _NESTED == fold
+        if not out.any() or out.all():
+            continue
+        decision = fit_class_decision(table[~out], signs[~out], several=several, biased=biased)
+        chances[out], said = decision.decide(table[out])
+        for place, own in zip(np.flatnonzero(out).tolist(), said, strict=True):
+            places[place] = own
+    held = np.array([[own in said for own in range(signs.shape[1])] for said in places])
+    if several:
+        pairs = [(signs[:, own], held[:, own]) for own in range(signs.shape[1])]
+        figures = [macro_f1(gold.astype(np.int64), own.astype(np.int64), 2) for gold, own in pairs]
+        return _Nested(chances, places, float(np.mean(figures)))
+    return _Nested(chances, places, macro_f1(_places(signs), _places(held), signs.shape[1]))
 
 
 def _check(data: LabelledExamples) -> None:
@@ -197,37 +251,30 @@ def _weigh(strata: Sequence[str]) -> Singles:
     return np.asarray(weights / weights.mean(), np.float32)
 
 
-def _rate(table: Floats, signs: Flags, *, several: bool) -> float:
-    """Macro-F1 of held-out scores under the decisions that they would lead to."""
-    decision = fit_class_decision(table, signs, several=several)
-    if not several:
-        said = np.array([held[0] for held in decision.decide(table)[1]], np.int64)
-        return macro_f1(_places(signs), said, signs.shape[1])
-    chances = decision.decide(table)[0] > decision.biases
-    figures = [
-        macro_f1(signs[:, own].astype(np.int64), chances[:, own].astype(np.int64), 2)
-        for own in range(signs.shape[1])
-    ]
-    return float(np.mean(figures))
-
-
 def _places(signs: Flags) -> Ints:
     places: Ints = signs.argmax(axis=1).astype(np.int64)
     return places
 
 
-def fit_class_decision(table: Floats, signs: Flags, *, several: bool) -> ClassDecision:
-    """Calibrate and choose biases or thresholds on scores of held-out examples."""
+def fit_class_decision(
+    table: Floats, signs: Flags, *, several: bool, biased: bool = True
+) -> ClassDecision:
+    """Calibrate and choose biases or thresholds on scores of held-out examples.
+
+    Without ``biased`` the likeliest class is said, and a label holds from one half on.
+    """
     count = signs.shape[1]
     if not several:
         truth = _places(signs)
         whole = fit_types(table, truth, count)
-        return ClassDecision((whole,), choose_biases(whole.logits(table), truth), False)
+        biases = choose_biases(whole.logits(table), truth) if biased else np.zeros(count)
+        return ClassDecision((whole,), biases, False)
     made, thresholds = [], []
     for own in range(count):
         truth = signs[:, own].astype(np.int64)
         made.append(fit_softmax(table, truth, 2))
-        thresholds.append(choose_threshold(made[-1].probabilities(table)[:, 1], truth))
+        chances = made[-1].probabilities(table)[:, 1]
+        thresholds.append(choose_threshold(chances, truth) if biased else 0.5)
     return ClassDecision(tuple(made), np.array(thresholds), True)
 
 
@@ -255,9 +302,10 @@ def gather_examples(
     """
     listed, skips = _keep_labelled(memes, name, several=several)
     counts = Counter(label for meme in listed for label in meme.labels)
-    known = set(classes or (own for own, count in counts.items() if count >= FEWEST_MEMBERS))
+    fewest = max(FEWEST_MEMBERS, math.ceil(_FEWEST_SHARE[several] * len(listed)))
+    known = set(classes or (own for own, count in counts.items() if count >= fewest))
     rare = sum(count for own, count in counts.items() if own not in known)
-    keeps_other = OTHER in known or (classes is None and rare >= FEWEST_MEMBERS and not several)
+    keeps_other = OTHER in known or (classes is None and rare >= fewest and not several)
     kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
     for meme in listed:
         gold = tuple(own for own in meme.labels if own in known)
@@ -275,7 +323,7 @@ def gather_examples(
     )
     notes = [f"{len(skips):,} memes were left out"] if skips else []
     if keeps_other and classes is None and rare:
-        notes.append(f"{rare:,} memes with labels of fewer than {FEWEST_MEMBERS} memes are {OTHER}")
+        notes.append(f"{rare:,} memes with labels of fewer than {fewest} memes are {OTHER}")
     data = LabelledExamples(
         tuple(
             Example(own.id, own.text, own.text_caption, own.image_caption, own.image)

@@ -46,7 +46,7 @@ from memantics.detector.pixels import measure_images
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
 Ints = NDArray[np.int64]
-FEWEST = 10
+FEWEST = 8
 _CONSTANT = 0.2
 _SQUARE = Kernel(2)
 
@@ -79,6 +79,7 @@ _CHARS = (
 )
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
+_HEAVIER = tuple(Dense(own.source, round(1.9 * own.weight, 2)) for own in _MEANINGS)
 # For languages that part their words: words and pairs of words, and runs of letters inside words.
 _WORDS = (
     FeatureBlock("text", "phrases", 1.0),
@@ -95,8 +96,8 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
             FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
             FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
             FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
-            FastSettings("words", _WORDS, ridges=(0.25, 0.5, 1.0, 2.0)),
-            FastSettings("words-full", _WORDS, dense=_MEANINGS, ridges=(0.5, 1.0, 2.0)),
+            FastSettings("words", _WORDS, ridges=(1.0, 2.0, 4.0)),
+            FastSettings("words-full", _WORDS, dense=_HEAVIER, ridges=(0.5, 1.0, 2.0)),
         )
     }
 )

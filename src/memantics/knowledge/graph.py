@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from memantics.core.errors import DataError
 from memantics.knowledge.naming import (
@@ -30,7 +30,12 @@ from memantics.knowledge.naming import (
     thing_iri,
     unescape,
 )
-from memantics.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS, Dimension
+from memantics.knowledge.ontology.vocabulary import (
+    DIMENSIONS,
+    RELATIONS,
+    TOXICITY_KINDS,
+    Dimension,
+)
 from memantics.knowledge.records import (
     Individual,
     Knowledge,
@@ -52,7 +57,7 @@ GENERATED, AGENT, ENDED = (
     f"{_PROV}endedAtTime",
 )
 _SUBJECT, _PREDICATE, _OBJECT = f"{_RDF}subject", f"{_RDF}predicate", f"{_RDF}object"
-_CLASSES = {TERM + name: name for name in get_args(Dimension)}
+_CLASSES = {TERM + name: name for name in DIMENSIONS}
 _KINDS = {TERM + name: name for name in TOXICITY_KINDS}
 _TIME = re.compile(
     r"-?\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"

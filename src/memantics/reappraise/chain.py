@@ -249,7 +249,7 @@ async def _feel(job: _Job) -> Feeling:
     taken = await shop.planner.feel(job.subject) if known is None else None
     feeling = known or _take(job, "feeling", inputs, taken)
     if job.emotion is not None:
-        feeling = feeling.model_copy(update={"emotion": job.emotion})
+        feeling = feeling.model_copy(update={"emotion": job.emotion, "source": "given"})
     feeling = _review(job, "feeling", feeling, lambda _: [])
     _keep(job, FEELING, inputs, feeling)
     return feeling
@@ -258,7 +258,9 @@ async def _feel(job: _Job) -> Feeling:
 async def _plan(job: _Job, feeling: Feeling) -> ReappraisalPlan:
     """Stage two; a plan that a person edited has to keep the rules as well."""
     shop = job.shop
-    inputs = hash_inputs(job.digest, shop.planner.name, feeling.model_dump(mode="json"))
+    inputs = hash_inputs(
+        job.digest, shop.planner.name, feeling.model_dump(mode="json", exclude={"source"})
+    )
     known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
 
     def check(plan: ReappraisalPlan) -> list[str]:

@@ -16,12 +16,14 @@ import numpy as np
 
 from memantics.core.errors import InputError
 from memantics.core.images import load
+from memantics.core.opinion import Judge
 from memantics.core.step import Taken
 from memantics.core.text import clean_line
 from memantics.reappraise.candidates import Candidate, list_candidates
 from memantics.reappraise.lexicon import read_lexicon
 from memantics.reappraise.ranking import LEAST, Merit, rate
 from memantics.reappraise.records import (
+    EMOTIONS,
     PAIRS,
     Emotion,
     Feeling,
@@ -48,17 +50,25 @@ _LOOKS: dict[Target, str] = {
 _KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
 
 
+UNTOLD = "unknown: no word tells the emotion and no expert is in use"
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
     """Takes both stages offline, the same way every time.
 
     It declines a meme that is not negative, unless its emotion was given, one that speaks of what
     no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
-    text sounds.
+    text sounds; ``judge`` is an expert for emotions, before whose word our lexicon counts less.
     """
 
     meter: FeelingMeter = field(default_factory=LexiconMeter)
-    name: str = NAME
+    judge: Judge | None = None
+
+    @property
+    def name(self) -> str:
+        """The planner, and the expert that it asks."""
+        return NAME if self.judge is None else f"{NAME} with {self.judge.name}@{self.judge.version}"
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one, from the words and sounds of captions and the colours of the picture."""
@@ -70,13 +80,29 @@ class EmbeddedPlanner:
         page = subject.page
         flat, light, warm = await asyncio.to_thread(_look, subject)
         drawn: VisualType = "Template_StylizedMeme" if len(page.panels) > 1 else "Cartoon_Anime"
+        emotion, source = self._feel(subject, found)
         feeling = Feeling(
-            emotion=subject.emotion or choose_emotion(found),
+            emotion=emotion,
             description=_describe(page, found, flat, (light, warm)),
             visual_type=drawn if flat > 0.5 else "Object_Animal_Dominant",
             polarity=_judge_polarity(found),
+            source=source,
         )
         return Taken(step, "answered", feeling, model=NAME)
+
+    def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[Emotion, str]:
+        """The emotion, and who says so: what is given, the expert, our lexicon, or nobody."""
+        if subject.emotion is not None:
+            return subject.emotion, "given"
+        if self.judge is not None:
+            said = self.judge.ask(" ".join(_list_texts(subject.page)), subject.page.language)
+            known = next((own for own in EMOTIONS if own == said.label), None)
+            if known is not None:
+                return known, said.source
+        emotion = choose_emotion(found)
+        if found.cause is not None:
+            return emotion, "words of our lexicon, a baseline"
+        return emotion, f"{UNTOLD}; {emotion} is assumed"
 
     async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two: the best of all rewritings that keep the rules."""

@@ -42,7 +42,10 @@ def find_source(target: str) -> Emotion:
 
 
 class Feeling(BaseModel):
-    """Stage one: what a meme feels like and what it shows."""
+    """Stage one: what a meme feels like and what it shows.
+
+    ``source`` says who tells the emotion and how well, where that is not the planner's model.
+    """
 
     model_config = _CLOSED
 
@@ -50,6 +53,7 @@ class Feeling(BaseModel):
     description: str = Field(min_length=1, max_length=4000)
     visual_type: VisualType
     polarity: Polarity
+    source: str = Field(default="", max_length=500)
 
 
 class ReappraisalPlan(BaseModel):

@@ -42,7 +42,10 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def find_tasks(names: list[str]) -> list[TaskRef]:
-    """Tasks by ``NAME``, ``NAME/TASK`` or ``suite``; each once, in the order asked."""
+    """Tasks by ``NAME``, ``NAME/TASK`` or ``suite``; each once, in the order asked.
+
+    A benchmark that was published here is in the suite only where it is named beside it.
+    """
     refs: dict[str, TaskRef] = {}
     for name in names:
         for ref in _expand(name):
@@ -52,7 +55,8 @@ def find_tasks(names: list[str]) -> list[TaskRef]:
 
 def _expand(name: str) -> list[TaskRef]:
     if name == "suite":
-        return [ref for b in find_benchmarks().values() if b.runnable for ref in _tasks_of(b)]
+        own = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
+        return [ref for benchmark in own for ref in _tasks_of(benchmark)]
     head, _, tail = name.partition("/")
     known = find_benchmarks()
     if head not in known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memantics.core.model import Model
 from memantics.models.kinds import MODEL_KINDS as PLAIN_KINDS
 from memantics.models.kinds import ModelKind, ModelSettings, open_kind
@@ -13,8 +15,24 @@ def _open_detector(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
     return DetectorModel(name)
 
 
+def _open_embedded(name: str, settings: ModelSettings) -> Model:
+    """The embedded reader with the experts in use."""
+    from memantics.detector.opinions import open_judges
+    from memantics.models.embedded import EmbeddedReader
+    from memantics.models.embedded.reader import open_senses
+
+    judges = open_judges()
+    if name != EmbeddedReader.name or not judges:
+        return _PLAIN["embedded"].open(name, settings)
+    return EmbeddedReader(open_senses(judges))
+
+
+_PLAIN = {kind.kind: kind for kind in PLAIN_KINDS}
 MODEL_KINDS = (
-    *PLAIN_KINDS,
+    *(
+        replace(kind, open=_open_embedded) if kind.kind == "embedded" else kind
+        for kind in PLAIN_KINDS
+    ),
     ModelKind(
         "detector",
         "detector/FILE",

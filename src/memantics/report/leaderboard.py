@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from memantics.core.published import PublishedRow
 from memantics.core.records import STATUSES, Score
@@ -50,6 +51,21 @@ class LeaderboardRow:
     def invalid_rate(self) -> float | None:
         """The share of invalid replies among all attempts, where there were any."""
         return None if self.source is None else invalid_rate(self.source.replies)
+
+    @property
+    def wall(self) -> str:
+        """How long the run took from its first start to its end; empty where it has none.
+
+        Pauses between starts are part of it; the seconds of calls, which overlap, are not summed.
+        """
+        facts = self.source.facts if self.source else None
+        if facts is None or not facts.finished or facts.imported:
+            return ""
+        try:
+            ends = [datetime.fromisoformat(text) for text in (facts.started, facts.finished)]
+        except ValueError:
+            return ""
+        return str(ends[1] - ends[0])
 
     @property
     def value(self) -> float | None:

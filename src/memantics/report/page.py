@@ -26,7 +26,7 @@ from memantics.report.leaderboard import (
     show_scope,
     show_span,
 )
-from memantics.report.payload import AnswerPool, FindGold, PayloadMaker, embed_json
+from memantics.report.payload import AnswerPool, FindGold, FindMarks, PayloadMaker, embed_json
 from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run, load_runs
@@ -42,7 +42,8 @@ class ReportSettings:
     """What goes into the page. ``max_image_bytes`` bounds all thumbnails together.
 
     ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
-    says which options are right where a task names its gold otherwise than its sheet does.
+    says which options are right where a task names its gold otherwise than its sheet does,
+    ``find_marks`` what each free-text answer scores.
     """
 
     title: str = "Memantics report"
@@ -51,6 +52,7 @@ class ReportSettings:
     max_text_chars: int = 6_000
     published: Published = field(default_factory=dict)
     find_gold: FindGold | None = None
+    find_marks: FindMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
     """The page as text."""
     boards = make_boards(runs, settings.published)
     images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
-    texts = (settings.max_text_chars, settings.find_gold)
+    texts = (settings.max_text_chars, settings.find_gold, settings.find_marks)
     payloads = [
         Markup(embed_json(PayloadMaker(board, images, *texts).make()))  # noqa: S704
         for board in boards

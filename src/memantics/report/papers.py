@@ -25,10 +25,10 @@ STATUS_WORDS: Mapping[CellStatus, str] = {
 _LATEX = str.maketrans(
     {mark: f"\\{mark}" for mark in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-    | {"–": "--", "—": "---"}
+    | {"–": "--", "—": "---", "±": r"$\pm$"}
 )
 _CSV_COLUMNS = (
-    *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "n"),
+    *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
     *("status", "fill", "reason", "note"),
 )
 
@@ -43,7 +43,9 @@ def describe_cell(cell: Cell) -> str:
     """
     if cell.status == "none":
         return "–"
-    inside = ", ".join(own for own in (cell.span, f"n = {cell.n:,}" if cell.n else "") if own)
+    spread = "" if cell.sd is None else f"± {cell.show(cell.sd)}"
+    parts = (spread, cell.span, f"n = {cell.n:,}" if cell.n else "")
+    inside = ", ".join(own for own in parts if own)
     text = cell.show(cell.value) + (f" ({inside})" if inside else "")
     printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
     state = [] if cell.status == "computed" and not printed else [str(cell.status)]
@@ -100,6 +102,8 @@ def _latex_line(cells: tuple[str, ...]) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     value = cell.show(cell.value)
+    if cell.sd is not None:
+        value += f" ± {cell.show(cell.sd)}"
     return value if cell.paper is None else f"{value} [{cell.show(cell.paper)}]"
 
 
@@ -123,7 +127,7 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
             for column, cell in zip(part.columns, row.cells, strict=True):
                 if cell.status != "none":
                     place = (part.label, row.section, row.label, row.kind, column)
-                    said = (cell.paper, cell.value, cell.low, cell.high, cell.n or None)
+                    said = (cell.paper, cell.value, cell.low, cell.high, cell.sd, cell.n or None)
                     fill = cell.fill if cell.status == "empty" else ""
                     yield (*place, *said, cell.status, fill, cell.reason, cell.note)
 

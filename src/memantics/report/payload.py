@@ -19,6 +19,8 @@ from memantics.report.runs import Run
 T = TypeVar("T", bound=Hashable)
 # For each field of an item's form the key of the option that is right, or nothing.
 FindGold = Callable[[Run, Item], tuple[str | None, ...]]
+# Each item's own value of the main figure, where a task gives one.
+FindMarks = Callable[[Run], Mapping[str, float | None]]
 
 # A browser's list of verdicts; the page holds the same order.
 RIGHT, WRONG, INVALID, OPEN = range(4)
@@ -104,11 +106,13 @@ def list_gold_keys(item: Item) -> tuple[str | None, ...]:
 def show_value(value: JsonValue) -> str:
     """A parsed or gold value as people read it.
 
-    >>> show_value("B"), show_value({"a": [1]}), show_value(None)
-    ('B', '{"a": [1]}', '')
+    >>> show_value("B"), show_value({"a": [1]}), show_value(None), show_value(["a cat", "a dog"])
+    ('B', '{"a": [1]}', '', 'a cat / a dog')
     """
     if value is None:
         return ""
+    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+        return " / ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -133,8 +137,10 @@ class PayloadMaker:
         images: AnswerPool[Path] | None,
         max_chars: int,
         find_gold: FindGold | None = None,
+        find_marks: FindMarks | None = None,
     ) -> None:
         self.board = board
+        self._find_marks = find_marks or (lambda _: {})
         self._find_gold = find_gold or (lambda _, item: list_gold_keys(item))
         self._images = images
         self._texts = Texts(max_chars)
@@ -146,10 +152,13 @@ class PayloadMaker:
     def make(self) -> JsonValue:
         """Read every run of the board and put its answers beside the others'."""
         for place, run in enumerate(self.board.runs):
-            attempts = _collect_attempts(run.folder)
+            attempts, marks = _collect_attempts(run.folder), self._find_marks(run)
             for line in read_items(run.folder):
                 first = self._first.setdefault(line.item.id, line.item)
                 made = self._make_answer(run, line, first, attempts.get(line.item.id))
+                mark = marks.get(line.item.id)
+                if mark is not None and made.get("verdict") == OPEN:
+                    made["mark"] = f"{run.figures.main.replace('_', ' ')} {mark:.3f}"
                 self._answers.setdefault(line.item.id, {})[place] = made
         facets = self._make_facets()
         items: list[JsonValue] = [self._make_item(item) for item in self._first.values()]
@@ -213,7 +222,7 @@ class PayloadMaker:
 
     def _make_answer(
         self, run: Run, line: ItemLine, first: Item, attempts: _Attempts | None
-    ) -> JsonValue:
+    ) -> dict[str, JsonValue]:
         prompt = self._prompts.add(line.messages)
         if attempts is None:
             return {"prompt": prompt}

@@ -123,6 +123,45 @@ def draw_key(tone: int | None) -> Markup:
     ).format(_tone(tone), _shape(tone))
 
 
+def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float) -> Markup:
+    """A polygon over spokes, one for each name; a value that is missing is the middle."""
+    middle, radius = (150.0, 92.0), 66.0
+    top = top or 1.0
+
+    def at(place: int, share: float) -> tuple[float, float]:
+        turn = 2 * math.pi * place / len(names) - math.pi / 2
+        return (
+            middle[0] + radius * share * math.cos(turn),
+            middle[1] + radius * share * math.sin(turn),
+        )
+
+    def ring(shares: Sequence[float], kind: str) -> Markup:
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*own) for own in enumerate(shares)))
+        return Markup('<polygon class="{}" points="{}"/>').format(kind, points)
+
+    parts = [ring([share] * len(names), "ring") for share in (0.25, 0.5, 0.75, 1.0)]
+    for place, name in enumerate(names):
+        x, y = at(place, 1.0)
+        parts.append(
+            Markup('<line class="spoke" x1="{}" y1="{}" x2="{:.1f}" y2="{:.1f}"/>').format(
+                *middle, x, y
+            )
+        )
+        side = "middle" if abs(x - middle[0]) < 9 else "start" if x > middle[0] else "end"
+        x, y = at(place, 1.1)
+        parts.append(
+            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
+                x, y + 2.5, side, name
+            )
+        )
+    parts.append(ring([(value or 0.0) / top for value in values], "area"))
+    said = zip(names, values, strict=True)
+    title = "; ".join(f"{name}: {'–' if own is None else f'{own:.2f}'}" for name, own in said)
+    return Markup(
+        '<svg class="radar" viewBox="0 0 300 184" role="img"><title>{}</title>{}</svg>'
+    ).format(f"outer ring {top:.2f}; {title}", Markup("").join(parts))
+
+
 def describe(mark: Mark) -> str:
     """A figure in words.
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from pathlib import Path
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memantics.actions import build
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.reading import MOST, Read, read_individuals, read_links
 from memantics.core.meaning import Dimension
 from memantics.core.reply import find_values
 from memantics.core.task import Unparsed
-from memantics.knowledge.records import Individual, Relation
+from memantics.knowledge.records import Individual, Relation, read_knowledge
 
 CAT = {"name": "cat", "label": "a cat", "description": "It sits."}
 DOG = {"name": "dog", "label": "a dog", "description": "It barks."}
@@ -271,3 +273,48 @@ def test_who_feels_it_and_who_is_meant_are_told(
     said = json.dumps([{"label": "joy", "description": "It smiles."} | field])
     (found,) = read_individuals(said, dimension).individuals
     assert found.description == told
+
+
+def test_a_scene_says_in_its_own_words_how_things_stand_to_each_other() -> None:
+    """Spatial and free relations belong to the things themselves, not to the scene."""
+    things = [Individual("VisualMaterial", name, name) for name in ("cat", "dog")]
+    entry = {"name": "chase", "label": "a chase", "description": "", "relations": []}
+    links = [
+        {"source": "VisualMaterial/cat", "relation": "Left of", "target": "VisualMaterial/dog"},
+        {"source": "dog", "relation": "looks at", "target": "cat"},
+        {"source": "dog", "relation": "looks at", "target": "cat"},
+    ]
+    said = json.dumps({"individuals": [entry | {"arrangement": links}]})
+    read = read_individuals(said, "Scene", things, ("hasParticipant",))
+    assert [(own.source, own.relation.relation, own.relation.target) for own in read.links] == [
+        ("VisualMaterial/cat", "left_of", "VisualMaterial/dog"),
+        ("VisualMaterial/dog", "looks_at", "VisualMaterial/cat"),
+    ]
+    assert read_individuals(said, "Emotion", things).links == ()
+    for bad in ({"target": "fish"}, {"source": "fish"}, {"relation": " - "}):
+        worse = json.dumps({"individuals": [entry | {"arrangement": [links[1] | bad]}]})
+        with pytest.raises(Unparsed, match="arrangement"):
+            read_individuals(worse, "Scene", things)
+    second = json.dumps({"relations": [links[0]]})
+    [link] = read_links(second, things, things, ("hasParticipant",), free=True)
+    assert (link.source, link.relation.relation) == ("VisualMaterial/cat", "left_of")
+    with pytest.raises(Unparsed, match="not allowed here"):
+        read_links(second, things, things, ("hasParticipant",))
+
+
+def test_the_arrangement_ends_up_with_the_things_of_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    built = build.knowledge("starter", model="fake/builder", out=tmp_path / "b", limit=4)
+    known = list(read_knowledge(built.folder))
+    free = [
+        (own.dimension, link.target.partition("/")[0])
+        for meme in known
+        for own in meme.individuals
+        for link in own.relations
+        if not link.is_known
+    ]
+    assert free
+    assert {name for pair in free for name in pair} <= {"VisualMaterial", "TextualMaterial"}
+    assert not [own for meme in known for own in meme.dangling()]

@@ -117,7 +117,8 @@ def test_the_hub_is_told_which_column_holds_pictures(tmp_path: Path) -> None:
     assert features == {
         name: {"dtype": "string", "_type": "Value"} for name in ("id", "text", "language", "family")
     }
-    assert [field.name for field in schema] == ["id", "image", "text", "language", "family"]
+    names = ["id", "image", "text", "language", "family", "labels"]
+    assert [field.name for field in schema] == names
 
 
 @pytest.mark.parametrize("count", [255, 256, 257])

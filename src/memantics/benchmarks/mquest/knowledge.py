@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from memantics.core.mquest import (
     split_iri,
 )
 
+_OWN = re.compile(r"[A-Z][A-Za-z]{1,39}")
 EXTRA_DIMENSIONS = ("ColorComposition", "Metadata", "TemplateStructure")
 _CANONICAL = {name: str(name) for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | dict(ALIASES)
 
@@ -32,9 +34,12 @@ def find_dimension(name: str) -> str | None:
     return _CANONICAL.get(name)
 
 
-def canonical(name: str, where: object) -> str:
-    """The canonical name of a dimension; an unknown one is refused with the file it stands in."""
-    found = find_dimension(name)
+def canonical(name: str, where: object, *, own: bool = False) -> str:
+    """The canonical name of a dimension; an unknown one is refused with the file it stands in.
+
+    ``own`` data may have dimensions of their own.
+    """
+    found = find_dimension(name) or (name if own and _OWN.fullmatch(name) else None)
     if found is None:
         raise DataError(
             where, f"unknown dimension {name!r}", hint=f"known: {', '.join(sorted(_CANONICAL))}"
@@ -69,7 +74,7 @@ class QaIndividual:
     namespace: str = ""
 
 
-def read_raw(path: Path) -> list[QaIndividual]:
+def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
     """The individuals of one raw file, in its order."""
     base = read_raw_base(path)
     if not base.dimensions:
@@ -77,7 +82,7 @@ def read_raw(path: Path) -> list[QaIndividual]:
     return [
         QaIndividual(
             meme_of(path),
-            canonical(own.class_name, path.name),
+            canonical(own.class_name, path.name, own=own_names),
             own.instance_name,
             own.label,
             own.description,

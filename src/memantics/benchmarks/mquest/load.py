@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -238,8 +238,9 @@ class MquestRelease:
     def read_question(self, file: QuestionFile) -> QaRecord:
         """Read one file, well-formed or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
-        dimension = canonical(pair.dimension, file.path.name)
-        if dimension != find_dimension(file.declared):
+        own, name = self.source.published, file.path.name
+        dimension = canonical(pair.dimension, name, own=own)
+        if dimension != canonical(file.declared, name, own=own):
             raise DataError(
                 file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
             )
@@ -267,7 +268,8 @@ class MquestRelease:
 
     def individuals(self, kind: Literal["raw", "refined"] = "raw") -> Iterator[QaIndividual]:
         """What the knowledge bases say, one meme after the other."""
-        read, paths = (read_raw, self.raw) if kind == "raw" else (read_refined, self.refined)
+        raw = partial(read_raw, own_names=self.source.published)
+        read, paths = (raw, self.raw) if kind == "raw" else (read_refined, self.refined)
         return (individual for path in paths for individual in read(path))
 
 
@@ -306,6 +308,8 @@ def open_release(source: Source) -> MquestRelease:
     if not root.is_dir():
         raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
     qa, files = _first(root, QA_FOLDERS, _list_questions)
+    for file in files:
+        canonical(file.declared, file.path.name, own=source.published)
     _, bases = _first(root, FOLDERS, _list_bases)
     raw = tuple(path for path in bases if path.name.endswith(RAW))
     refined = tuple(path for path in bases if path.name.endswith(REFINED))
@@ -364,7 +368,6 @@ def _place(path: Path, meme: str) -> QuestionFile:
         raise DataError(
             path.name, f"expected a name like {meme}_<Dimension>_qa_<id>.jsonld in {path.parent}"
         )
-    canonical(declared, path.name)
     return QuestionFile(path, meme, declared)
 
 

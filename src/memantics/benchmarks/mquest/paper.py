@@ -259,12 +259,13 @@ FIGURE_1 = PaperPart(
             "memantics collect IMAGES --out collected\n"
             "memantics build knowledge collected --model MODEL --out build\n"
             "memantics build questions build --model MODEL\n"
+            "memantics build draw build --first Toxicity\n"
             "memantics annotate build/queue\n"
-            "memantics build extension build --per-dimension 50\n"
-            "memantics annotate build/queue-extension\n"
+            "memantics build draw build --per-dimension 50\n"
+            "memantics annotate build/queue-2\n"
             "memantics publish build --name NAME --licence LICENCE\n"
             "memantics run NAME --model MODEL\n"
-            "memantics paper NAME RUN --verdicts build/queue --verdicts build/queue-extension",
+            "memantics paper NAME RUN --verdicts build/queue --verdicts build/queue-2",
         ),
     ),
 )

@@ -225,7 +225,9 @@ def _question_figures(release: MquestRelease) -> Figures:
     for place in range(4):
         figures[f"none.position.{place}"] = tally.nones[place]
         by_dimension = {name: tally.positions[name, place] for name in names}
-        figures[f"key.position.{place}"] = sum(by_dimension.values())
+        figures[f"key.position.{place}"] = sum(
+            count for (_, own), count in tally.positions.items() if own == place
+        )
         figures |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
     figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in names}
     figures |= _selected_figures(tally)

@@ -219,7 +219,7 @@ def _individual(own: _Individual) -> dict[str, object]:
         "label": own.label,
         "description": own.description,
         "extraction_method": own.provenance.model if own.provenance else "",
-        "dimension_index": DIMENSIONS.index(own.dimension) + 1,
+        "dimension_index": [*DIMENSIONS, own.dimension].index(own.dimension) + 1,
     }
     links = [
         {"from": own.name, "relation": link.relation, "to": link.target.partition("/")[2]}

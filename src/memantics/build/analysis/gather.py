@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.records import (
+    Feeling,
     Findings,
     Harm,
     Missing,
@@ -22,6 +23,8 @@ from memantics.build.intents.draft import IntentSettings, make_intent_step
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import Meme
+from memantics.core.opinion import Judges, Opinion
+from memantics.core.retrieved import NearMeme
 from memantics.core.step import Asker, Taken
 from memantics.vision.panels import count_panels
 
@@ -32,16 +35,20 @@ class Tools:
 
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
     of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
-    it gives none.
+    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme.
     """
 
     read: Callable[[bytes, str], Sequence[str]]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
     screen: Callable[[Meme], Harm | str] | None = None
+    judges: Judges = field(default_factory=dict)
+    retrieve: Callable[[Meme], tuple[NearMeme, ...]] | None = None
 
 
+EMOTION = "emotion"
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
+BASELINE = "embedded/reader"
 VERDICTS = 3  # calls beside those of the dimensions: intents, harm, emotion
 
 
@@ -53,7 +60,8 @@ def look(meme: Meme, tools: Tools) -> Findings:
     text = meme.text or " ".join(lines)
     language = meme.language or tools.tell_language(text)
     known = replace(meme, text=text, language=language)
-    missing = [Missing(part, "needs --model") for part in MODEL_PARTS]
+    opinions = tuple(own.ask(text, language) for _, own in sorted(tools.judges.items()))
+    missing = _list_unsaid(opinions)
     screened = tools.screen(known) if tools.screen else None
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
@@ -69,8 +77,26 @@ def look(meme: Meme, tools: Tools) -> Findings:
         count_panels(image),
         harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=sounds,
+        feelings=tuple(_feel(own) for own in opinions if own.topic == EMOTION and own.known),
+        opinions=tuple(own for own in opinions if own.topic != EMOTION),
+        near=tools.retrieve(known) if tools.retrieve else (),
         missing=tuple(missing),
     )
+
+
+def _feel(own: Opinion) -> Feeling:
+    return Feeling(own.label, own.by, own.source.partition(", ")[2], baseline=own.sample)
+
+
+def _list_unsaid(opinions: Sequence[Opinion]) -> list[Missing]:
+    """What only a model says; an emotion is unknown unless an expert tells it."""
+    parts = [part for part in MODEL_PARTS if part != EMOTION]
+    missing = [Missing(part, "needs --model") for part in parts]
+    felt = [own for own in opinions if own.topic == EMOTION]
+    if not any(own.known for own in felt):
+        needs = "needs --model, or an expert: memantics expert train mer_bench/emotion"
+        missing.append(Missing(EMOTION, f"unknown: {felt[0].why if felt else needs}"))
+    return missing
 
 
 async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
@@ -93,7 +119,11 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         asker.take(ask_harm(meme, language, model, known)),
         asker.take(ask_feeling(meme, language, model, known)),
     )
-    taken: dict[str, Taken[Any]] = {"intents": intents, "harm": harm, "emotion": feeling}
+    if model == BASELINE:
+        # It would choose an emotion by nearness of words, right no more often than by chance.
+        why = "unknown: the embedded reader cannot tell it; an expert can"
+        feeling = replace(feeling, status="refused", value=None, reason=why)
+    taken: dict[str, Taken[Any]] = {"intents": intents, "harm": harm, EMOTION: feeling}
     found = replace(
         seen,
         model=model,
@@ -101,7 +131,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         intents=intents.value or (),
         background=background,
         harms=(*((harm.value,) if harm.value else ()), *seen.harms),
-        feelings=(feeling.value,) if feeling.value else (),
+        feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
         missing=tuple(_list_missing(extraction, taken))
         + tuple(own for own in seen.missing if own.part not in MODEL_PARTS),
         statuses=_count(extraction, taken),

@@ -11,7 +11,9 @@ from pydantic import JsonValue, TypeAdapter
 from memantics.build.drafts import name_language
 from memantics.core.language import UNKNOWN
 from memantics.core.memes import HEARD, Meme
+from memantics.core.opinion import Opinion
 from memantics.core.result import Result, to_plain
+from memantics.core.retrieved import NearMeme
 from memantics.knowledge.records import Knowledge
 
 Counts = dict[str, int]
@@ -87,8 +89,10 @@ class Missing:
 class Findings(Result):
     """All that was found out about one meme. Parts that are None or empty are in ``missing``.
 
-    Verdicts and emotions of a model stand before those of this machine. Baselines (the starter
-    pack's detector, the embedded reader) are shown as findings only where nobody else judged.
+    Verdicts and emotions of a model stand before those of this machine. ``opinions`` are what the
+    experts in use say beside the emotion; ``near`` known memes that say or show nearly the same.
+    Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
+    nobody else judged.
     """
 
     meme: Meme
@@ -102,6 +106,8 @@ class Findings(Result):
     harms: tuple[Harm, ...] = ()
     sounds: tuple[Sound, ...] = ()
     feelings: tuple[Feeling, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+    near: tuple[NearMeme, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[Missing, ...] = ()
     statuses: Counts = field(default_factory=dict)
@@ -168,6 +174,8 @@ class Findings(Result):
             "background": list(self.background),
             "harm": to_plain(self.verdicts),
             "emotion": to_plain(self.moods),
+            "opinions": to_plain(self.opinions),
+            "near": to_plain(self.near),
             "contradictions": to_plain(self.contradictions),
             "baselines": list(self.baselines),
             "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,

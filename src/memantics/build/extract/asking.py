@@ -11,17 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from string import Template
 
 from pydantic import JsonValue
 
 from memantics.build.drafts import choice, name_language, record, show_material
 from memantics.build.extract.naming import make_name
 from memantics.build.extract.plan import PlannedStep
-from memantics.build.extract.reading import MOST, MOST_RELATIONS, ROLES
+from memantics.build.extract.reading import ARRANGED, MOST, MOST_RELATIONS, ROLES
 from memantics.build.harm import THRESHOLD, tell_types
 from memantics.core.memes import Meme
 from memantics.core.prompt import Prompt, enclose, read_prompts
 from memantics.core.records import Form, Image, Message, Request, Sampling
+from memantics.core.retrieved import Passage
 from memantics.core.text import cut_short
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
@@ -39,52 +41,66 @@ _MOST_LISTED = 400
 # Characters of a description that later steps are told; what can be seen needs none.
 _TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 
+MOST_ARRANGED = 50
+_THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
 Known = Mapping[Dimension, Sequence[Individual] | None]
 """What is known by dimension; None: that step brought no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What does not change between the steps of one meme. ``background`` are the user's files."""
+    """What does not change between the steps of one meme.
+
+    ``background`` are the user's files, ``passages`` what was retrieved for this meme.
+    """
 
     meme: Meme
     background: str = ""
     language: str = "en"
     sampling: Sampling = field(default_factory=Sampling)
+    passages: tuple[Passage, ...] = ()
 
 
 @cache
 def find_prompts() -> Mapping[str, Prompt]:
     """The prompts of the extraction by name."""
-    return {**read_prompts(PROMPTS), **read_prompts(PROMPTS / "guidance")}
+    return read_prompts(PROMPTS)
 
 
 def ask_individuals(
     situation: Situation, step: PlannedStep, known: Known, relations: Sequence[RelationTerm]
 ) -> Request:
     """The request for the individuals of a dimension, with relations where some are allowed."""
-    term = DIMENSION_TERMS[step.dimension]
+    told = step.told
     listed = [own for name in step.inputs for own in known.get(name) or ()]
     usable = _usable(relations, listed)
     prompts = find_prompts()
     text = prompts["individuals"].fill(
-        label=f'"{term.label}" ({term.name})',
-        definition=term.definition,
-        guidance=_guide(step.dimension),
+        label=f'"{told.label}" ({step.dimension})',
+        definition=told.definition,
+        guidance=_guide(step),
         language=name_language(situation.language),
         extra=_describe_extra(step.dimension, usable, listed),
-        reply=_example(step.dimension, bool(usable)),
+        reply=_example(step.dimension, usable, listed),
     )
     before = _show_before(situation, step.inputs, known, background=step.background)
     return _request(situation, before, text, _schema(step.dimension, usable, listed))
 
 
-def _guide(dimension: Dimension) -> str:
+def _arranges(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> bool:
+    """Whether to ask how things stand to each other: it takes two of them."""
+    things = [own for own in listed if own.dimension in _THINGS]
+    return dimension == ARRANGED and bool(relations) and len(things) > 1
+
+
+def _guide(step: PlannedStep) -> str:
     """What to look for; what counts as harmful is said in the words of every such prompt."""
-    prompt = find_prompts()[dimension]
-    if dimension != "Toxicity":
-        return prompt.text
-    return prompt.fill(types=tell_types(), threshold=THRESHOLD)
+    text = step.told.guidance
+    if step.dimension != "Toxicity":
+        return text
+    return Template(text).safe_substitute(types=tell_types(), threshold=THRESHOLD)
 
 
 def ask_links(
@@ -97,14 +113,20 @@ def ask_links(
     """The request for the relations of a dimension's individuals, in a pass of their own."""
     names = tuple(dict.fromkeys(name for term in relations for name in term.range))
     listed = [own for name in names for own in known.get(name) or ()]
+    lines = [_describe(term, listed) for term in relations]
+    free = _arranges(dimension, relations, listed)
+    if free:
+        lines.append(f"- {find_prompts()['arrangement_links'].text}")
     text = find_prompts()["relations"].fill(
-        label=DIMENSION_TERMS[dimension].label,
+        label=DIMENSION_TERMS[dimension].label if dimension in DIMENSION_TERMS else dimension,
         context=enclose("entries to link", _list_individuals(sources)),
-        relations="\n".join(_describe(term, listed) for term in relations),
+        relations="\n".join(lines),
         reply='{"relations": [{"source": "Dimension/name", "relation": "…", '
         '"target": "Dimension/name"}]}',
     )
     link = _link_schema(_usable(relations, listed), listed, sources)
+    if free:
+        link = {"anyOf": [link, _free_schema(listed)]}
     before = _show_before(situation, names, known, background=False)
     return _request(situation, before, text, record(relations=_list_of(link, MOST_RELATIONS)))
 
@@ -122,15 +144,22 @@ def _show_before(
 ) -> str:
     meme = situation.meme
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
-    files = {"background files": situation.background} if background else {}
+    files = {}
+    if background:
+        found = "\n".join(own.cited for own in situation.passages)
+        files = {"background files": situation.background, "retrieved background": found}
     given = show_material({"printed text": meme.text, **notes, **files}, "")
     lines = []
-    for name in sorted(names, key=DIMENSIONS.index):
+    for name in sorted(names, key=_rank):
         entries = known.get(name)
         unknown = "not known" if entries is None else "none found"
         lines.append(_list_individuals(entries) if entries else f"{name}: {unknown}")
     told = enclose("known so far", "\n".join(lines)) if lines else ""
     return "\n\n".join(part for part in (given, told) if part)
+
+
+def _rank(name: Dimension) -> int:
+    return DIMENSIONS.index(name) if name in DIMENSIONS else len(DIMENSIONS)
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
@@ -172,10 +201,14 @@ def _describe_extra(
     if relations:
         lines.append("Relations link an entry to what is known so far:")
         lines += [_describe(term, listed) for term in relations]
+    if _arranges(dimension, relations, listed):
+        lines.append(find_prompts()["arrangement"].text)
     return "\n".join(lines)
 
 
-def _example(dimension: Dimension, relations: bool) -> str:
+def _example(
+    dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
+) -> str:
     """The form of a reply; its values say what belongs into each field."""
     entry: dict[str, JsonValue] = {
         "name": "short_name",
@@ -189,6 +222,8 @@ def _example(dimension: Dimension, relations: bool) -> str:
         entry["kind"] = "…"
     if relations:
         entry["relations"] = [{"relation": "…", "target": "Dimension/name as listed"}]
+    if _arranges(dimension, relations, listed):
+        entry["arrangement"] = [{"source": "…", "relation": "left_of", "target": "…"}]
     return json.dumps({"individuals": [entry]}, ensure_ascii=False)
 
 
@@ -205,7 +240,15 @@ def _schema(
         fields["kind"] = choice(*KIND_TERMS)
     if relations:
         fields["relations"] = {"type": "array", "items": _link_schema(relations, listed)}
+    if _arranges(dimension, relations, listed):
+        fields["arrangement"] = _list_of(_free_schema(listed), MOST_ARRANGED)
     return record(individuals=_list_of(record(**fields), MOST))
+
+
+def _free_schema(listed: Sequence[Individual]) -> JsonValue:
+    """A relation in words of one's own between two things that are listed."""
+    end = _reference(listed, _THINGS, _MOST_LISTED)
+    return record(source=end, relation={"type": "string", "minLength": 1}, target=end)
 
 
 def _link_schema(

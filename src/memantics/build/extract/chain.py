@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from memantics.build.extract.asking import (
@@ -20,11 +21,17 @@ from memantics.build.extract.plan import (
     ExtractionPlan,
     PlannedStep,
     Refine,
-    list_relations,
 )
-from memantics.build.extract.reading import Link, Read, read_individuals, read_links
+from memantics.build.extract.reading import (
+    ARRANGED,
+    Link,
+    Read,
+    read_individuals,
+    read_links,
+)
 from memantics.core.memes import Meme
 from memantics.core.records import Sampling, Status
+from memantics.core.retrieved import Passage, Retriever
 from memantics.core.step import Asker, Step, Taken
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance, Relation
@@ -36,7 +43,12 @@ STAGES = ("individuals", "relations")
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """How knowledge is extracted. ``refine`` is the plan's own where it is None."""
+    """How knowledge is extracted. ``refine`` is the plan's own where it is None.
+
+    With a ``retriever``, every meme is told the ``retrieved`` statements nearest to what it says;
+    what comes of such a step names their sources. ``askers`` answer the steps that name a model of
+    their own; ``files`` are the user's dimensions.
+    """
 
     plan: ExtractionPlan = DEFAULT
     refine: Refine | None = None
@@ -45,6 +57,10 @@ class ExtractSettings:
     attempts: int = 3
     sampling: Sampling = field(default_factory=Sampling)
     collection: str = ""
+    retriever: Retriever | None = None
+    retrieved: int = 5
+    askers: Mapping[str, Asker] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
 
     @property
     def when(self) -> Refine:
@@ -54,7 +70,7 @@ class ExtractSettings:
     @property
     def steps(self) -> int:
         """How many calls a meme takes at most, repairs not counted."""
-        refined = [s for s in self.plan.steps if list_relations(s.dimension)]
+        refined = [s for s in self.plan.steps if s.all_relations()]
         return len(self.plan.steps) + (len(refined) if self.when == "second" else 0)
 
 
@@ -87,11 +103,20 @@ class Extraction:
 class _Found:
     known: dict[Dimension, Sequence[Individual] | None] = field(default_factory=dict)
     results: dict[tuple[Dimension, str], StepResult] = field(default_factory=dict)
+    links: dict[str, list[Relation]] = field(default_factory=dict)
+
+    def add_links(self, said: Iterable[Link], source: Provenance) -> None:
+        """Keep relations of individuals of other steps until all are there."""
+        for link in said:
+            own = replace(link.relation, provenance=source)
+            self.links.setdefault(link.source, []).append(own)
 
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
     """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
-    situation = Situation(meme, settings.background, settings.language, settings.sampling)
+    situation = Situation(
+        meme, settings.background, settings.language, settings.sampling, _retrieve(meme, settings)
+    )
     found = _Found()
     tasks: dict[Dimension, asyncio.Task[None]] = {}
 
@@ -104,8 +129,8 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
     await _finish(tasks.values())
     individuals = [own for step in settings.plan.steps for own in found.known[step.dimension] or ()]
     if settings.when == "second":
-        links = await _link_all(asker, situation, settings, found)
-        individuals = [_attach(own, links) for own in individuals]
+        await _link_all(asker, situation, settings, found)
+    individuals = [_attach(own, found.links) for own in individuals]
     knowledge = Knowledge(
         meme.id,
         tuple(individuals),
@@ -116,6 +141,14 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
     # In the plan's order, whichever answer came first: the same calls give the same report.
     places = [(step.dimension, stage) for stage in STAGES for step in settings.plan.steps]
     return Extraction(knowledge, tuple(found.results[p] for p in places if p in found.results))
+
+
+def _retrieve(meme: Meme, settings: ExtractSettings) -> tuple[Passage, ...]:
+    """Statements near what a meme says, its own left out; none where it says nothing."""
+    told = " ".join((meme.text, *meme.notes.values())).strip()
+    if settings.retriever is None or not told:
+        return ()
+    return settings.retriever.find_passages(told, settings.retrieved, without={meme.id})
 
 
 async def _extract_step(
@@ -141,16 +174,22 @@ async def _extract_step(
         return read_individuals(text, step.dimension, listed, (one.name for one in relations))
 
     name = f"{situation.meme.id}/knowledge/{step.dimension}"
-    taken = await asker.take(Step(name, request, read, settings.attempts))
+    asked = settings.askers.get(step.told.model, asker)
+    taken = await asked.take(Step(name, request, read, settings.attempts))
     result = _result(place, taken)
     if taken.value is None:
         found.known[step.dimension] = None
         found.results[place] = result
         return
-    source = Provenance(taken.model, taken.prompt[:16], taken.when)
+    told = situation.passages if step.background else ()
+    named = "; ".join(dict.fromkeys(f"{p.source} {p.meme}".strip() for p in told))
+    source = Provenance(
+        taken.model, taken.prompt[:16], taken.when, source=f"told of {named}" if named else ""
+    )
     found.known[step.dimension] = tuple(
         replace(own, provenance=source) for own in taken.value.individuals
     )
+    found.add_links(taken.value.links, source)
     found.results[place] = replace(
         result,
         found=len(taken.value.individuals),
@@ -161,27 +200,24 @@ async def _extract_step(
 
 async def _link_all(
     asker: Asker, situation: Situation, settings: ExtractSettings, found: _Found
-) -> dict[str, list[Relation]]:
+) -> None:
     """The second pass: relations of every dimension that has individuals and something to link."""
-    links: dict[str, list[Relation]] = {}
     tasks = [
-        asyncio.create_task(_link_step(asker, situation, step.dimension, settings, found, links))
+        asyncio.create_task(_link_step(asker, situation, step, settings, found))
         for step in settings.plan.steps
-        if list_relations(step.dimension)
+        if step.all_relations()
     ]
     await _finish(tasks)
-    return links
 
 
 async def _link_step(
     asker: Asker,
     situation: Situation,
-    dimension: Dimension,
+    step: PlannedStep,
     settings: ExtractSettings,
     found: _Found,
-    links: dict[str, list[Relation]],
 ) -> None:
-    terms = list_relations(dimension)
+    terms, dimension = step.all_relations(), step.dimension
     place = (dimension, "relations")
     sources = list(found.known[dimension] or ())
     known = {
@@ -193,20 +229,20 @@ async def _link_step(
         reason = "nothing to link" if sources else "no individuals"
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
-    if dimension == "AnalogicalMapping":
+    if dimension in ("AnalogicalMapping", ARRANGED):
         sources += [own for name in known for own in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[Link, ...]:
-        return read_links(text, sources, targets, (one.name for one in terms))
+        names = (one.name for one in terms)
+        return read_links(text, sources, targets, names, free=dimension == ARRANGED)
 
     name = f"{situation.meme.id}/relations/{dimension}"
-    taken = await asker.take(Step(name, request, read, settings.attempts))
+    asked = settings.askers.get(step.told.model, asker)
+    taken = await asked.take(Step(name, request, read, settings.attempts))
     said = taken.value or ()
     found.results[place] = replace(_result(place, taken), found=len(said))
-    source = Provenance(taken.model, taken.prompt[:16], taken.when)
-    for link in said:
-        links.setdefault(link.source, []).append(replace(link.relation, provenance=source))
+    found.add_links(said, Provenance(taken.model, taken.prompt[:16], taken.when))
 
 
 def _attach(own: Individual, links: dict[str, list[Relation]]) -> Individual:

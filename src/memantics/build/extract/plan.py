@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
 from memantics.core.errors import InputError, UnknownName
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, Dimension, RelationTerm
+from memantics.knowledge.ontology.specs import SPECS, DimensionSpec
+from memantics.knowledge.ontology.vocabulary import RELATIONS, Dimension, RelationTerm
 
 Refine = Literal["same", "second", "off"]
 
 
-def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
+def list_relations(
+    dimension: Dimension, spec: DimensionSpec | None = None
+) -> tuple[RelationTerm, ...]:
     """The relations that are asked for with the individuals of one dimension.
 
     What stands for what is asked with the analogy that says so, and nowhere else.
@@ -21,12 +24,16 @@ def list_relations(dimension: Dimension) -> tuple[RelationTerm, ...]:
     >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
     (['hasParticipant'], ())
     """
-    return tuple(
-        term
-        for term in RELATIONS.values()
-        if dimension in term.domain
-        and (term.name != "mappedOnto" or dimension == "AnalogicalMapping")
-    )
+    own = spec or SPECS[dimension]
+    terms = {
+        one.name: RelationTerm(one.name, one.name, one.definition, (dimension,), one.to)
+        for one in own.relation
+    }
+    unknown = [name for name in own.relations if name not in terms and name not in RELATIONS]
+    if unknown:
+        raise UnknownName(f"relation of {dimension}:", unknown[0], [*terms, *RELATIONS])
+    named = (terms.get(name) or RELATIONS[name] for name in own.relations)
+    return tuple(dict.fromkeys((*named, *terms.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,16 @@ class PlannedStep:
     inputs: tuple[Dimension, ...] = ()
     needs: tuple[Dimension, ...] = ()
     background: bool = True
+    spec: DimensionSpec | None = None
+
+    @property
+    def told(self) -> DimensionSpec:
+        """What the dimension is, and how it is asked for."""
+        return self.spec or SPECS[self.dimension]
+
+    def all_relations(self) -> tuple[RelationTerm, ...]:
+        """The relations that the individuals of this step can have."""
+        return list_relations(self.dimension, self.spec)
 
     def relations(self) -> tuple[RelationTerm, ...]:
         """The relations that this step itself can state: those that lead to one of its inputs.
@@ -49,7 +66,7 @@ class PlannedStep:
         """
         return tuple(
             term
-            for term in list_relations(self.dimension)
+            for term in self.all_relations()
             if set(term.range) & set(self.inputs) and term.name != "mappedOnto"
         )
 
@@ -97,31 +114,16 @@ def _chain(*names: Dimension) -> tuple[PlannedStep, ...]:
     return tuple(PlannedStep(name, names[:place]) for place, name in enumerate(names))
 
 
-_GROUNDS: tuple[Dimension, ...] = ("TextualMaterial", "VisualMaterial", "Scene")
+_ORDER = (
+    *("TextualMaterial", "VisualMaterial", "Scene", "BackgroundKnowledge", "Emotion"),
+    *("SemioticProjection", "AnalogicalMapping", "TargetCommunity", "OverallIntent", "Toxicity"),
+)
 DEFAULT = ExtractionPlan(
     "default",
     "seen and read first, then what it means, then whom it may hurt; as parallel as it can be",
-    (
-        PlannedStep("TextualMaterial", background=False),
-        PlannedStep("VisualMaterial", background=False),
-        PlannedStep("Scene", ("TextualMaterial", "VisualMaterial"), background=False),
-        PlannedStep("BackgroundKnowledge", _GROUNDS),
-        PlannedStep("Emotion", _GROUNDS, background=False),
-        PlannedStep("SemioticProjection", _GROUNDS, background=False),
-        PlannedStep("AnalogicalMapping", (*_GROUNDS, "BackgroundKnowledge")),
-        PlannedStep("TargetCommunity", (*_GROUNDS, "BackgroundKnowledge")),
-        PlannedStep(
-            "OverallIntent",
-            (
-                *_GROUNDS,
-                "BackgroundKnowledge",
-                "Emotion",
-                "SemioticProjection",
-                "AnalogicalMapping",
-                "TargetCommunity",
-            ),
-        ),
-        PlannedStep("Toxicity", tuple(name for name in DIMENSIONS if name != "Toxicity")),
+    tuple(
+        PlannedStep(name, SPECS[name].inputs or (), background=SPECS[name].background)
+        for name in _ORDER
     ),
 )
 PAPER = ExtractionPlan(
@@ -173,3 +175,56 @@ def find_plan(name: str) -> ExtractionPlan:
     if name not in PLANS:
         raise UnknownName("order", name, PLANS)
     return PLANS[name]
+
+
+def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> ExtractionPlan:
+    """A plan with dimensions of the user's own: changed, added, or dropped.
+
+    A new one is told of its inputs, or of all others; steps come after what they are told of.
+    """
+    dropped = {name for name, own in given.items() if own.drop}
+    kept = [step for step in plan.steps if step.dimension not in dropped]
+    known = {step.dimension for step in kept}
+    steps = [_adapt(step, given.get(step.dimension), dropped) for step in kept]
+    for name, own in given.items():
+        if name in known or own.drop:
+            continue
+        if not own.label or not own.definition:
+            raise InputError(
+                f"dimension {name} has no label or no definition", hint=f"say both in {name}.toml"
+            )
+        inputs = tuple(sorted(known)) if own.inputs is None else own.inputs
+        steps.append(PlannedStep(name, inputs, own.needs, own.background, own))
+    names = {step.dimension for step in steps}
+    for step in steps:
+        for name in (*step.inputs, *step.needs):
+            if name not in names:
+                raise UnknownName(f"input of {step.dimension}:", name, names)
+    return replace(plan, name=f"{plan.name}, adapted", steps=tuple(_sort(steps)))
+
+
+def _adapt(step: PlannedStep, own: DimensionSpec | None, dropped: set[str]) -> PlannedStep:
+    inputs = tuple(name for name in step.inputs if name not in dropped)
+    needs = tuple(name for name in step.needs if name not in dropped)
+    if own is None:
+        return replace(step, inputs=inputs, needs=needs)
+    return PlannedStep(
+        step.dimension,
+        inputs if own.inputs is None else own.inputs,
+        own.needs or needs,
+        own.background if "background" in own.model_fields_set else step.background,
+        own.over(step.told),
+    )
+
+
+def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
+    """In their order, but each after what it is told of."""
+    left, done = list(steps), set[str]()
+    while left:
+        ready = next((s for s in left if {*s.inputs, *s.needs} <= done), None)
+        if ready is None:
+            names = ", ".join(step.dimension for step in left)
+            raise InputError(f"dimensions are told of each other in a circle: {names}")
+        left.remove(ready)
+        done.add(ready.dimension)
+        yield ready

@@ -36,6 +36,10 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 
 
+# How the things of a scene stand to each other is said in words of the model's own.
+ARRANGED = "Scene"
+
+
 class SaidRelation(BaseModel):
     """A relation of one entry, as a model gives it."""
 
@@ -45,8 +49,18 @@ class SaidRelation(BaseModel):
     target: str
 
 
+class SaidLink(BaseModel):
+    """A relation with its source, as a model gives it."""
+
+    model_config = _CLOSED
+
+    source: str
+    relation: str
+    target: str
+
+
 class SaidIndividual(BaseModel):
-    """One entry, as a model gives it."""
+    """One entry, as a model gives it; ``arrangement`` is for a scene."""
 
     model_config = _CLOSED
 
@@ -57,16 +71,7 @@ class SaidIndividual(BaseModel):
     holder: str = ""
     role: str = ""
     relations: list[SaidRelation] = []
-
-
-class SaidLink(BaseModel):
-    """A relation with its source, as a model gives it in the second pass."""
-
-    model_config = _CLOSED
-
-    source: str
-    relation: str
-    target: str
+    arrangement: list[SaidLink] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +79,13 @@ class Read:
     """The individuals of a reply.
 
     ``merged`` counts entries that were there twice, word for word; ``renamed`` those whose name
-    was taken by another entry.
+    was taken by another entry. ``links`` are relations between individuals that were known before.
     """
 
     individuals: tuple[Individual, ...]
     merged: int = 0
     renamed: int = 0
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +153,29 @@ def read_individuals(
     said = [conform_value(SaidIndividual, entry) for entry in different.values()]
     names, directory = Names(), Directory(known, relations)
     made = tuple(_make(own, dimension, names, directory) for own in said)
-    return Read(made, len(entries) - len(different), names.renamed)
+    arranged = [one for own in said if dimension == ARRANGED for one in own.arrangement]
+    links = tuple(dict.fromkeys(_arrange(one, directory) for one in arranged))
+    return Read(made, len(entries) - len(different), names.renamed, links)
+
+
+def _arrange(said: SaidLink, directory: Directory) -> Link:
+    """A relation in the model's own words between two things that are known.
+
+    >>> things = [Individual("VisualMaterial", name, name) for name in ("cat", "mat")]
+    >>> _arrange(SaidLink(source="cat", relation="Sits on", target="mat"), Directory(things))
+    Link(source='VisualMaterial/cat', relation=Relation(relation='sits_on',\
+ target='VisualMaterial/mat', provenance=None, written=''))
+    """
+    name = make_name(said.relation)
+    if not name:
+        raise Unparsed("a relation of the arrangement is empty")
+    ends = []
+    for own in (said.source, said.target):
+        found = directory.find(own)
+        if found is None:
+            raise Unparsed(f"{clean_line(own, 60)!r} in the arrangement is not one of those listed")
+        ends.append(found)
+    return Link(ends[0], Relation(name, ends[1]))
 
 
 def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
@@ -221,7 +249,7 @@ def _read_kind(said: str) -> str:
 
 
 def _make_relation(name: str, target: str, directory: Directory) -> Relation:
-    if name not in RELATIONS:
+    if name not in RELATIONS and name not in directory.relations:
         allowed = ", ".join(directory.relations) or "none: leave the list empty"
         raise Unparsed(f"relation {clean_line(name, 40)!r} is not allowed here: {allowed}")
     return Relation(name, directory.resolve(target))
@@ -232,8 +260,13 @@ def read_links(
     sources: Iterable[Individual],
     known: Iterable[Individual],
     relations: Iterable[str] = RELATIONS,
+    *,
+    free: bool = False,
 ) -> tuple[Link, ...]:
-    """Read the reply to a step of the second pass; sources must be among those listed."""
+    """Read the reply to a step of the second pass; sources must be among those listed.
+
+    ``free`` allows relations in the model's own words between things that are known.
+    """
     value = take_one(find_values(text))
     if isinstance(value, Mapping):
         if not isinstance(value.get("relations"), list):
@@ -246,6 +279,9 @@ def read_links(
     made = []
     for entry in links:
         said = conform_value(SaidLink, entry)
+        if free and said.relation not in RELATIONS:
+            made.append(_arrange(said, directory))
+            continue
         source = owners.find(said.source)
         if source is None:
             raise Unparsed(f"source {clean_line(said.source, 60)!r} is not one of those listed")

@@ -90,8 +90,9 @@ class ReportTally:
         self.counts["memes"] += 1
         self.counts["individuals"] += len(knowledge.individuals)
         for name, count in knowledge.counts().items():
-            self.by_dimension[name]["individuals"] += count
-            self.by_dimension[name]["memes"] += count > 0
+            own = self.by_dimension.setdefault(name, Counter())
+            own["individuals"] += count
+            own["memes"] += count > 0
         self.relations.update(
             link.relation for own in knowledge.individuals for link in own.relations
         )
@@ -103,7 +104,7 @@ class ReportTally:
             for figure in ("merged", "renamed", "tokens_in", "tokens_out"):
                 self.counts[figure] += getattr(step, figure)
             if step.stage == "individuals":
-                own = self.by_dimension[step.dimension]
+                own = self.by_dimension.setdefault(step.dimension, Counter())
                 own[step.status] += 1
                 own["empty"] += step.status == "answered" and not step.found
             if step.status not in ("answered", "skipped"):

@@ -46,12 +46,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """All that is published. ``tables`` hold one record a row; their key ``meme`` names a meme."""
+    """All that is published. ``tables`` hold one record a row; their key ``meme`` names a meme.
+
+    Without ``images`` memes are named by id, file and checksum, for data whose images may not be
+    passed on.
+    """
 
     facts: Facts
     memes: tuple[PublishedMeme, ...]
     tables: Mapping[str, Sequence[Record]]
     sections: tuple[Section, ...] = field(default=())
+    images: bool = True
 
 
 def copy_images(memes: Iterable[PublishedMeme], folder: Path) -> int:

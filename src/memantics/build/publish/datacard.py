@@ -36,9 +36,12 @@ def _front_matter(bundle: Bundle, files: Sequence[TableFile]) -> Iterator[str]:
     yield f"size_categories: {json.dumps([_size(len(bundle.memes))])}"
     yield f"tags: {json.dumps(['memes', 'multimodal', 'memantics'])}"
     yield "configs:"
-    for file in files:
+    for place, file in enumerate(files):
         yield f"- config_name: {json.dumps(file.name)}"
         yield f"  data_files: {json.dumps(f'parquet/{file.path.name}')}"
+        # The first is what load_dataset(FOLDER) gives: memes with their images and records.
+        if place == 0:
+            yield "  default: true"
     yield "---"
 
 
@@ -71,7 +74,12 @@ def _use(bundle: Bundle) -> Section:
         f"`MEMANTICS_BENCHMARKS` names the folder that holds `{name}/`. `parquet/` and "
         "`croissant.json` serve other tools; `data/` is an `imagefolder`."
     )
-    return Section("How to use it", (line,))
+    absent = (
+        "The images may not be passed on and are not part of this data set. `data/metadata.jsonl` "
+        "names the file and the SHA-256 of each: get them from their source and put them into "
+        "`data/images` as `<id>.png`."
+    )
+    return Section("How to use it", (line,) if bundle.images else (line, absent))
 
 
 def _plain(text: str) -> str:

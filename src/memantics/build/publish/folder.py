@@ -91,7 +91,8 @@ def _fill(root: Path, bundle: Bundle, made: Made, family: Card) -> tuple[TableFi
         path = data / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    copy_images(bundle.memes, data / "images")
+    if bundle.images:
+        copy_images(bundle.memes, data / "images")
     write_metadata(bundle, data)
     files = tuple(write_tables(bundle, root / PARQUET))
     when = datetime.now(UTC).date().isoformat()

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from memantics.build.publish.bundle import Section
 from memantics.core.queue import Vote
-from memantics.core.review import Review
+from memantics.core.review import Review, list_judged_questions
 from memantics.core.writing import Made
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
@@ -95,6 +95,18 @@ def describe_review(review: Review) -> Section:
         shown = "undefined: one answer only" if alpha is None else f"{alpha:.3f}"
         rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
     return Section("Review", (), tuple(rows))
+
+
+def describe_acceptance(review: Review) -> tuple[Section, ...]:
+    """How many questions people accepted, by dimension; nothing where they judged no questions."""
+    judged = list_judged_questions(review)
+    names = dict.fromkeys(own.dimension for own in judged)
+    rows = []
+    for name in names:
+        own = [one.accepted for one in judged if one.dimension == name]
+        rows.append((name, f"{sum(own):,} of {len(own):,} ({100 * sum(own) / len(own):.1f} %)"))
+    line = "Questions that people accepted together with their answers."
+    return (Section("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
 
 
 def _voted(review: Review) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import orjson
 
 from memantics.build.publish.bundle import Bundle
 from memantics.core.errors import DataError
+from memantics.core.images import read_bytes
 from memantics.core.writing import PublishedMeme, Record, read_png
 
 if TYPE_CHECKING:
@@ -34,24 +35,37 @@ class TableFile:
 
 
 def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
-    """Write ``memes.parquet`` with images, and one file for every table of the bundle."""
+    """Write ``memes.parquet`` with images and each meme's records, and one file for every table."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [_write_memes(bundle.memes, folder / f"{MEMES}.parquet")]
-    for name, records in bundle.tables.items():
-        written.append(_write_records(name, list(records), folder / f"{name}.parquet"))
+    tables = {name: _make_table(name, records) for name, records in bundle.tables.items()}
+    place = folder / f"{MEMES}.parquet"
+    if bundle.images:
+        written = [_write_memes(bundle, tables, place)]
+    else:
+        written = [_write_names(bundle.memes, place)]
+    for name, table in tables.items():
+        written.append(_write_table(name, table, folder / f"{name}.parquet"))
     return written
 
 
-def write_metadata(bundle: Bundle, folder: Path) -> None:
-    """Write ``metadata.jsonl`` as the ``imagefolder`` convention has it: one line an image."""
+def _collect(bundle: Bundle) -> dict[str, dict[str, list[Record]]]:
+    """The records about each meme, by table."""
     by_meme: dict[str, dict[str, list[Record]]] = {}
     for name, records in bundle.tables.items():
         for record in records:
             by_meme.setdefault(str(record["meme"]), {}).setdefault(name, []).append(record)
+    return by_meme
+
+
+def write_metadata(bundle: Bundle, folder: Path) -> None:
+    """Write ``metadata.jsonl`` as the ``imagefolder`` convention has it: one line an image."""
+    by_meme = _collect(bundle)
     with (folder / "metadata.jsonl").open("wb") as file:
         for meme in bundle.memes:
             line = {"file_name": f"images/{meme.file}", "id": meme.id, "text": meme.text}
             line |= {"language": meme.language, "family": meme.family}
+            if not bundle.images:
+                line |= {"source": meme.image.name, "sha256": _hash(meme)}
             # The same columns in every line: the hub's loader takes the first as the schema.
             own = by_meme.get(meme.id, {})
             file.write(
@@ -59,7 +73,7 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
             )
 
 
-def _write_memes(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
+def _write_memes(bundle: Bundle, tables: Mapping[str, pa.Table], path: Path) -> TableFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -68,6 +82,7 @@ def _write_memes(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
     features = {"image": {"_type": "Image"}} | {
         name: {"dtype": "string", "_type": "Value"} for name in ("id", "text", "language", "family")
     }
+    nested = [(n, pa.list_(pa.struct(list(t.schema)))) for n, t in tables.items() if t.num_columns]
     schema = pa.schema(
         [
             ("id", pa.string()),
@@ -75,41 +90,66 @@ def _write_memes(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
             ("text", pa.string()),
             ("language", pa.string()),
             ("family", pa.string()),
+            *nested,
         ],
         metadata={"huggingface": orjson.dumps({"info": {"features": features}})},
     )
+    memes, known = bundle.memes, _collect(bundle)
+    names = [name for name, _ in nested]
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, len(memes), _GROUP):
-            writer.write_table(_pack(memes[start : start + _GROUP], schema))
+            rows = [
+                _row(meme) | {name: known.get(meme.id, {}).get(name, []) for name in names}
+                for meme in memes[start : start + _GROUP]
+            ]
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
     return _describe(MEMES, path, schema, len(memes))
 
 
-def _pack(memes: tuple[PublishedMeme, ...], schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
+def _row(meme: PublishedMeme) -> dict[str, object]:
+    return {
+        "id": meme.id,
+        "image": {"bytes": read_png(meme.image), "path": meme.file},
+        "text": meme.text,
+        "language": meme.language,
+        "family": meme.family,
+    }
 
-    rows = [
+
+def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
+    """Memes without their images: the file each one was, and its checksum."""
+    rows: list[Record] = [
         {
             "id": meme.id,
-            "image": {"bytes": read_png(meme.image), "path": meme.file},
+            "source": meme.image.name,
+            "sha256": _hash(meme),
             "text": meme.text,
             "language": meme.language,
             "family": meme.family,
         }
         for meme in memes
     ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    return _write_table(MEMES, _make_table(MEMES, rows), path)
 
 
-def _write_records(name: str, records: list[Record], path: Path) -> TableFile:
+def _hash(meme: PublishedMeme) -> str:
+    return hashlib.sha256(read_bytes(meme.image)).hexdigest()
+
+
+def _make_table(name: str, records: Iterable[Record]) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pa.Table.from_pylist([dict(record) for record in records])
+        return pa.Table.from_pylist([dict(record) for record in records])
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(name, f"its records do not fit one table: {error}") from error
+
+
+def _write_table(name: str, table: pa.Table, path: Path) -> TableFile:
+    import pyarrow.parquet as pq
+
     pq.write_table(table, path)
-    return _describe(name, path, table.schema, len(records))
+    return _describe(name, path, table.schema, table.num_rows)
 
 
 def _describe(name: str, path: Path, schema: pa.Schema, rows: int) -> TableFile:
@@ -130,5 +170,6 @@ def _kinds(schema: pa.Schema) -> Iterator[tuple[str, str]]:
             plain = "integer" if pa.types.is_integer(kind) else plain
             plain = "number" if pa.types.is_floating(kind) else plain
             plain = "boolean" if pa.types.is_boolean(kind) else plain
-            plain = "struct" if pa.types.is_struct(kind) else plain
+            inner = kind.value_type if pa.types.is_list(kind) else kind
+            plain = "struct" if pa.types.is_struct(inner) else plain
         yield field.name, plain

@@ -90,24 +90,33 @@ def ask_draft(
 ) -> Request:
     """The request for one question; ``earlier`` is a version that readers solved blindly."""
     knowledge = subject.knowledge
-    focus = knowledge.by_key[slot.focus]
+    focus = knowledge.by_key[slot.focus] if slot.focus else None
     reply: dict[str, JsonValue] = dict.fromkeys(SaidQuestion.model_fields, "…")
     del reply["spare"]
+    if focus is None:
+        del reply["about"]
     wrong: dict[str, JsonValue] = {
         "plausible": ["…"] * _PLAUSIBLE,
         "implausible": ["…"] * _IMPLAUSIBLE,
     }
     prompts = find_prompts()
     text = prompts["question"].fill(
-        focus=enclose("element", _tell_focus(focus, slot, knowledge)),
-        near=show_known(list_near(knowledge, focus)[:_MOST_NEAR], "linked with it", details=True),
-        definition=DIMENSION_TERMS[slot.dimension].definition,
-        guidance=prompts[slot.dimension].text,
+        focus=enclose("element", _tell_focus(focus, slot, knowledge))
+        if focus
+        else prompts["from_image"].text,
+        near=show_known(list_near(knowledge, focus)[:_MOST_NEAR], "linked with it", details=True)
+        if focus
+        else "",
+        definition=_define(slot.dimension, settings),
+        guidance=_guide(slot.dimension, settings),
         language=name_language(settings.language),
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
         longest='"correct" is' if slot.longest == "correct" else "one or two wrong options are",
-        reply=json.dumps(reply | wrong | {"about": focus.key, "cites": []}, ensure_ascii=False),
+        reply=json.dumps(
+            reply | wrong | ({"about": focus.key} if focus else {}) | {"cites": []},
+            ensure_ascii=False,
+        ),
     )
     if earlier:
         note = prompts["solved"].fill(earlier=enclose("earlier", clean_line(earlier, 900)))
@@ -119,6 +128,22 @@ def ask_draft(
     form = Form("", (), settings.language, "json")
     schema = _schema(focus, knowledge, settings)
     return Request((Message("user", parts),), form, settings.sampling, schema)
+
+
+def _define(dimension: str, settings: QuestionSettings) -> str:
+    own = settings.own.get(dimension)
+    if own is not None and own.definition:
+        return own.definition
+    return DIMENSION_TERMS[dimension].definition if dimension in DIMENSION_TERMS else dimension
+
+
+def _guide(dimension: str, settings: QuestionSettings) -> str:
+    """What a question tests; one about a dimension of the user's own may say it in its file."""
+    own = settings.own.get(dimension)
+    if own is not None and own.question:
+        return own.question
+    prompts = find_prompts()
+    return prompts[dimension if dimension in prompts else "own"].text
 
 
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
@@ -206,16 +231,19 @@ def _pose(
 
 
 def _schema(
-    focus: Individual, knowledge: Knowledge, settings: QuestionSettings
+    focus: Individual | None, knowledge: Knowledge, settings: QuestionSettings
 ) -> dict[str, JsonValue]:
     option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
     keys: list[JsonValue] = [own.key for own in knowledge.individuals[:_MOST_KNOWN]]
+    about: dict[str, JsonValue] = (
+        {"about": {"type": "string", "enum": [focus.key]}} if focus else {}
+    )
     return record(
-        about={"type": "string", "enum": [focus.key]},
+        **about,
         question={"type": "string", "minLength": 1},
         correct=option,
         plausible=array(option, _PLAUSIBLE, _PLAUSIBLE + 1),
         implausible=array(option, _IMPLAUSIBLE, _IMPLAUSIBLE + 1),
         explanation={"type": "string"},
-        cites={"type": "array", "items": {"type": "string", "enum": keys}},
+        cites={"type": "array", "items": {"type": "string", **({"enum": keys} if keys else {})}},
     )

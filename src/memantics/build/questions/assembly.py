@@ -19,6 +19,8 @@ from memantics.build.questions.records import (
 )
 from memantics.build.questions.writing import Drafted
 
+FROM_IMAGE = "written from the image alone: nothing was known of it"
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -177,5 +179,5 @@ def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion
         settings.language,
         slot.pair,
         item.drafted.provenance,
-        item.notes,
+        item.notes if slot.focus else (*item.notes, FROM_IMAGE),
     )

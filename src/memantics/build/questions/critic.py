@@ -50,13 +50,13 @@ def find_defects(
 
 def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """Grounding: at least one citation, all of them of this meme, the focus among them."""
-    if not draft.cites:
+    if not draft.cites and slot.focus:
         yield Defect("citation missing", f"cite what the question rests on, first {slot.focus}")
         return
     dangling = [cite for cite in draft.cites if cite not in knowledge.by_key]
     if dangling:
         yield Defect("citation dangling", f"{dangling[0]!r} is cited and does not exist")
-    elif slot.focus not in draft.cites:
+    elif slot.focus and slot.focus not in draft.cites:
         yield Defect("citation missing", f"the question must be about {slot.focus} and cite it")
 
 

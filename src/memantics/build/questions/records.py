@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memantics.core.records import Sampling
+from memantics.knowledge.ontology.specs import DimensionSpec
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, Dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 
@@ -28,7 +29,8 @@ class QuestionSettings:
     ``none_share`` is the share of items whose key is "None of the others". ``words`` bounds the
     length of an option. ``tolerance`` is how far, at the end, the rates at which length or a
     blind solver finds the key may lie from chance. ``rewrites`` bounds how often the critic
-    sends a finished item back.
+    sends a finished item back. ``from_image`` has a toxicity question written from the image alone
+    where nothing is known of toxicity; it is marked. ``own`` are dimensions of the user's.
     """
 
     per_dimension: int = 1
@@ -42,6 +44,8 @@ class QuestionSettings:
     critic: Critic = "statistics"
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
+    from_image: bool = False
+    own: Mapping[str, DimensionSpec] = field(default_factory=dict)
 
     @property
     def letters(self) -> int:
@@ -61,6 +65,8 @@ class QuestionSettings:
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A question to be written: about which individual (``focus``), and in which pair.
+
+    Without a focus it is written from the image alone.
 
     ``pair`` is the id of the toxicity question whose toxic element this one is about.
     ``longest`` says which option shall be the longest, so that length says nothing.
@@ -168,7 +174,7 @@ def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
     """
     slots: dict[str, Slot] = {}
     links = Counter(key for own in knowledge.individuals for key in _list_ends(own))
-    for dimension in DIMENSIONS:
+    for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
         # What has the most links matters most: it comes first, not what was named first.
         own = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
         if own and (not settings.dimensions or dimension in settings.dimensions):
@@ -176,7 +182,12 @@ def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
                 focus = own[number % len(own)]
                 name = f"{knowledge.meme}/{dimension}/{number + 1}"
                 slots[name] = _make(name, focus, knowledge.meme, settings)
-    for toxic in [slot for slot in slots.values() if slot.dimension == "Toxicity"]:
+    wanted = not settings.dimensions or "Toxicity" in settings.dimensions
+    if settings.from_image and wanted and not knowledge.of("Toxicity"):
+        name = f"{knowledge.meme}/Toxicity/1"
+        longest = _draw_longest(name, settings)
+        slots[name] = Slot(name, knowledge.meme, "Toxicity", "", longest)
+    for toxic in [slot for slot in slots.values() if slot.dimension == "Toxicity" and slot.focus]:
         element = find_toxic_element(knowledge, knowledge.by_key[toxic.focus])
         if element is None:
             continue
@@ -196,8 +207,11 @@ def _list_ends(own: Individual) -> Iterator[str]:
 
 
 def _make(name: str, focus: Individual, meme: str, settings: QuestionSettings) -> Slot:
-    longest: Longest = "wrong" if draw(3, settings.seed, "longest", name) else "correct"
-    return Slot(name, meme, focus.dimension, focus.key, longest)
+    return Slot(name, meme, focus.dimension, focus.key, _draw_longest(name, settings))
+
+
+def _draw_longest(name: str, settings: QuestionSettings) -> Longest:
+    return "wrong" if draw(3, settings.seed, "longest", name) else "correct"
 
 
 def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:

@@ -54,9 +54,10 @@ def write_review(
     questions: Sequence[DraftQuestion],
     subjects: Mapping[str, QuestionSubject],
     language: str,
+    name: str = QUEUE,
 ) -> int:
     """Write the queue, images and all; a pair is judged together. Return how many items."""
-    queue = folder / QUEUE
+    queue = folder / name
     (queue / IMAGES).mkdir(parents=True, exist_ok=True)
     for meme in {own.meme for own in questions}:
         source = subjects[meme].meme.image
@@ -140,6 +141,7 @@ def _hide(
         "dimension": own.dimension,
         "cites": list(own.cites),
         "focus": own.focus,
+        **({} if own.focus else {"from_image": True}),
         "element": element.key if element else "",
         "version": _fingerprint(own, second),
         "model": made.model if made else "",

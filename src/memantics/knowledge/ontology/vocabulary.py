@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memantics.core.meaning import ALIASES, DIMENSIONS, Dimension, RelationName
+from memantics.knowledge.ontology.specs import SPECS
 
 __all__ = [
     "DIMENSIONS",
@@ -44,7 +45,7 @@ class DimensionTerm:
 class RelationTerm:
     """What may link an individual of ``domain`` to one of ``range``; ``label`` reads as a verb."""
 
-    name: RelationName
+    name: RelationName | str
     label: str
     definition: str
     domain: tuple[Dimension, ...]
@@ -60,55 +61,8 @@ class KindTerm:
     definition: str
 
 
-_DIMENSIONS = (
-    DimensionTerm(
-        "TextualMaterial",
-        "text",
-        "A piece of text that can be read in the meme: a caption, a bubble, a label, a sign.",
-    ),
-    DimensionTerm(
-        "VisualMaterial",
-        "visual element",
-        "Something that can be seen in the meme: a person, an animal, a thing, a symbol.",
-    ),
-    DimensionTerm(
-        "Scene",
-        "scene",
-        "What goes on in the picture or in one panel of it: who does what with whom, and where.",
-    ),
-    DimensionTerm(
-        "BackgroundKnowledge",
-        "background",
-        "Something outside the meme that a viewer has to know: an event, a work, a saying, "
-        "a belief, a stereotype, a meme template.",
-    ),
-    DimensionTerm(
-        "Emotion", "emotion", "A feeling that the meme shows, or means to stir in its viewer."
-    ),
-    DimensionTerm(
-        "AnalogicalMapping",
-        "analogy",
-        "One thing presented as another: what is talked about (mapped) is seen through what is "
-        "shown (mapping).",
-    ),
-    DimensionTerm(
-        "SemioticProjection",
-        "projection",
-        "The place in the meme that a viewer is invited to take: 'me', 'you', 'when you ...'.",
-    ),
-    DimensionTerm(
-        "OverallIntent", "intent", "What the meme is for: what its author wants to bring about."
-    ),
-    DimensionTerm(
-        "Toxicity",
-        "toxicity",
-        "What in the meme may hurt people, and in which way; a harmless meme has none.",
-    ),
-    DimensionTerm(
-        "TargetCommunity",
-        "community",
-        "The people whom the meme addresses, or whom it attacks.",
-    ),
+_DIMENSIONS = tuple(
+    DimensionTerm(name, SPECS[name].label, SPECS[name].definition) for name in DIMENSIONS
 )
 DIMENSION_TERMS: Mapping[str, DimensionTerm] = MappingProxyType({t.name: t for t in _DIMENSIONS})
 
@@ -183,28 +137,28 @@ _RELATIONS = (
 RELATIONS: Mapping[str, RelationTerm] = MappingProxyType({term.name: term for term in _RELATIONS})
 
 _KINDS = (
-    KindTerm("Abusive", "abusive", "Threatens or abuses individuals or a certain community."),
+    KindTerm("Abusive", "abusive", "Threatens or abuses people or a community."),
     KindTerm(
         "Cyberbullying",
         "cyberbullying",
-        "Disparages individuals for a characteristic such as skin colour, gender, race, sexual "
-        "orientation, ethnicity or nationality.",
+        "Disparages individuals for skin colour, gender, race, sexual orientation, ethnicity, "
+        "nationality.",
     ),
     KindTerm(
         "Harmful",
         "harmful",
-        "May cause harm to individuals, organisations, communities or society.",
+        "May harm individuals, organisations, communities or society.",
     ),
     KindTerm(
         "Hateful",
         "hateful",
-        "Attacks people, directly or indirectly, for a protected characteristic.",
+        "Attacks people, directly or not, for a protected characteristic.",
     ),
     KindTerm("Misogynous", "misogynous", "Holds hate against women."),
     KindTerm(
         "Propaganda",
         "propaganda",
-        "Is designed to influence opinions or actions towards a certain goal.",
+        "Means to influence opinions or actions towards a goal.",
     ),
 )
 KIND_TERMS: Mapping[str, KindTerm] = MappingProxyType({term.name: term for term in _KINDS})

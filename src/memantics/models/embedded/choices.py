@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from memantics.core.language import guess_language
 from memantics.core.records import Field
 from memantics.models.embedded.evidence import (
     Evidence,
@@ -36,8 +37,13 @@ _YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE
 
 
 def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """The key of one option."""
+    """The key of one option: an expert's where one is in use, else by the rule of the topic."""
     topic = find_topic(evidence.form, field)
+    expert = _ask_expert(topic, evidence, field, senses)
+    return expert if expert is not None else _choose_by_rule(topic, evidence, field, senses)
+
+
+def _choose_by_rule(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str:
     if topic == "pun":
         return _choose_side(field, is_pun(evidence, senses)) or _nearest(evidence, field, senses)
     if topic == "harm":
@@ -49,6 +55,27 @@ def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
     if topic == "emotion":
         return _choose_emotion(evidence, field, senses)
     return _nearest(evidence, field, senses)
+
+
+# What experts call the topics of fields.
+_EXPERTS = {"valence": "sentiment", "target": "about", "emotion": "emotion", "pun": "pun"}
+
+
+def _ask_expert(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str | None:
+    """The option that an expert in use chooses, where its labels are just these options."""
+    judge = senses.judges.get(_EXPERTS.get(topic, ""))
+    if judge is None:
+        return None
+    if topic == "pun":
+        sides = split_sides(field)
+        keys = {"pun": sides.yes, "no pun": sides.no} if sides else {}
+    elif topic == "emotion":
+        keys = {(o.text or o.key).strip().casefold(): o.key for o in field.options}
+    else:
+        keys = match_poles(field) if topic == "valence" else match_sides(field)
+    if set(keys) != set(judge.classes):
+        return None
+    return keys.get(judge.ask(evidence.said, guess_language(evidence.said).language).label)
 
 
 def is_pun(evidence: Evidence, senses: Senses) -> bool:

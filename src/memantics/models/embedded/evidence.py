@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from memantics.core.images import decode, read_bytes
+from memantics.core.opinion import Judges
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
 from memantics.models.embedded.lexicon import Lexicon
@@ -20,12 +21,13 @@ _THUMBNAIL = (32, 32)
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """The parts of the reader, each behind its protocol."""
+    """The parts of the reader, each behind its protocol; ``judges`` are experts by topic."""
 
     ocr: Ocr
     encoder: Encoder
     lexicon: Lexicon
     ear: Ear
+    judges: Judges = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

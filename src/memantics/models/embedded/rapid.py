@@ -164,7 +164,7 @@ def zero_denormals(model: bytes) -> bytes:
     """An ONNX file of the same length with weights below 1e-20 set to zero.
 
     Detection has a quarter of a million of them. Processors that compute with such numbers in
-    microcode (x86) read a meme 2.35 times slower for it; the text that is read is the same.
+    microcode (x86) read a meme 2.4 times slower for it; the text that is read is the same.
     """
     edited = bytearray(model)
     for start, end in _find_weights(model):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import JsonValue
 
+from memantics.core.opinion import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate
 from memantics.models.embedded.encoder import open_encoder
@@ -22,9 +23,9 @@ NAME = "embedded/reader"
 _RULES = "2"
 
 
-def open_senses() -> Senses:
-    """The parts that ship with Memantics; nothing is loaded before it is needed."""
-    return Senses(open_reader(), open_encoder(), Lexicon(), PinyinEar())
+def open_senses(judges: Judges | None = None) -> Senses:
+    """The parts that ship with Memantics, and experts; nothing is loaded before it is needed."""
+    return Senses(open_reader(), open_encoder(), Lexicon(), PinyinEar(), judges or {})
 
 
 class EmbeddedReader:
@@ -35,11 +36,12 @@ class EmbeddedReader:
     """
 
     name = NAME
-    note = "baseline, not a VLM"
     cacheable = False
 
     def __init__(self, senses: Senses | None = None) -> None:
         self._senses = senses or open_senses()
+        experts = name_judges(self._senses.judges)
+        self.note = "baseline, not a VLM" + (f"; experts: {experts}" if experts else "")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
 
     @property
@@ -53,6 +55,7 @@ class EmbeddedReader:
             "encoder": senses.encoder.version,
             "lexicon": senses.lexicon.version,
             "ear": senses.ear.version,
+            **({"experts": name_judges(senses.judges)} if senses.judges else {}),
         }
 
     async def answer(self, request: Request) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,7 +14,15 @@ from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, Pa
 from memantics.core.records import Score
 from memantics.report.page import fill_page
 from memantics.report.papers import RENDERERS, STATUS_WORDS
-from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
+from memantics.report.plot import (
+    Mark,
+    Scale,
+    draw_axis,
+    draw_key,
+    draw_radar,
+    draw_strip,
+    fit_scale,
+)
 from memantics.report.runs import STARTER_NOTE
 
 _BADGES: dict[CellStatus, str] = {
@@ -46,13 +54,15 @@ class RedonePaper(PaperSheet):
 
 @dataclass(frozen=True, slots=True)
 class PartBlock:
-    """A part with its drawings, one for each row where the part is plotted."""
+    """A part with its drawings, one for each row where it has them, and the shade of each cell."""
 
     part: PaperPart
     slug: str
-    axis: Markup
-    strips: tuple[Markup, ...]
-    legend: tuple[tuple[str, Markup], ...]
+    axis: str = ""
+    strips: tuple[Markup, ...] = ()
+    legend: tuple[tuple[str, Markup], ...] = ()
+    radars: tuple[tuple[str, Markup], ...] = ()
+    shades: tuple[tuple[str, ...], ...] = ()
 
 
 def render_page(sheet: PaperSheet) -> str:
@@ -72,14 +82,47 @@ def render_page(sheet: PaperSheet) -> str:
 
 def _make_block(place: int, part: PaperPart) -> PartBlock:
     slug = f"part-{place}"
+    radars = _draw_radars(part) if part.radar else ()
+    block = PartBlock(part, slug, radars=radars, shades=_shade(part))
     if not part.plotted:
-        return PartBlock(part, slug, Markup(""), (), ())
+        return block
     scale = fit_scale(own for row in part.rows for own in _scores(row.cells))
     legend = [(name, draw_key(tone)) for tone, name in enumerate(part.columns)]
     if any(cell.paper is not None for cell in part.cells):
         legend.append(("the paper", draw_key(None)))
     strips = tuple(_draw(row, part.columns, scale) for row in part.rows)
-    return PartBlock(part, slug, draw_axis(scale), strips, tuple(legend))
+    return replace(block, axis=draw_axis(scale), strips=strips, legend=tuple(legend))
+
+
+def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
+    """A polygon for each row that has a value; all share one scale."""
+    rows = [(row.label, [own.value if own else None for own in _values(row)]) for row in part.rows]
+    top = max((value for _, row in rows for value in row if value is not None), default=0.0)
+    return tuple((label, draw_radar(part.columns, row, top)) for label, row in rows if any(row))
+
+
+def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
+    """How dark each cell is: four steps from the worst to the best of its column."""
+    plain = tuple("" for _ in part.columns)
+    if not part.shaded:
+        return tuple(plain for _ in part.rows)
+    columns = []
+    for column in zip(*(_values(row) for row in part.rows), strict=True):
+        known = [own.value for own in column if own is not None and own.value is not None]
+        low, high = min(known, default=0.0), max(known, default=0.0)
+        columns.append([_step(own, low, high) for own in column])
+    return tuple(zip(*columns, strict=True))
+
+
+def _step(score: Score | None, low: float, high: float) -> str:
+    if score is None or score.value is None or high <= low:
+        return ""
+    return f"shade{min(4, 1 + int(4 * (score.value - low) / (high - low)))}"
+
+
+def _values(row: PaperRow) -> list[Score | None]:
+    """Our value of each cell."""
+    return _scores(row.cells)[::2]
 
 
 def _draw(row: PaperRow, columns: Sequence[str], scale: Scale) -> Markup:

@@ -191,7 +191,7 @@
       return card;
     }
     const status = data.statuses[answer.status];
-    const word = answer.verdict === 2 ? status : VERDICTS[answer.verdict];
+    const word = answer.mark || (answer.verdict === 2 ? status : VERDICTS[answer.verdict]);
     head.append(make("span", { class: "badge v" + answer.verdict }, SIGNS[answer.verdict] + " " + word));
     if (run.note) card.append(make("p", { class: "fact quiet small" }, isolate(run.note)));
     if (data.texts[answer.value]) card.append(fact("Parsed", data.texts[answer.value]));

@@ -1,0 +1,146 @@
+"""Figures of any file of chats: fluency, coherence of neighbouring turns, diversity.
+
+The paper's Table 1 for PunMemeCN's own files, for those of ``build chats``, and for dialogue data
+sets of the common shapes (a list of utterances under one of several names).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import JsonValue
+
+from memantics.build.chats.records import Flow, Fluency
+from memantics.core.data import read_json, read_jsonl
+from memantics.core.errors import DataError
+from memantics.core.result import Result
+from memantics.core.text import cut_chinese
+from memantics.metrics.diversity import measure_distinct
+
+# Where dialogue data sets keep their utterances.
+_LISTS = ("turns", "chat_history", "conversation", "content", "dialog", "dialogue", "messages")
+_TEXTS = ("text", "utterance", "content", "value")
+_TAG = re.compile(r"^\s*(?:[甲乙AB]|speaker ?\d)\s*[:：]\s*", re.IGNORECASE)
+_MEME = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuality(Result):
+    """Figures of one file; None where no model was named that could tell.
+
+    ``perplexity`` is the mean over utterances, ``coherence`` that over neighbouring utterances, by
+    what ``coherence_by`` names.
+    """
+
+    file: str
+    chats: int
+    utterances: int
+    perplexity: float | None
+    coherence: float | None
+    distinct_1: float | None
+    distinct_2: float | None
+    coherence_by: str = ""
+
+    def figures(self) -> dict[str, JsonValue]:
+        """By the keys of PunMemeCN's statistics; a cosine of vectors is no BERTScore."""
+        scored = self.coherence_by.startswith("BERTScore")
+        return {
+            "chats.perplexity": self.perplexity,
+            "chats.bertscore": self.coherence if scored else None,
+            "chats.distinct_1": self.distinct_1,
+            "chats.distinct_2": self.distinct_2,
+        }
+
+
+def read_chats(path: Path) -> list[list[str]]:
+    """The utterances of each chat, without speakers and memes."""
+    found = [own for own in (_clean(chat) for chat in _walk(_load(path))) if own]
+    if not found:
+        raise DataError(
+            path, "holds no chats", hint=f"a list of utterances under one of {', '.join(_LISTS)}"
+        )
+    return found
+
+
+def _load(path: Path) -> JsonValue:
+    if path.suffix == ".jsonl":
+        return [value for _, value in read_jsonl(path)]
+    try:
+        return read_json(path)
+    except DataError:
+        # Many data sets call a file of lines .json or .txt.
+        return [value for _, value in read_jsonl(path)]
+
+
+def _walk(value: JsonValue) -> Iterator[list[str]]:
+    """Every list of utterances in a document, wherever it stands."""
+    if isinstance(value, str) and "\n" in value:
+        yield value.split("\n")  # as PunMemeCN's metadata hold chats
+    elif isinstance(value, list):
+        said = [_read_text(own) for own in value]
+        if said and all(own is not None for own in said):
+            yield [own for own in said if own is not None]
+        else:
+            for own in value:
+                yield from _walk(own)
+    elif isinstance(value, dict):
+        named = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+        inner = [value["meme_chat"]] if "meme_chat" in value else value.values()
+        if named is not None:
+            yield from _walk(named)
+        else:
+            for own in inner:
+                if isinstance(own, dict | list) or own is not value.get("meme_explanation"):
+                    yield from _walk(own)
+
+
+def _read_text(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return next((str(value[name]) for name in _TEXTS if isinstance(value.get(name), str)), None)
+    return None
+
+
+def _clean(chat: Iterable[str]) -> list[str]:
+    plain = (_MEME.sub("", _TAG.sub("", line)).strip() for line in chat)
+    return [line for line in plain if line]
+
+
+def measure_chats(path: Path, fluency: Fluency | None, flow: Flow | None) -> ChatQuality:
+    """All figures of a file."""
+    chats = read_chats(path)
+    lines = [line for chat in chats for line in chat]
+    pairs = [pair for chat in chats for pair in pairwise(chat)]
+    varied = measure_distinct(lines, cut_chinese)
+    return ChatQuality(
+        file=path.name,
+        chats=len(chats),
+        utterances=len(lines),
+        perplexity=_mean(fluency.measure(lines)) if fluency else None,
+        coherence=_mean(flow.measure(pairs)) if flow and pairs else None,
+        distinct_1=_round(varied[1]),
+        distinct_2=_round(varied[2]),
+        coherence_by=flow.note if flow else "",
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def write_figures(path: Path, found: ChatQuality) -> None:
+    """Write the figures of a file as ``memantics paper --figures`` reads them."""
+    known = {key: value for key, value in found.figures().items() if value is not None}
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Which questions people judge, in two rounds: toxicity first, then a draw among accepted memes.
+
+As in the M-QUEST paper: the first round is about toxicity with the questions linked to it; the
+second draws a number of questions for each other dimension among the memes whose toxicity question
+people accepted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memantics.build.questions.records import DraftQuestion
+from memantics.core.errors import InputError
+from memantics.core.review import Review
+from memantics.knowledge.ontology.vocabulary import Dimension
+
+
+def draw_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
+    """The questions of one dimension, and those that are paired with one of them."""
+    firsts = {own.id for own in questions if own.dimension == dimension and not own.pair}
+    drawn = [own for own in questions if own.id in firsts or own.pair in firsts]
+    if not drawn:
+        raise InputError(
+            f"no question is about {dimension}",
+            hint="memantics build questions writes one where knowledge has such an individual",
+        )
+    return drawn
+
+
+def draw_extension(
+    questions: Sequence[DraftQuestion], judged: Review, per_dimension: int, seed: int
+) -> list[DraftQuestion]:
+    """At most so many questions for each dimension among the memes that were kept.
+
+    What people judged before, and the dimensions of their first round, are left out.
+    """
+    kept = {own.item.group for own in judged.judged if own.kept}
+    if not kept:
+        raise InputError(
+            f"{judged.folder}: people kept no question, so there is no meme to draw from",
+            hint="look at their reasons in verdicts.jsonl",
+        )
+    seen = {name for own in judged.items for name in _list_ids(own.item.hidden.get("questions"))}
+    before = {own.item.hidden.get("dimension") for own in judged.items}
+    left: dict[str, list[DraftQuestion]] = {}
+    for own in questions:
+        if own.meme in kept and own.id not in seen and own.dimension not in before:
+            left.setdefault(own.dimension, []).append(own)
+    drawn: set[str] = set()
+    for dimension, own_questions in sorted(left.items()):
+        # One generator a dimension: another dimension more or fewer changes no other draw.
+        chance = random.Random(f"{seed}/{dimension}")
+        count = min(per_dimension, len(own_questions))
+        drawn |= {own.id for own in chance.sample(own_questions, count)}
+    return [replace(own, pair="") for own in questions if own.id in drawn]
+
+
+def _list_ids(value: object) -> list[str]:
+    return [str(own) for own in value] if isinstance(value, list) else []

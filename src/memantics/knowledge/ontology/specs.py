@@ -1,0 +1,88 @@
+"""Dimensions as data: one TOML file each, ours in ``dimensions/`` and those of the user."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from memantics.core.errors import DataError, InputError, first_fault
+
+_NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+
+
+class OwnRelation(BaseModel):
+    """A relation that only this dimension has: what it says, and to which dimensions it leads."""
+
+    model_config = _CLOSED
+
+    name: str
+    definition: str
+    to: tuple[str, ...]
+
+
+class DimensionSpec(BaseModel):
+    """What one dimension is, and how it is asked for.
+
+    ``guidance`` says what to look for, ``question`` what a question about it tests. ``inputs`` are
+    the dimensions that its step is told of, ``needs`` those without which there is nothing to ask,
+    ``background`` whether it is told the user's texts. ``relations`` are names of the ontology or
+    of ``relation``. ``model`` answers this step in the place of the build's; ``drop`` leaves the
+    dimension out.
+    """
+
+    model_config = _CLOSED
+
+    label: str = ""
+    definition: str = ""
+    guidance: str = ""
+    question: str = ""
+    inputs: tuple[str, ...] | None = None
+    needs: tuple[str, ...] = ()
+    background: bool = True
+    relations: tuple[str, ...] = ()
+    relation: tuple[OwnRelation, ...] = ()
+    model: str = ""
+    drop: bool = False
+
+    def over(self, other: DimensionSpec) -> DimensionSpec:
+        """The other with what is said here in its place.
+
+        >>> DimensionSpec(model="fake/builder").over(DimensionSpec(label="scene")).label
+        'scene'
+        """
+        return other.model_copy(
+            update={name: getattr(self, name) for name in self.model_fields_set}
+        )
+
+
+def read_specs(folder: Path) -> dict[str, DimensionSpec]:
+    """The dimensions of a folder by the names of their files, in order; an error names the file."""
+    found: dict[str, DimensionSpec] = {}
+    for path in sorted(folder.glob("*.toml")):
+        if not _NAME.fullmatch(path.stem):
+            raise DataError(
+                path, "a dimension is named in letters, as in ColorComposition.toml", hint="rename"
+            )
+        try:
+            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            found[path.stem] = DimensionSpec.model_validate(told)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(path, str(error), hint="a dimension is UTF-8 TOML") from error
+        except ValidationError as error:
+            raise DataError(
+                path, first_fault(error), hint="see docs/build-a-benchmark.md on dimensions"
+            ) from error
+    if not found:
+        raise InputError(f"{folder}: holds no dimension", hint="one NAME.toml for each")
+    return found
+
+
+SPECS: Mapping[str, DimensionSpec] = MappingProxyType(
+    read_specs(Path(__file__).with_name("dimensions"))
+)

@@ -1,0 +1,186 @@
+"""Experts in use speak in analyses, reappraisals, screenings and the embedded reader."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from memantics.actions.analysis_lines import describe
+from memantics.actions.analyze import analyze
+from memantics.actions.expert import Expert, use_expert
+from memantics.actions.expert_data import find_labelled
+from memantics.actions.reappraise import open_planner
+from memantics.actions.screen import screen
+from memantics.core.opinion import Judge, Opinion
+from memantics.core.records import Field, Form, Option
+from memantics.models.embedded.choices import choose
+from memantics.models.embedded.evidence import Evidence
+from memantics.models.embedded.reader import EmbeddedReader, open_senses
+from memantics.reappraise.planner import UNTOLD, EmbeddedPlanner
+from memantics.reappraise.stages import ReappraisalSubject
+from memantics.reappraise.understanding import understand
+from memantics.registry import ModelSettings, open_model
+from memantics.starter import image_path, read_starter
+from memantics.vision.page import Page
+from tests.places import SHARED_DATA, needs_shared_data
+
+WORDS = {
+    "sad": "alone goodbye rain lost cry", "angry": "shout hate broken unfair rude",
+    "tense": "exam boss deadline panic late", "bored": "nothing waiting slow again dull",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def expert(tmp_path: Path) -> Expert:
+    """An expert for emotions from words that we made up; it is in use."""
+    pick = random.Random(5)
+    (said,) = (own.text for own in read_starter() if own.id == "en-001")
+    rows = [
+        {
+            "text": " ".join(pick.sample(WORDS[mood].split(), 3)) + " when I am at work",
+            "emotion": mood,
+        }
+        for _ in range(30)
+        for mood in WORDS
+    ]
+    rows += [{"text": f"{said} {n}", "emotion": "tense"} for n in range(20)]
+    table = tmp_path / "feelings.jsonl"
+    table.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    made = Expert.train(f"{table}/emotion")
+    use_expert(made.save())
+    return made
+
+
+def test_an_analysis_says_who_tells_the_emotion_and_how_well(expert: Expert) -> None:
+    found = analyze(image_path("en-001"), known="starter")
+    (feeling,) = found.feelings
+    assert feeling.emotion == "tense"
+    assert feeling.emotion in expert.classes
+    assert feeling.by == "expert feelings.jsonl/emotion"
+    assert feeling.reason.startswith("right on ")
+    assert not feeling.baseline
+    assert "emotion" not in {gap.part for gap in found.missing}
+    assert all(own.meme != "en-001" for own in found.near)
+    assert any(line[0] == "feels" for line in describe(found))
+
+
+def test_without_an_expert_the_emotion_is_unknown_and_it_says_what_would_help() -> None:
+    found = analyze(image_path("en-001"))
+    assert found.feelings == ()
+    reasons = {gap.part: gap.reason for gap in found.missing}
+    assert reasons["emotion"].startswith("unknown: ")
+    assert "memantics expert train mer_bench/emotion" in reasons["emotion"]
+
+
+def test_an_expert_of_another_language_makes_it_unknown(expert: Expert) -> None:
+    found = analyze(image_path("CN90001"))
+    assert found.feelings == ()
+    reasons = {gap.part: gap.reason for gap in found.missing}
+    assert "it learnt en" in reasons["emotion"]
+    assert expert.languages == ("en",)
+
+
+def judge_always(label: str, *classes: str) -> Judge:
+    def ask(_text: str, _language: str) -> Opinion:
+        return Opinion("emotion", label, "expert x", 0.9, 0.8, 0.3)
+
+    return Judge("emotion", "x", "1", classes, ask)
+
+
+def test_the_planner_names_its_source() -> None:
+    page = Page((200, 100), (), ())
+    subject = ReappraisalSubject("m", image_path("en-001"), page)
+    sure = EmbeddedPlanner(judge=judge_always("bored", "bored", "sad"))
+    calm, nervous = understand(["qwertz"]), understand(["panic before the exam"])
+    assert sure._feel(subject, calm) == (
+        "bored",
+        "expert x, right on 80% of held-out memes (best trivial answer 30%)",
+    )
+    assert sure.name == "embedded/planner with x@1"
+    silent = EmbeddedPlanner(judge=judge_always("unknown", "bored"))
+    assert silent._feel(subject, calm) == ("sad", f"{UNTOLD}; sad is assumed")
+    assert EmbeddedPlanner()._feel(subject, nervous) == (
+        "tense",
+        "words of our lexicon, a baseline",
+    )
+    given = replace(subject, emotion="sad")
+    assert sure._feel(given, nervous) == ("sad", "given")
+
+
+async def _open(folder: Path) -> str:
+    async with open_planner({}, folder, 1) as planner:
+        return planner.name
+
+
+def test_a_reappraisal_asks_the_expert_in_use(expert: Expert, tmp_path: Path) -> None:
+    import asyncio
+
+    name = asyncio.run(_open(tmp_path))
+    assert name == f"embedded/planner with {expert.label}@{expert.checksum[:12]}"
+
+
+def make_field(*names: str) -> Evidence:
+    options = tuple(Option(name, name) for name in names)
+    fields = (Field("emotion", "choice", options),)
+    return Evidence(Form("How does it feel?", fields, context={"text": "x"}))
+
+
+def test_the_reader_asks_an_expert_whose_labels_are_just_the_options() -> None:
+    judge = judge_always("bored", "bored", "sad")
+    senses = open_senses({"emotion": judge})
+    same, more = make_field("sad", "bored"), make_field("sad", "bored", "happy")
+    assert choose(same, same.form.fields[0], senses) == "bored"
+    plain = open_senses()
+    assert choose(more, more.form.fields[0], senses) == choose(more, more.form.fields[0], plain)
+    assert "experts: x@1" in EmbeddedReader(senses).note
+    assert EmbeddedReader(senses).identity["experts"] == "x@1"
+    assert "experts" not in EmbeddedReader(plain).identity
+
+
+def test_the_reader_of_the_registry_has_the_experts_in_use(expert: Expert) -> None:
+    model = open_model("embedded/reader", ModelSettings())
+    assert expert.checksum[:12] in str(model.identity["experts"])
+
+
+def test_screening_adds_a_column_of_labels(expert: Expert, tmp_path: Path) -> None:
+    table = tmp_path / "texts.jsonl"
+    texts = ["my boss set a deadline and I panic before the exam", "今天我们一起去吃饭吧"]
+    table.write_bytes(
+        b"\n".join(orjson.dumps({"id": str(n), "text": t}) for n, t in enumerate(texts))
+    )
+    done = screen(table, out=tmp_path / "out")
+    rows = {row["id"]: row for row in done.rows_iter()}
+    told = [own for row in rows.values() for own in row["labels"]]
+    assert all(own["expert"].startswith(f"{expert.label}@") for own in told)
+    assert {own["label"] for own in told} <= {*expert.classes, "unknown"}
+    assert told
+
+
+@needs_shared_data
+def test_on_the_starter_pack_emotions_are_told_better_than_by_any_trivial_answer() -> None:
+    """The expert of the release has never seen our own memes."""
+    from memantics.actions.datasets import add_release
+
+    add_release("mer_bench", SHARED_DATA / "mer_bench")
+    made = Expert.train("mer_bench/emotion")
+    use_expert(made.save())
+    pack = find_labelled("mer_bench/emotion", data="starter", classes=made.classes)
+    said = [made.judge(example.text) for example in pack.data.examples]
+    told = [
+        (own.label, gold[0]) for own, gold in zip(said, pack.data.gold, strict=True) if own.known
+    ]
+    right = sum(label == gold for label, gold in told) / len(told)
+    shares = [sum(gold == name for _, gold in told) / len(told) for name in made.classes]
+    assert right > max(shares)
+    assert len(told) >= 8
+    doubts = {own.why.partition(" (")[0].partition(";")[0] for own in said if not own.known}
+    assert doubts <= {"the text is in zh", "the text is in und", "no label is likelier than not"}
