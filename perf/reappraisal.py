@@ -292,7 +292,7 @@ def time_one(path: Path) -> None:
             whole.append(time.process_time() - start)
     ratio = min(whole) / min(alone)
     print(
-        f"\n{path.stem} at 1000 x 1000, {result.status}, CPU seconds: OCR package {min(alone):.2f}, "
+        f"\n{path.stem} at 1000 x 1000, {result.status}, CPU seconds: OCR {min(alone):.2f}, "
         f"reappraisal {min(whole):.2f}, ratio {ratio:.2f} (at most 3)"
     )
 
