@@ -9,6 +9,7 @@ PunMemeCN's captions that annotators called negative or positive. Images of PunM
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from memantics.core.data import read_json
 from memantics.models.embedded.encoder import SentenceEncoder
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -38,6 +38,11 @@ class Sample:
     group: str
 
 
+def read_release(path: Path) -> Any:
+    """The JSON of a release: rows as their authors wrote them."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def clean(text: str) -> str:
     """Letters only: sites, marks and capitals tell rewritings from sources, not moods."""
     plain = re.sub(r"\\+n|\\", " ", text).casefold()
@@ -46,15 +51,15 @@ def clean(text: str) -> str:
 
 def read_english() -> Iterator[Sample]:
     """Captions of MER-Bench, and what people made of them."""
-    for row in read_json(DATA / "mer_bench" / "index_final.json"):
+    for row in read_release(DATA / "mer_bench" / "index_final.json"):
         yield Sample(row["text"], 0, row["id"])
         yield Sample(row["pos_txt"], 1, row["id"])
 
 
 def read_chinese() -> Iterator[Sample]:
     """Captions of PunMemeCN as they are meant, of groups whose images are not measured."""
-    for name, row in read_json(DATA / "punmemecn" / "_Meta.json").items():
-        group, _, feeling = name[2:7], *row["meme_sentiment"].partition("-")[1:]
+    for name, row in read_release(DATA / "punmemecn" / "_Meta.json").items():
+        group, feeling = name[2:7], row["meme_sentiment"].partition("-")[2]
         if int(group) > SEEN_GROUPS and feeling != "neutral":
             text = row.get("caption_2") or row["caption_1"]
             yield Sample(text, int(feeling == "positive"), group)

@@ -25,7 +25,6 @@ from statistics import mean, median
 from PIL import Image
 
 from memantics.actions.reappraise import line_reader
-from memantics.core.data import read_json
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
@@ -194,7 +193,7 @@ def list_starter(language: str) -> Iterator[Source]:
 
 
 def list_puns() -> Iterator[Source]:
-    notes = read_json(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
+    notes = kindness.read_release(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
     for path in sorted((PUNS / "images").glob("*.png")):
         said = notes.get(path.name, {}).get("meme_sentiment", "")
         yield Source(path, said.endswith("negative") if said else None)
@@ -224,12 +223,12 @@ def show_captions() -> None:
     """Plans for captions at which nobody looked, without pictures: coverage and direction."""
     puns = [
         (row.get("caption_2") or row["caption_1"], row["caption_1"], name[2:7])
-        for name, row in read_json(PUNS / "_Meta.json").items()
+        for name, row in kindness.read_release(PUNS / "_Meta.json").items()
         if int(name[2:7]) > kindness.SEEN_GROUPS and row["meme_sentiment"].endswith("negative")
     ]
     memes = [
         (row["text"], row["text"], row["id"])
-        for row in read_json(MER)
+        for row in kindness.read_release(MER)
         if int(hashlib.sha256(row["id"].encode()).hexdigest(), 16) % 2
     ]
     for title, rows, samples in (
