@@ -204,5 +204,7 @@ def test_figures_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -
     [text] = [part for part in sheet.parts if part.label == "Figures in the text"]
     status = {row.label: row.cells[0].status for row in text.rows}
     assert status["M-QUEST questions per meme"] == "arithmetic"
-    assert status["Questions, Scene"] == "differs"
+    # What is at hand is a part of the release: no value of it agrees or differs.
+    assert status["Questions, Scene"] == "computed"
+    assert any("not compared with the paper" in line for line in sheet.about)
     assert status["M-QUEST questions as released"] == "closed"

@@ -90,6 +90,7 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         values={**benchmark.recompute(release), **_read_figures(settings.figures)},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
+        complete=_is_whole(benchmark, source),
         runs=runs,
         reviews=[_read_verdicts(path) for path in settings.verdicts],
         detectors=[own for path in settings.detectors for own in _read_detectors(path)],
@@ -122,15 +123,18 @@ def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
     return runs
 
 
+def _is_whole(benchmark: Benchmark, source: Source) -> bool:
+    release = benchmark.card.release
+    return release is None or describe_data(benchmark, source).records >= release.complete
+
+
 def _describe(
     benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
 ) -> Iterator[str]:
     facts, card = describe_data(benchmark, source), benchmark.card
-    release = card.release
-    whole = release.complete if release else 0
-    part = (
-        f", a part of the release's {whole:,}" if source.official and facts.records < whole else ""
-    )
+    part = ""
+    if card.release and source.official and not _is_whole(benchmark, source):
+        part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
