@@ -1,7 +1,8 @@
-"""What reading aloud costs and how well it hears: `python -m perf.phonetics [--harm]`.
+"""What reading aloud costs and how well it hears: `python -m perf.phonetics [--harm] [--fit]`.
 
 Costs are measured in a fresh process per language model. Quality needs the official data beside
-the checkout; the harm stress test also scikit-learn and ToxiCN MM.
+the checkout; the harm stress test also scikit-learn and ToxiCN MM. ``--fit`` learns the weights
+that ship from all groups, and writes them into the package.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,10 +18,11 @@ from pathlib import Path
 
 from memantics.core.errors import MemanticsError
 from memantics.phonetics.harm import StressScores, disguise, stress
-from memantics.phonetics.reading import Settings
+from memantics.phonetics.reading import ModelName, Settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-MODELS = ("trigram", "frequencies", "dictionary")
+PUNS = SHARED / "punmemecn"
+MODELS: tuple[ModelName, ...] = ("trigram", "frequencies", "dictionary")
 _COST = """
 import json, resource, sys, time
 wall, cpu = time.perf_counter(), time.process_time()
@@ -64,12 +67,28 @@ def measure_costs(model: str) -> str:
 def measure_quality(model: str) -> str:
     """The figures of issue 7 on the official captions."""
     done = subprocess.run(
-        [sys.executable, "-m", "memantics.phonetics", str(SHARED / "punmemecn"), "--model", model],
+        [sys.executable, "-m", "memantics", "pun", "--evaluate", str(PUNS), "--lm", model],
         capture_output=True,
         text=True,
         check=False,
     )
     return done.stdout or done.stderr
+
+
+def fit_shipped() -> None:
+    """Learn the weights of all language models from all groups, and write them down."""
+    from importlib.resources import files
+
+    from memantics.models.embedded.encoder import open_encoder
+    from memantics.phonetics.evaluation import fit_weights, read_samples
+    from memantics.phonetics.speech import load_lattice
+
+    samples, encoder = read_samples(PUNS), open_encoder()
+    found = {m: fit_weights(samples, load_lattice(m, None), encoder.encode) for m in MODELS}
+    text = json.dumps(found, indent=1)
+    # The numbers of a sentence vector stand in one line.
+    text = re.sub(r"\[[^]]*\]", lambda part: " ".join(part.group().split()), text)
+    Path(str(files("memantics.phonetics") / "weights.json")).write_text(text + "\n", "utf-8")
 
 
 def _is_short_chinese(text: str) -> bool:
@@ -115,10 +134,14 @@ def main() -> None:
     """Print costs, and quality where the data are."""
     parser = argparse.ArgumentParser(prog="python -m perf.phonetics")
     parser.add_argument("--harm", action="store_true", help="also the stress test on ToxiCN MM")
+    parser.add_argument("--fit", action="store_true", help="learn the weights that ship")
     given, _ = parser.parse_known_args()
+    if given.fit:
+        fit_shipped()
+        return
     for model in MODELS:
         print(measure_costs(model))
-    if (SHARED / "punmemecn").is_dir():
+    if PUNS.is_dir():
         for model in MODELS:
             print("\n" + measure_quality(model).rstrip())
     if given.harm:

@@ -39,7 +39,12 @@ if TYPE_CHECKING:
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.paper import RedonePaper, paper
-    from memantics.actions.phonetics import read_aloud
+    from memantics.actions.phonetics import (
+        PunVerdict,
+        detect_pun,
+        detect_pun_async,
+        read_aloud,
+    )
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
     from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
@@ -82,7 +87,7 @@ _PLACES = {
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.paper": ("RedonePaper", "paper"),
-    "actions.phonetics": ("read_aloud",),
+    "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
     "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
@@ -125,6 +130,7 @@ __all__ = [
     "NearMeme",
     "Passage",
     "ProbeReport",
+    "PunVerdict",
     "Reappraisal",
     "RedonePaper",
     "Run",
@@ -142,6 +148,8 @@ __all__ = [
     "collect",
     "compare",
     "demo",
+    "detect_pun",
+    "detect_pun_async",
     "evaluate",
     "evaluate_async",
     "export_task",

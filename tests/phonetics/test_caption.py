@@ -27,8 +27,27 @@ def test_tokens_cover_the_caption() -> None:
 
 def test_digits_and_letters_are_read_aloud() -> None:
     assert syllables("1") == [["yao", "yi"]]
-    assert syllables("C") == [["xi"]]
+    assert syllables("D") == [["di"]]
+    assert syllables("C") == [["si", "xi"]]
+    assert syllables("+") == syllables(clean_text("＋")) == [["jia"]]
+    assert syllables("@") == [["ai"], ["te"]]
     assert syllables("！") == [[]]
+
+
+def test_plain_numbers_are_silent() -> None:
+    assert syllables("8点") == [[], ["dian"]]
+    assert syllables("第8")[1] == []
+    assert [s for s in syllables("8:30") if s] == []
+    assert syllables("50%")[:2] == [[], []]
+    assert syllables("8啊") == [["ba"], ["a"]]
+    assert syllables("520") == [["wu"], ["er", "liang"], ["ling"]]
+
+
+def test_letters_that_are_pinyin_are_cut_into_syllables() -> None:
+    if find_phonemes("nihao"):
+        pytest.skip("an English word by now")
+    assert syllables("nihao") == [["ni"], ["hao"]]
+    assert len(syllables("yyds")) == 5  # by name: wai, wai, di, ai si
 
 
 def test_pinyin_in_letters_is_pinyin() -> None:

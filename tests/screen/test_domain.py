@@ -189,12 +189,16 @@ def test_the_review_queue_shows_images(tmp_path: Path, detector: Path) -> None:
 def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: Path) -> None:
     refused = (data for name, data in generate(13, 4800) if look(data, name) != "read")
     rows: dict[str, dict[str, Any]] = {
-        str(n): {"text": (KIND + CRUEL)[n % 8] + (KIND + CRUEL)[n % 7]} for n in range(10_000)
+        str(n): {"image": f"{n}.png", "text": (KIND + CRUEL)[n % 8] + (KIND + CRUEL)[n % 7]}
+        for n in range(10_000)
     }
     hostile = random.Random(2).sample(sorted(rows), 100)
-    for name in hostile:
-        (tmp_path / f"{name}.png").write_bytes(next(refused))
-        rows[name] = {"image": f"{name}.png"}
+    for name in rows:
+        if name in hostile:
+            (tmp_path / f"{name}.png").write_bytes(next(refused))
+        else:
+            colour = (int(name) % 256, int(name) // 256, 90)
+            Image.new("RGB", (24, 24), colour).save(tmp_path / f"{name}.png")
     done, found = run(write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector)
     assert done.statuses == {"judged": 9900, "unjudged": 0, "failed": 100}
     assert sorted(name for name, row in found.items() if row["status"] == "failed") == sorted(

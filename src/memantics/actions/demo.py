@@ -136,7 +136,7 @@ def _read_pun(meme: StarterMeme) -> TourPun:
     pun = meme.pun
     if pun is None:
         raise AssertionError(f"{meme.id} is no pun")
-    heard = read_aloud(pun.caption, meme.description)
+    heard = read_aloud(pun.caption, description=meme.description)
     return TourPun(image_path(meme.id), heard, pun.reading or pun.caption, pun.note)
 
 

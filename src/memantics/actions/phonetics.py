@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
+from memantics.core.memes import Meme
+from memantics.core.waiting import make_sync, run_sync
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
 from memantics.phonetics.reading import (
-    DEFAULT_THRESHOLD,
     DoubleMeaning,
     Heard,
     Language,
@@ -16,9 +20,15 @@ from memantics.phonetics.reading import (
     Settings,
     Spoken,
     explain,
+    hint,
 )
 from memantics.phonetics.speech import read_aloud as read_caption
 from memantics.phonetics.speech import read_many
+from memantics.phonetics.verdict import PunVerdict, judge_pun
+
+if TYPE_CHECKING:
+    from memantics.build.analysis.puns import PunSeen
+    from memantics.models.embedded.encoder import SentenceEncoder
 
 __all__ = [
     "DoubleMeaning",
@@ -26,9 +36,12 @@ __all__ = [
     "Heard",
     "Language",
     "ModelName",
+    "PunVerdict",
     "Reading",
     "Settings",
     "Spoken",
+    "detect_pun",
+    "detect_pun_async",
     "explain",
     "format_figures",
     "read_aloud",
@@ -37,26 +50,119 @@ __all__ = [
 ]
 
 
+ImagePath: TypeAlias = Path | str
+JOURNAL = Path("builds/puns")
+
+
+class ListenOptions(TypedDict, total=False):
+    """How captions are read, and who looks at the picture.
+
+    ``description`` says what the picture shows: evidence for the literal reading. ``model`` is
+    the Chinese language model, ``limit`` how many readings to give, ``threshold`` the confidence
+    from which a reading is ``meant``. ``vlm`` names a vision-language model that is asked about
+    the image (``openai/NAME`` with ``base_url``, ``local/PATH``, …), ``journal`` the folder of its
+    calls, which are not asked twice.
+    """
+
+    description: str | None
+    language: Spoken
+    model: ModelName
+    limit: int
+    threshold: float
+    vlm: str | None
+    base_url: str | None
+    journal: ImagePath
+
+
 def read_aloud(
-    caption: str,
-    description: str | None = None,
-    *,
-    language: Spoken = "auto",
-    model: ModelName = "auto",
-    limit: int = 5,
-    threshold: float = DEFAULT_THRESHOLD,
+    caption: str, image: ImagePath | None = None, **options: Unpack[ListenOptions]
 ) -> Heard:
     """What a caption may mean when it is read aloud.
 
-    ``description`` says what the picture shows: evidence for the literal reading. ``model`` is
-    the Chinese language model, ``threshold`` the confidence from which a reading is ``meant``.
+    The ``image`` counts through what ``vlm`` says that it shows, or ``description``.
 
     >>> heard = read_aloud("压力山大", model="dictionary")
     >>> heard.sound, heard.readings[0].text
     ('yā lì shān dà', '亚历山大')
     """
-    settings = Settings(language=language, model=model, limit=limit, threshold=threshold)
-    return read_caption(caption, description=description, settings=settings)
+    described, note = options.get("description"), ""
+    if image is not None and described is None:
+        described, note = run_sync(_describe(caption, Path(image), options))
+    heard = read_caption(caption, description=described, settings=_settings(options))
+    return replace(heard, notes=(*heard.notes, note)) if note else heard
+
+
+async def detect_pun_async(
+    caption: str, image: ImagePath | None = None, **options: Unpack[ListenOptions]
+) -> PunVerdict:
+    """Whether a caption is a pun: ``is_pun``, ``probability``, ``readings`` and ``why``.
+
+    Without ``vlm`` the caption alone is judged, and a ``description`` where there is one. With it
+    the model is told what the caption sounds like and asked one structured question about the
+    ``image``: which word has two readings, and which of them is seen.
+
+    >>> verdict = detect_pun("年年有鱼", model="dictionary")
+    >>> verdict.is_pun, verdict.kind, verdict.readings[0].text
+    (True, 'sound', '年年有余')
+    """
+    described = options.get("description")
+    heard = read_caption(caption, description=described, settings=_settings(options))
+    vector = _embed(heard.caption) if heard.language == "zh" else None
+    if image is None:
+        return judge_pun(heard, vector)
+    taken, note = await _ask(Path(image), heard, options)
+    if taken is None:
+        verdict = judge_pun(heard, vector)
+        return replace(verdict, notes=(*verdict.notes, note))
+    verdict = judge_pun(heard, vector, taken.is_pun)
+    line = f"{taken.by}: {taken.reason}"
+    if taken.word:
+        line = f"{taken.by} sees {taken.word} as {taken.seen}: {taken.written} / {taken.other}"
+    return replace(verdict, why=(line, *verdict.why), seen_by=taken.by)
+
+
+detect_pun = make_sync(detect_pun_async)
+_UNSEEN = "the picture was not looked at: name a model that sees it (vlm), or give a description"
+
+
+def _settings(options: ListenOptions) -> Settings:
+    names = ("language", "model", "limit", "threshold")
+    return Settings(**{name: options[name] for name in names if name in options})  # type: ignore[literal-required]  # names of Settings
+
+
+@cache
+def _open_embedder() -> SentenceEncoder | None:
+    from memantics.models.embedded.encoder import SentenceEncoder, open_encoder
+
+    encoder = open_encoder()
+    return encoder if isinstance(encoder, SentenceEncoder) else None
+
+
+def _embed(caption: str) -> Sequence[float] | None:
+    encoder = _open_embedder()
+    return None if encoder is None else encoder.encode([caption])[0].tolist()
+
+
+async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSeen | None, str]:
+    """What a model that sees the picture says, or why nothing was said."""
+    from memantics.actions.desk import find_asking, open_desk
+    from memantics.build.analysis.puns import ask_pun
+
+    name = options.get("vlm")
+    if name is None:
+        return None, _UNSEEN
+    meme = Meme(image.stem, image, heard.caption, heard.language)
+    folder = Path(options.get("journal", JOURNAL))
+    asking = find_asking(base_url=options.get("base_url"))
+    async with open_desk(name, asking, folder) as desk:
+        taken = await desk.take(ask_pun(meme, heard.language, desk.model, hint(heard)))
+    return taken.value, "" if taken.value else f"{name} gave no answer: {taken.reason}"
+
+
+async def _describe(caption: str, image: Path, options: ListenOptions) -> tuple[str | None, str]:
+    heard = read_caption(caption, settings=_settings(options))
+    said, note = await _ask(image, heard, options)
+    return (f"{said.written}; {said.reason}" if said else None), note
 
 
 def read_captions(
@@ -71,4 +177,5 @@ def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") ->
 
     ``groups`` restricts them: ``train``, ``test``, or numbers such as ``1-100,205``.
     """
-    return evaluate(folder, model, groups=groups)
+    encoder = _open_embedder()
+    return evaluate(folder, model, groups=groups, embed=encoder.encode if encoder else None)

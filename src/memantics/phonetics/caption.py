@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from memantics.core.text import UNSEEN, drop_unseen
+from memantics.phonetics.senses import is_measure
 from memantics.phonetics.sound import (
     KNOWN_SYLLABLES,
     Sound,
@@ -20,10 +21,12 @@ from memantics.phonetics.sound import (
 )
 
 LETTERS = parse_table(
-    "a=ei b=bi c=xi d=di e=yi f=ai+fu g=ji h=ei+chi i=ai j=zhei k=kai l=ai+le m=ai+mu "
-    "n=en o=ou p=pi q=kou r=a s=ai+si t=ti u=you v=wei w=da+bu+liu x=ai+ke+si y=wai z=zei"
+    "a=ei b=bi c=xi|si d=di e=yi f=ai+fu g=ji h=ei+chi i=ai j=zhei|jie k=kai l=ai+le m=ai+mu "
+    "n=en o=ou p=pi q=kou|qiu r=a|er s=ai+si t=ti u=you v=wei w=da+bu+liu x=ai+ke+si y=wai z=zei|zi"
 )
-DIGITS = parse_table("0=ling 1=yi|yao 2=er 3=san 4=si 5=wu 6=liu 7=qi 8=ba 9=jiu")
+DIGITS = parse_table("0=ling 1=yi|yao 2=er|liang 3=san 4=si 5=wu 6=liu 7=qi 8=ba 9=jiu")
+# Signs that have a name of their own when a line is read out.
+SIGNS = parse_table("+=jia ×=cheng ÷=chu ==deng π=pai @=ai+te #=jing &=he|an ℃=du ♂=nan ♀=nv")
 # Words of English that Chinese chats use, so that a caption may be heard as one of them.
 LOANS = (
     *("ok", "nice", "sorry", "thank you", "bye bye", "baby", "no", "yes", "good", "cool", "happy"),
@@ -55,17 +58,20 @@ def speak_letters(text: str) -> tuple[frozenset[str], ...]:
     >>> [sorted(s) for s in speak_letters("OK")]
     [['ou'], ['kai']]
     """
-    names = (LETTERS.get(letter, "") for letter in text.lower())
-    return tuple(frozenset((part,)) for name in names for part in name.split())
+    return _name(LETTERS.get(letter, "") for letter in text.lower())
 
 
-def speak_digit(digit: str) -> frozenset[str]:
-    """A digit as it is said.
+def speak_sign(sign: str) -> tuple[frozenset[str], ...]:
+    """A digit or another sign as it is said; nothing where it is silent.
 
-    >>> sorted(speak_digit("1")), speak_digit("x")
-    (['yao', 'yi'], frozenset())
+    >>> [sorted(s) for s in speak_sign("1")], [sorted(s) for s in speak_sign("@")], speak_sign("!")
+    ([['yao', 'yi']], [['ai'], ['te']], ())
     """
-    return frozenset(DIGITS[digit].split("|")) if digit in DIGITS else frozenset()
+    return _name((DIGITS.get(sign) or SIGNS.get(sign, ""),))
+
+
+def _name(names: Iterable[str]) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(part.split("|")) for name in names for part in name.split())
 
 
 def speak_phonemes(phonemes: Iterable[str], valid: frozenset[str]) -> tuple[frozenset[str], ...]:
@@ -198,7 +204,15 @@ def clean_text(text: str) -> str:
     'abc d'
     """
     kept = drop_unseen(text, (*UNSEEN, "Co", "Cn"), keep="\n\r\t")
-    return re.sub(r"[\n\r\t]", " ", kept)
+    return re.sub(r"[\n\r\t]", " ", kept).translate(_NARROW)
+
+
+# Full-width letters, digits and signs are said like narrow ones; commas and the like stay.
+_NARROW = {
+    code: code - 0xFEE0
+    for code in range(0xFF01, 0xFF5F)
+    if chr(code - 0xFEE0).isalnum() or chr(code - 0xFEE0) in SIGNS
+}
 
 
 def split_tokens(caption: str) -> tuple[Token, ...]:
@@ -260,7 +274,13 @@ def write_scripts(caption: str) -> Iterator[Script]:
     tokens = split_tokens(caption)
     plain = "".join(simplify(t.text) if t.kind == "han" else "，" * len(t.text) for t in tokens)
     context = read_in_context(plain)
-    slots = [_slots(i, token, plain, context[token.start]) for i, token in enumerate(tokens)]
+    numbers = _find_numbers(caption)
+    slots = [
+        [Slot(i, "", {}, None)]
+        if token.start in numbers
+        else _slots(i, token, plain, context[token.start])
+        for i, token in enumerate(tokens)
+    ]
     yield Script(tokens, tuple(slot for group in slots for slot in group))
     spread = [i for i, group in enumerate(slots) if _fused(group)]
     for i in spread[:2]:
@@ -268,6 +288,28 @@ def write_scripts(caption: str) -> Iterator[Script]:
         full = [Slot(i, "", _any_tone(frozenset((part,))), None) for part in parts]
         groups = [*slots[:i], full, *slots[i + 1 :]]
         yield Script(tokens, tuple(slot for group in groups for slot in group))
+
+
+_NUMBER = re.compile(r"(第?)\d+((?:[.:：/-]\d+)*)(\s?[%°℃]|\s?[\u4e00-\u9fff])?")
+
+
+def _find_numbers(caption: str) -> frozenset[int]:
+    """Places of digits that are a plain number: a time, a date, an amount of something counted.
+
+    >>> [sorted(_find_numbers(own)) for own in ("早上8点，520", "12:30见", "6啊")]
+    [[2], [0, 1, 3, 4], []]
+    """
+    return frozenset(
+        place
+        for found in _NUMBER.finditer(caption)
+        if found[1] or found[2] or (found[3] and _counts(found[3].strip()))
+        for place in range(found.start(), found.start(3) if found[3] else found.end())
+        if caption[place].isdigit()
+    )
+
+
+def _counts(unit: str) -> bool:
+    return not unit.isalpha() or is_measure(unit)
 
 
 def _fused(group: list[Slot]) -> str:
@@ -288,10 +330,10 @@ def _slots(number: int, token: Token, plain: str, context: Sound | None) -> list
         main = context or next(iter(sounds), None)
         return [Slot(number, character, sounds, main)]
     spoken: tuple[frozenset[str], ...] = ()
-    if token.kind == "digit":
-        spoken = (speak_digit(token.text),)
-    elif token.kind == "latin" and len(token.text) <= _MAX_LATIN:
+    if token.kind == "latin" and len(token.text) <= _MAX_LATIN:
         spoken = _speak_latin(token.text)
+    elif token.kind != "latin":
+        spoken = speak_sign(token.text)
     if not spoken:
         return [Slot(number, "", {}, None)]
     return [Slot(number, "", _any_tone(s), Sound(min(s), 5)) for s in spoken]
@@ -306,4 +348,25 @@ def _speak_latin(text: str) -> tuple[frozenset[str], ...]:
             return (frozenset((word,)) | (english[0] if len(english) == 1 else frozenset()),)
         if english:
             return english
+        syllables = _cut_pinyin(word)
+        if syllables:
+            return tuple(frozenset((own,)) for own in syllables)
     return speak_letters(word) if len(word) <= 4 else ()
+
+
+@lru_cache(maxsize=4096)
+def _cut_pinyin(word: str) -> tuple[str, ...]:
+    """Letters as pinyin syllables of two letters and more, as few as possible; else nothing.
+
+    >>> _cut_pinyin("nihao"), _cut_pinyin("yyds")
+    (('ni', 'hao'), ())
+    """
+    best: list[tuple[str, ...] | None] = [(), *([None] * len(word))]
+    for end in range(2, len(word) + 1):
+        for start in range(max(0, end - 6), end - 1):
+            before, part = best[start], word[start:end]
+            if before is not None and part in KNOWN_SYLLABLES:
+                here = best[end]
+                if here is None or len(here) > len(before) + 1:
+                    best[end] = (*before, part)
+    return best[-1] or ()

@@ -37,21 +37,101 @@ def fit_logistic(
     """
     middle, spread = _scale(rows)
     design = np.hstack([(rows - middle) / spread, np.ones((len(rows), 1))])
-    target = labels.astype(float)
     penalty = np.full(design.shape[1], float(ridge))
     penalty[-1] = 1e-6
-    weights = np.zeros(design.shape[1])
-    for _ in range(_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
-        gradient = design.T @ (chance - target) + penalty * weights
-        curve = (design * (chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
-        step = np.linalg.solve(curve, gradient)
-        weights -= step
-        if np.abs(step).max() < _ENOUGH:
-            break
+    weights = _climb(design, labels.astype(float), penalty, np.ones(len(rows)))
     raw = weights[:-1] / spread
     bias = float(weights[-1] - raw @ middle)
     return Linear(dict(zip(names, map(float, raw), strict=True)), bias)
+
+
+def _climb(design: Matrix, target: Matrix, penalty: Matrix, importance: Matrix) -> Matrix:
+    """Newton's steps to the top of a penalised logistic likelihood."""
+    weights = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
+        gradient = design.T @ (importance * (chance - target)) + penalty * weights
+        curve = (design * (importance * chance * (1 - chance))[:, None]).T @ design
+        step = np.linalg.solve(curve + np.diag(penalty), gradient)
+        weights -= step
+        if np.abs(step).max() < _ENOUGH:
+            break
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class PunData:
+    """Captions to learn from: signals and sentence vectors in rows, labels, and folds of groups.
+
+    ``homophone`` tells puns by sound from puns by sense.
+    """
+
+    signals: Matrix
+    vectors: Matrix
+    pun: npt.NDArray[np.bool_]
+    homophone: npt.NDArray[np.bool_]
+    folds: npt.NDArray[np.int64]
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> PunData:
+        """Some of the captions."""
+        return PunData(
+            self.signals[chosen],
+            self.vectors[chosen],
+            self.pun[chosen],
+            self.homophone[chosen],
+            self.folds[chosen],
+        )
+
+    def weigh(self, polysemy: float) -> Matrix:
+        """Weights under which puns by sense have this share of the puns."""
+        sense = self.pun & ~self.homophone
+        found = sense.sum() / max(self.pun.sum(), 1)
+        if not 0 < found < 1:
+            return np.ones(len(self.pun))
+        shares = np.where(sense, polysemy / found, (1 - polysemy) / (1 - found))
+        return np.where(self.pun, shares, 1.0)
+
+
+# Puns by sense are 16 % of the whole release and 37 % of the groups that nobody here has seen. The
+# first is learnt from, since most of these cannot be told by a caption; chances are for the second.
+LEARNT, EXPECTED = 0.16, 0.37
+ALARMS = 0.055  # of captions that are no puns, while learning
+_STRENGTH, _VECTOR = 10.0, 3.0
+
+
+def fit_pun(data: PunData, names: Sequence[str]) -> tuple[Linear, tuple[float, ...], float]:
+    """Weights of signals and of sentence vectors, and the threshold.
+
+    Chances and threshold come from captions that were held out by their fold.
+    """
+    odds = np.zeros(len(data.pun))
+    for fold in np.unique(data.folds):
+        held = data.folds == fold
+        weights, bias = _fit_pun(data.take(~held))
+        odds[held] = np.hstack([data.signals[held], data.vectors[held]]) @ weights + bias
+    line = np.column_stack([odds, np.ones(len(odds))])
+    target, importance = data.pun.astype(float), data.weigh(EXPECTED)
+    slope, shift = _climb(line, target, np.full(2, 1e-3), importance)
+    limit = np.quantile(odds[~data.pun], 1 - ALARMS) * slope + shift
+    weights, bias = _fit_pun(data)
+    weights, bias = weights * slope, float(bias * slope + shift)
+    signals, vector = weights[: len(names)], weights[len(names) :]
+    linear = Linear(dict(zip(names, map(float, signals), strict=True)), bias)
+    return linear, tuple(map(float, vector)), float(1 / (1 + np.exp(-limit)))
+
+
+def _fit_pun(data: PunData) -> tuple[Matrix, float]:
+    middle, spread = _scale(data.signals)
+    shift = np.concatenate([middle, data.vectors.mean(axis=0)])
+    # A sentence vector stays as long as it is: its telling directions are the wide ones.
+    scale = np.concatenate([spread, np.full(data.vectors.shape[1], 1 / _VECTOR)])
+    rows = (np.hstack([data.signals, data.vectors]) - shift) / scale
+    design = np.column_stack([rows, np.ones(len(rows))])
+    penalty = np.full(design.shape[1], _STRENGTH)
+    penalty[-1] = 1e-6
+    found = _climb(design, data.pun.astype(float), penalty, data.weigh(LEARNT))
+    weights = found[:-1] / scale
+    return weights, float(found[-1] - weights @ shift)
 
 
 def fit_choice(
@@ -180,39 +260,22 @@ class PunDetector:
 
 
 def score_detection(
-    chances: Sequence[float], labels: Sequence[bool], threshold: float
+    chances: Sequence[float] | Matrix,
+    labels: Sequence[bool] | npt.NDArray[np.bool_],
+    threshold: float,
+    weights: Matrix | None = None,
 ) -> DetectionScores:
     """True positive rate, true negative rate, F1 of the pun class, balanced accuracy.
 
     >>> score_detection([0.9, 0.2, 0.8, 0.1], [True, True, False, False], 0.5)
     DetectionScores(tpr=0.5, tnr=0.5, f1=0.5, balanced_accuracy=0.5, count=4)
     """
-    said = [chance >= threshold for chance in chances]
-    hits = sum(s and bool(label) for s, label in zip(said, labels, strict=True))
-    positives = sum(map(bool, labels))
-    negatives = len(labels) - positives
-    alarms = sum(said) - hits
+    truth = np.asarray(labels, dtype=bool)
+    said = np.asarray(chances, dtype=float) >= threshold
+    own = np.ones(len(truth)) if weights is None else weights
+    hits, alarms = float(own @ (said & truth)), float(own @ (said & ~truth))
+    positives, negatives = float(own @ truth), float(own @ ~truth)
     tpr = hits / positives if positives else 0.0
     tnr = 1 - alarms / negatives if negatives else 0.0
     f1 = 2 * hits / (positives + hits + alarms) if hits else 0.0
-    return DetectionScores(tpr, tnr, f1, (tpr + tnr) / 2, len(labels))
-
-
-def cross_validate(
-    rows: Sequence[Matrix], labels: Sequence[bool], folds: Sequence[int]
-) -> list[float]:
-    """Probabilities for each caption from a detector that has not seen its fold.
-
-    ``rows`` has one matrix of features per fold: what reading aloud gives when that fold is held
-    out of every fitted part, the order of readings too.
-    """
-    truth = np.array(labels, dtype=bool)
-    fold = np.array(folds)
-    chances = np.zeros(len(truth))
-    for number, matrix in enumerate(rows):
-        held = fold == number
-        linear = fit_logistic(matrix[~held], truth[~held], CAPTION_FEATURES, _RIDGE)
-        for i in np.flatnonzero(held):
-            named = dict(zip(CAPTION_FEATURES, matrix[i].tolist(), strict=True))
-            chances[i] = linear.probability(named)
-    return [float(chance) for chance in chances]
+    return DetectionScores(tpr, tnr, f1, (tpr + tnr) / 2, len(truth))

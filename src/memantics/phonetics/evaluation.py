@@ -1,38 +1,42 @@
 """How well it reads: figures on a PunMemeCN release, measured on groups that were held out.
 
-``python -m memantics.phonetics FOLDER [--model NAME]`` prints them. The order of
-readings, the confidence and the detector are fitted anew for each of five folds of groups, so no
-figure comes from a caption that its weights have seen. The costs of the search and the word lists
-were made with these captions in view: expect a little less on others.
+``memantics pun --evaluate FOLDER`` prints them. The order of readings, the confidence and the
+detector are fitted anew for each of five folds of groups, so no figure comes from a caption that
+its weights have seen. The costs of the search were made with these captions in view: expect a
+little less on others.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import resource
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from memantics.core.data import dump_json, read_json
+from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
 from memantics.core.punmemecn import META, choose_groups, find_folder
+from memantics.phonetics.caption import simplify
 from memantics.phonetics.detector import (
+    EXPECTED,
     DetectionScores,
     Matrix,
-    cross_validate,
+    PunData,
     fit_choice,
     fit_logistic,
+    fit_pun,
     score_detection,
 )
 from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
+from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
 from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
@@ -52,6 +56,9 @@ class _Row(BaseModel):
 
 
 _META_FILE = TypeAdapter(dict[str, _Row])
+PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
+Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+"""One sentence vector per text; without it captions are judged by sound and dictionary alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class Figures:
     quiet: float
     heard: float
     detector: DetectionScores
+    detector_expected_f1: float
+    calibration_error: float
     polysemy: int
     polysemy_hinted: float
     others_hinted: float
@@ -158,25 +167,52 @@ def _matrix(analyses: Iterable[Analysis]) -> Matrix:
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
 
-def fit_weights(samples: Sequence[Sample], lattice: Lattice) -> dict[str, dict[str, object]]:
+def fit_weights(
+    samples: Sequence[Sample], lattice: Lattice, embed: Embed | None = None
+) -> dict[str, dict[str, object]]:
     """What ``weights.json`` holds for a language model, fitted on all samples."""
     analyses = [analyze_caption(s.caption, lattice, order=_START) for s in samples]
     order = fit_order(samples, analyses)
-    sure = fit_confidence(samples, [a.reorder(order) for a in analyses])
-    return {
+    ordered = [a.reorder(order) for a in analyses]
+    sure = fit_confidence(samples, ordered)
+    pun, meaning, threshold = fit_pun(gather(samples, ordered, embed), PUN_FEATURES)
+    found: dict[str, dict[str, object]] = {
         kind: {
             "weights": {name: round(weight, 4) for name, weight in linear.weights.items()},
             "bias": round(linear.bias, 4),
         }
-        for kind, linear in (("rank", order), ("confidence", sure))
+        for kind, linear in (("rank", order), ("confidence", sure), ("pun", pun))
     }
+    found["pun"] |= {
+        "threshold": round(threshold, 4),
+        "meaning": [round(own, 3) for own in meaning],
+    }
+    return found
+
+
+def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed | None) -> PunData:
+    """Signals, sentence vectors and labels of captions, for a detector to learn from."""
+    senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
+    rows = [[own[name] for name in SENSE_FEATURES] for own in senses]
+    vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
+    return PunData(
+        np.hstack([_matrix(analyses), np.array(rows)]),
+        np.asarray(vectors, np.float64),
+        np.array([s.intended is not None for s in samples]),
+        np.array([s.homophone for s in samples]),
+        np.array([assign_fold(s.group) for s in samples]),
+    )
 
 
 _START = Linear({"total": 1.0})
 
 
 def evaluate(
-    folder: Path, model: ModelName = "auto", file: Path | None = None, groups: str = ""
+    folder: Path,
+    model: ModelName = "auto",
+    file: Path | None = None,
+    groups: str = "",
+    embed: Embed | None = None,
 ) -> Figures:
     """Measure everything on a release; about a minute for 1,500 captions.
 
@@ -196,14 +232,12 @@ def evaluate(
         if len(costs) == 100:
             memory = _peak_mb()
     memory = memory if len(costs) >= 100 else _peak_mb()
-    held, matrices, chances = _hold_out(samples, analyses, folds)
-    puns = [s.intended is not None for s in samples]
-    likely = cross_validate(matrices, puns, folds)
-    kept = [i for i, fold in enumerate(folds) if fold < len(matrices)]
+    held, chances, judged = _hold_out(samples, analyses, folds, embed)
+    kept = [i for i, fold in enumerate(folds) if fold in judged.folds]
+    puns = judged.take(kept)
     ranks = [_rank(samples[i], held[i]) for i in kept if samples[i].homophone]
-    detection = score_detection([likely[i] for i in kept], [puns[i] for i in kept], 0.4)
     loud = {i: chances[i] >= DEFAULT_THRESHOLD for i in kept}
-    plain = [own for i, own in loud.items() if not puns[i]]
+    plain = [own for i, own in loud.items() if samples[i].intended is None]
     heard = [own for i, own in loud.items() if samples[i].homophone]
     measured = [samples[i] for i in kept]
     poly, hinted, others = _count_double_meanings(measured, [analyses[i] for i in kept], lattice)
@@ -216,7 +250,9 @@ def evaluate(
         found=_share(r < _NEVER for r in ranks),
         quiet=_share(plain),
         heard=_share(heard),
-        detector=detection,
+        detector=puns.score(np.ones(len(measured))),
+        detector_expected_f1=puns.score(puns.data.weigh(EXPECTED)).f1,
+        calibration_error=puns.measure_gap(puns.data.weigh(EXPECTED)),
         polysemy=poly,
         polysemy_hinted=hinted,
         others_hinted=others,
@@ -246,25 +282,63 @@ def _peak_mb() -> float:
     return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Chances that captions are puns, and verdicts, all from weights without their fold."""
+
+    data: PunData
+    chances: Matrix
+    said: npt.NDArray[np.bool_]
+    folds: range
+
+    def take(self, places: Sequence[int]) -> _Judged:
+        """Some of the captions."""
+        chosen = np.zeros(len(self.said), dtype=bool)
+        chosen[list(places)] = True
+        part = self.data.take(chosen)
+        return _Judged(part, self.chances[chosen], self.said[chosen], self.folds)
+
+    def score(self, weights: Matrix) -> DetectionScores:
+        """Rates of the verdicts under weights of the captions."""
+        return score_detection(self.said.astype(float), self.data.pun, 0.5, weights)
+
+    def measure_gap(self, weights: Matrix) -> float:
+        """Mean distance of chance and share, in ten bins of equally many captions."""
+        gap = weights * (self.chances - self.data.pun)
+        bins = np.array_split(np.argsort(self.chances, kind="stable"), 10)
+        return float(sum(abs(gap[own].sum()) for own in bins) / weights.sum())
+
+
 def _hold_out(
-    samples: Sequence[Sample], analyses: Sequence[Analysis], folds: Sequence[int]
-) -> tuple[list[Analysis], list[Matrix], list[float]]:
-    """Analyses and confidences of each caption under weights that have not seen its group."""
+    samples: Sequence[Sample],
+    analyses: Sequence[Analysis],
+    folds: Sequence[int],
+    embed: Embed | None,
+) -> tuple[list[Analysis], list[float], _Judged]:
+    """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
     held: list[Analysis] = list(analyses)
     chances = [0.0] * len(samples)
-    matrices: list[Matrix] = []
+    data = gather(samples, analyses, embed)
+    likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
     # Where the user chose groups, the others are there to learn from only.
-    for number in range(1 if _UNMEASURED in folds else FOLDS):
-        seen = [i for i, fold in enumerate(folds) if fold != number]
+    numbers = range(1 if _UNMEASURED in folds else FOLDS)
+    for number in numbers:
+        own = np.array(folds) == number
+        seen = np.flatnonzero(~own).tolist()
         order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
         sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
-        matrices.append(_matrix(ordered))
-        for i, fold in enumerate(folds):
-            if fold == number:
-                held[i] = ordered[i]
-                chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
-    return held, matrices, chances
+        rows = np.hstack([_matrix(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
+        known = replace(data, signals=rows)
+        linear, meaning, limit = fit_pun(known.take(~own), PUN_FEATURES)
+        weights = np.array([linear.weights[name] for name in PUN_FEATURES])
+        odds = rows[own] @ weights + data.vectors[own] @ np.array(meaning) + linear.bias
+        likely[own] = 1 / (1 + np.exp(-odds))
+        said[own] = likely[own] >= limit
+        for i in np.flatnonzero(own).tolist():
+            held[i] = ordered[i]
+            chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
+    return held, chances, _Judged(data, likely, said, numbers)
 
 
 def _count_double_meanings(
@@ -298,6 +372,11 @@ def format_figures(figures: Figures) -> str:
             f"{d.f1:.3f}",
             f"TPR {d.tpr:.3f}, TNR {d.tnr:.3f}, balanced {d.balanced_accuracy:.3f}",
         ),
+        (
+            "  37 % by sense",
+            f"{f.detector_expected_f1:.3f}",
+            f"calibration error {100 * f.calibration_error:.1f} points",
+        ),
         ("polysemy hinted", f"{f.polysemy_hinted:.1%}", f"not puns {f.others_hinted:.1%}"),
         ("CPU per caption", f"{f.cpu_ms:.1f} ms", f"worst {f.cpu_ms_worst:.0f} ms"),
         ("first call", f"{f.first_call_s:.2f} s", f"CPU {f.first_call_cpu_s:.2f} s"),
@@ -305,27 +384,5 @@ def format_figures(figures: Figures) -> str:
     )
     lines = [f"{name:<21}{value:<13}{more}".rstrip() for name, value, more in rows]
     lines.append("Groups were held out; the weights are fitted without them,")
-    lines.append("the costs of the search and the word lists were made with them in view.")
+    lines.append("the costs of the search were made with them in view.")
     return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures of a folder, or with ``--fit`` the weights to ship."""
-    parser = argparse.ArgumentParser(prog="python -m memantics.phonetics")
-    parser.add_argument("folder", type=Path, help="a PunMemeCN folder with _Meta.json")
-    parser.add_argument(
-        "--model", default="auto", choices=["auto", "trigram", "frequencies", "dictionary"]
-    )
-    parser.add_argument("--fit", action="store_true", help="print weights fitted on all groups")
-    given = parser.parse_args(arguments)
-    try:
-        if given.fit:
-            lattice = load_lattice(given.model, None)
-            weights = fit_weights(read_samples(given.folder), lattice)
-            sys.stdout.write(dump_json({lattice.model.name: weights}))
-        else:
-            sys.stdout.write(format_figures(evaluate(given.folder, given.model)) + "\n")
-    except InputError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0

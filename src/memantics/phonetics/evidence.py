@@ -7,7 +7,7 @@ import re
 from memantics.phonetics.caption import simplify
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.reading import DoubleMeaning
-from memantics.phonetics.things import list_glosses, rate_drawable
+from memantics.phonetics.senses import list_glosses, rate_drawable
 
 _MAX_DESCRIPTION = 4000
 _QUOTED = re.compile(r"[“\"「『‘《][^”\"」』’》]{1,120}[”\"」』’》]")

@@ -16,8 +16,8 @@ from memantics.core.errors import InputError
 from memantics.phonetics.caption import clean_text, write_scripts
 from memantics.phonetics.lexicon import Costs
 from memantics.phonetics.reading import Settings
+from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.speech import load_lattice, read_aloud
-from memantics.phonetics.things import rate_drawable
 
 Judge = Callable[[str], bool]
 _ALIKE = Costs(change=0.0, tone=0.5, sound=3.0, common=0.3)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import NamedTuple
 
+import numpy as np
+
 from memantics.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
 from memantics.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.phonetics.lexicon import MAX_WORD, Costs, HeardSyllable, Lexicon
+from memantics.phonetics.senses import rate_drawable
 from memantics.phonetics.sound import KNOWN_SYLLABLES, measure_distance
-from memantics.phonetics.things import rate_drawable
 
 REACH = 1.3  # the farthest single syllable that is tried
 SPAN_REACH = 1.7  # the farthest word
@@ -21,6 +23,7 @@ _ARCS, _BEAM = 40, 24
 _FOREIGN = -4.5  # what a word of letters or digits scores where it stands
 _LOAN = -5.5
 _LOAN_REACH = 0.5
+_LISTED = -6.5  # a word that the dictionary has and the language model has not
 _BOOST, _WIDTH = 2.0, 5.0
 
 
@@ -78,11 +81,14 @@ class _Front:
 
 
 class Lattice:
-    """A language model and its lexicon, ready to search."""
+    """A language model and its lexicon, ready to search; ``listed`` are words of a dictionary."""
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, listed: Iterable[str] = ()) -> None:
         self.model = model
-        self.lexicon = Lexicon(model.words, model.common)
+        more = [word for word in listed if model.weigh(word) <= UNKNOWN]
+        common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
+        words = [*model.words, *more]
+        self.lexicon = Lexicon(words, common)
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
@@ -164,7 +170,7 @@ class Lattice:
         silent: bool,
     ) -> None:
         step, word = self.model.step, piece.word
-        foreign = word.isascii()
+        foreign = word[0] < "\u3400"  # letters, digits and signs, not characters
         fixed = 0.0 if silent else _FOREIGN if piece.kept else _LOAN
         # The best a word can do after any other; what stays far below the front is not scored.
         hope = 0.0 if silent or foreign else min(0.0, self.model.weigh(word) + _BOOST)

@@ -6,7 +6,7 @@ The weights are in ``weights.json``, one set per language model; ``tuning`` fits
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,8 +18,8 @@ from memantics.phonetics.caption import Script, Slot
 from memantics.phonetics.language import UNKNOWN
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import RARE_READING
+from memantics.phonetics.senses import is_informal, load_phrases, rate_drawable
 from memantics.phonetics.sound import Sound, list_sounds, measure_distance, phrase_sounds
-from memantics.phonetics.things import rate_drawable
 
 PARTICLES = frozenset("啊呀哇哦耶吧吗嘛呢啦了喽呗咯哈嘿么噢呐哟诶唉喔")
 # Words that want something after them: a clause does not end in one.
@@ -29,11 +29,13 @@ _EVERYDAY = -3.6
 RANK_FEATURES = (
     *("gain", "total", "changes", "tones", "distance", "runs", "pairs", "drawn", "undrawn"),
     *("particles", "everyday", "anchored", "pieces", "foreign", "dangling", "joint"),
+    *("phrase", "informal"),
 )
 CAPTION_FEATURES = (
     *("gain", "total", "changes", "tones", "distance", "runs", "pairs", "drawn", "undrawn"),
     *("particles", "everyday", "anchored", "foreign", "changed_share", "score", "margin"),
     *("doubt", "plain", "syllables", "words_share", "drawable", "drawable_share", "literal_rank"),
+    *("phrase", "informal"),
 )
 
 
@@ -167,8 +169,41 @@ def describe_path(
         ),
         "foreign": float(sum(not d.written for d in differences) + loans),
         "joint": _find_weakest_joint(path, lattice),
+        **_find_expressions(path, changed),
     }
     return differences, features
+
+
+def _find_expressions(path: Path, changed: Set[int]) -> dict[str, float]:
+    """The share of changed characters that are in a set phrase, and in a slang or vulgar word."""
+    places: list[int] = []
+    offset = 0
+    for piece in path.pieces:
+        if not piece.kept and len(piece.word) == piece.end - piece.start:
+            places += [
+                offset + s - piece.start for s in range(piece.start, piece.end) if s in changed
+            ]
+        offset += len(piece.word)
+    count = max(len(places), 1)
+    phrases = load_phrases()
+
+    def share(longest: int, shortest: int, known: Callable[[str], bool]) -> float:
+        return (
+            sum(
+                any(
+                    known(path.text[start : start + size])
+                    for size in range(shortest, longest + 1)
+                    for start in range(max(0, place - size + 1), place + 1)
+                )
+                for place in places
+            )
+            / count
+        )
+
+    return {
+        "phrase": share(8, 4, phrases.__contains__),
+        "informal": share(4, 2, is_informal),
+    }
 
 
 def _find_weakest_joint(path: Path, lattice: Lattice) -> float:

@@ -99,14 +99,22 @@ class DoubleMeaning:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondSense:
+    """A word of the caption that may be meant in two ways, and why."""
+
+    word: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Heard(Result):
     """What a caption may mean when it is read aloud.
 
     ``confidence`` is the probability that the first reading is meant, given how puns and plain
     captions differ; ``meant`` is that reading where it is above the threshold. ``evidence`` are
     words of the picture's description that support the literal reading. ``double_meanings`` are
-    a separate, weaker signal for puns whose sound does not change. ``notes`` say what was left
-    out and why.
+    a separate, weaker signal for puns whose sound does not change; ``senses`` are words with a
+    second sense in the dictionary. ``notes`` say what was left out and why.
     """
 
     caption: str
@@ -118,6 +126,7 @@ class Heard(Result):
     threshold: float
     evidence: tuple[str, ...] = ()
     double_meanings: tuple[DoubleMeaning, ...] = ()
+    senses: tuple[SecondSense, ...] = ()
     notes: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
 

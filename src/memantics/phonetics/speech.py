@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.phonetics.caption import Script, Slot, clean_text, write_scripts
+from memantics.phonetics.caption import Script, Slot, clean_text, simplify, write_scripts
 from memantics.phonetics.evidence import find_double_meanings, find_evidence
 from memantics.phonetics.language import load_model
 from memantics.phonetics.lattice import Lattice, Path
+from memantics.phonetics.lexicon import MAX_WORD
+from memantics.phonetics.polysemy import cut_words, describe_senses, list_second_senses
 from memantics.phonetics.ranking import (
     Candidate,
     Difference,
@@ -30,6 +32,7 @@ from memantics.phonetics.reading import (
     Settings,
     SoundChange,
 )
+from memantics.phonetics.senses import list_words
 from memantics.phonetics.sound import (
     MERGED,
     describe_difference,
@@ -67,7 +70,7 @@ def load_lattice(model: ModelName, file: FilePath | None) -> Lattice:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return Lattice(load_model(model, file))
+        return Lattice(load_model(model, file), list_words(MAX_WORD))
     finally:
         if collecting:
             gc.enable()
@@ -281,6 +284,8 @@ def _read_chinese(
     if description:
         doubles = find_double_meanings(analysis.plain, description, text, lattice)
     signals["evidence"] = float(min(2, len(evidence)))
+    words = cut_words("".join(map(simplify, text)))
+    signals |= describe_senses(words)
     odds = Linear({**sure.weights, "evidence": _EVIDENCE}, sure.bias)
     confidence = round(odds.probability(signals), 4) if readings else 0.0
     if not any(slot.sounds for slot in analysis.script.slots):
@@ -296,6 +301,7 @@ def _read_chinese(
         threshold=settings.threshold,
         evidence=evidence,
         double_meanings=() if meant else doubles[:3],
+        senses=list_second_senses(words),
         notes=notes,
         signals=signals,
     )

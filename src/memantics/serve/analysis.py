@@ -80,7 +80,11 @@ async def post_puns(request: Request) -> Response:
     body = await read_fields(request, PunsBody)
     async with service.deadline():
         found = await service.engine.work(
-            read_aloud, body.caption, body.description, language=body.language, limit=body.limit
+            read_aloud,
+            body.caption,
+            description=body.description,
+            language=body.language,
+            limit=body.limit,
         )
     return answer(found.to_dict())
 
