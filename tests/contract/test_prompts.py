@@ -20,7 +20,7 @@ CASES = [
     (ref.name, option.name, value)
     for ref in find_tasks(["suite"])
     for option in ref.card.option
-    if option.name in PROMPTING
+    if option.name in PROMPTING or (option.name == "wording" and "official" not in option.choices)
     for value in option.choices
 ]
 

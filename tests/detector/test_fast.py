@@ -113,7 +113,7 @@ def test_what_cannot_be_trained_is_refused() -> None:
     with pytest.raises(InputError, match="no label"):
         train([replace(examples[0], label=None), *examples], find_preset("fast"))
     with pytest.raises(InputError, match="too few"):
-        train(examples[:8], find_preset("fast"))
+        train(examples[:7], find_preset("fast"))
     unlike = [Example(str(i), chr(0x4E00 + i), label=i % 2) for i in range(30)]
     with pytest.raises(InputError, match="no piece of text"):
         train(unlike, find_preset("ridge"))

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.memeintent.asking import (
-    Demonstration,
-    read_asking,
-    read_wording,
-    split_facts,
-)
+from memantics.benchmarks.memeintent.asking import read_asking, read_wording, split_facts
+from memantics.benchmarks.memeintent.demonstrations import Demonstration
 from memantics.benchmarks.memeintent.task import parse_reply
 from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError, UnknownName

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
+from memantics.actions.humans import score_humans
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
-from memantics.core.errors import InputError, StoreError
-from memantics.core.queue import ITEMS, read_queue
+from memantics.core.errors import DataError, InputError, StoreError
+from memantics.core.queue import ITEMS, Verdict, Vote, read_queue, write_verdicts
+from memantics.metrics.correlation import spearman, spearman_span
+from memantics.run.ratings import HumanScores, Rated, RatingContrast, score_ratings
+from tests.commands import Shell
 from tests.runs import write_run
 
 
@@ -89,3 +94,127 @@ def test_runs_that_do_not_fit_are_refused(runs: list[Path], tmp_path: Path) -> N
 
 def test_few_shared_memes_are_all_taken(runs: list[Path], tmp_path: Path) -> None:
     assert export_human_evaluation(runs[:1], tmp_path / "out", memes=50).memes == 39
+
+
+def rate(folder: Path, points: dict[str, int]) -> None:
+    """Two people; the second is one point harder on every third reply."""
+    key = {row["id"]: row for row in lines(folder / "key.jsonl")}
+    _, queue = read_queue(folder / "queue")
+    verdicts = []
+    for place, item in enumerate(queue):
+        value = points[key[item.id]["options"]["background"]] + int(item.group) % 2
+        votes = [
+            Vote(
+                person=person,
+                stage="rate",
+                values={"correctness": value - less, "relevance": 5 - less, "note": "text"},
+            )
+            for person, less in (("p1", 0), ("p2", int(place % 3 == 0)))
+        ]
+        verdicts.append(
+            Verdict(
+                item=item.id,
+                group=item.group,
+                workflow="rate-outputs",
+                kept=True,
+                values={"correctness": value},
+                votes=votes,
+            )
+        )
+    write_verdicts(folder / "queue" / "verdicts.jsonl", verdicts)
+
+
+def find_pair(found: HumanScores, *levels: str) -> RatingContrast:
+    return next(
+        own
+        for own in found.contrasts
+        if all(any(level in name for name in (own.first, own.second)) for level in levels)
+    )
+
+
+@pytest.fixture
+def rated(runs: list[Path], tmp_path: Path) -> Path:
+    export_human_evaluation(runs, tmp_path / "out", seed=4)
+    rate(tmp_path / "out", {"none": 2, "auto": 2, "human": 4})
+    return tmp_path / "out"
+
+
+def test_from_ratings_to_means_tests_and_agreement(rated: Path) -> None:
+    found = score_humans(rated)
+    assert (found.replies, found.memes, found.people) == (90, 30, 2)
+    means = {one.setting: one.find("correctness") for one in found.settings}
+    human = next(score for name, score in means.items() if "background=human" in name)
+    assert human is not None
+    assert human.value == pytest.approx(4.5, abs=0.4)
+    assert human.low is not None
+    assert human.low < (human.value or 0) < (human.high or 0)
+    tests = {(own.scale, own.first, own.second): own for own in found.contrasts}
+    assert len(tests) == 6, "three pairs on two scales"
+    pair = find_pair(found, "auto", "human")
+    assert abs(pair.difference) == pytest.approx(2, abs=0.3)
+    assert pair.corrected is not None
+    assert pair.corrected < 0.01
+    equal = find_pair(found, "none", "auto")
+    assert equal.corrected is not None
+    assert equal.corrected > 0.05
+    alphas = {own.key: own for own in found.agreement if "alpha" in own.label}
+    assert alphas["correctness"].value is not None
+    assert 0.5 < alphas["correctness"].value < 1
+    assert alphas["correctness"].n == 90
+    assert not found.followed, "metrics need the runs"
+
+
+def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None:
+    found = score_humans(rated, runs)
+    over = {(own.metric, own.scale, own.over): own for own in found.followed}
+    replies = over["rouge_l", "correctness", "replies"]
+    assert replies.n == 90
+    assert over["rouge_l", "correctness", "settings"].n == 3
+    assert len(found.metric_table().rows) == len(found.followed)
+    with pytest.raises(InputError, match="was not exported"):
+        score_humans(rated, [rated])
+
+
+def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no key"):
+        score_humans(tmp_path)
+    with pytest.raises(InputError, match="no verdicts"):
+        score_humans(rated, verdicts=tmp_path / "none.jsonl")
+    other = Verdict(item="r9999", group="1", workflow="rate-outputs", kept=True, values={})
+    write_verdicts(tmp_path / "other.jsonl", [other])
+    with pytest.raises(DataError, match="not in the key"):
+        score_humans(rated, verdicts=tmp_path / "other.jsonl")
+    first = lines(rated / "key.jsonl")[0]["id"]
+    silent = Verdict(item=first, group="1", workflow="rate-outputs", kept=True, values={})
+    write_verdicts(tmp_path / "silent.jsonl", [silent])
+    with pytest.raises(DataError, match="holds no ratings"):
+        score_humans(rated, verdicts=tmp_path / "silent.jsonl")
+
+
+def test_the_command_shows_all_tables(rated: Path, runs: list[Path], tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    told = shell.done("humans", "score", rated, *runs)
+    for words in ("90 replies to 30 memes", "Holm", "Krippendorff", "Metrics against people"):
+        assert words in told
+    assert json.loads(shell.done("humans", "score", rated, "--json"))["people"] == 2
+    told = shell.done("humans", "export", *runs, "--out", "again")
+    assert "90 ratings of 30 memes" in told
+
+
+def test_one_meme_and_one_person_give_means_and_no_tests() -> None:
+    rated = [Rated("1", name, {"correctness": {"p": 3.0}}, {}) for name in ("a", "b")]
+    found = score_ratings(rated)
+    assert [own.figures[0].value for own in found.settings] == [3.0, 3.0]
+    assert [(own.p, own.corrected, own.t_paired) for own in found.contrasts] == [(None,) * 3]
+    assert {own.value for own in found.agreement} == {None}
+    assert score_ratings([]).settings == ()
+
+
+def test_spearman_is_scipy_s() -> None:
+    first, second = [1.0, 2.0, 2.0, 5.0, 4.0, 0.5], [2.0, 1.0, 3.0, 6.0, 6.0, 0.0]
+    assert spearman(first, second) == pytest.approx(stats.spearmanr(first, second).statistic)
+    assert spearman(first[:2], second[:2]) is None
+    assert spearman_span(first[:2], second[:2], ["a", "b"]) is None
+    span = spearman_span(first, second, list(range(6)))
+    assert span is not None
+    assert span[0] <= span[1] <= 1.0

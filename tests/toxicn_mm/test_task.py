@@ -278,3 +278,47 @@ def test_majorities_of_the_official_training_file() -> None:
     types = list(make("type", source, "train", input="text", labels="v2").items())
     assert len(types) == 9599
     assert len(targets) == 777
+
+
+FULL = {"wording": "full", "input": "text"}
+
+
+@pytest.mark.parametrize(("language", "words"), [("zh", "整个社会"), ("en", "society as a whole")])
+@pytest.mark.parametrize("name", ["detection", "type"])
+def test_the_full_instruction_carries_the_definition(
+    name: str, language: str, words: str, tmp_path: Path
+) -> None:
+    source = write_release(tmp_path, "test")
+    task = make_task(make_setup(f"toxicn_mm/{name}", {**FULL, "language": language}, source))
+    asked = task.ask(next(task.items()), None).messages[-1].parts[-1]
+    assert words in str(asked)
+    assert "4." in str(asked)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "reply", "value"),
+    [
+        ("last", "有害\n它并不是无害的玩笑，而是贬低。", "harmful"),
+        ("first", "乍看无害，其实贬低了人。\n结论：有害", "harmful"),
+        ("first", "乍看有害。\n结论：\n无害", "harmless"),
+        ("first", "说了很多\n无害", "harmless"),
+    ],
+)
+def test_reasons_stand_before_or_after(
+    reasons: str, reply: str, value: str, tmp_path: Path
+) -> None:
+    source = write_release(tmp_path, "test")
+    task = make_task(make_setup("toxicn_mm/detection", {**FULL, "reasons": reasons}, source))
+    item = next(task.items())
+    assert "理由" in str(task.ask(item, None).messages[-1].parts[-1])
+    assert task.parse(reply, item.form) == value
+    assert task.prompts != make_task(make_setup("toxicn_mm/detection", FULL, source)).prompts
+
+
+def test_reasons_are_a_step_of_the_full_instruction(tmp_path: Path) -> None:
+    source = write_release(tmp_path, "test")
+    both = [
+        make_task(make_setup("toxicn_mm/detection", {"reasons": "first", **more}, source))
+        for more in ({}, {"wording": "full"})
+    ]
+    assert both[0].prompts == both[1].prompts

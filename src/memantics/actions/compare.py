@@ -14,9 +14,20 @@ from memantics.registry import open_task_of_run
 from memantics.report.payload import show_value
 from memantics.run.compare import Side, open_side
 from memantics.run.compare import compare as compare_sides
+from memantics.run.contrasts import FactorContrasts
+from memantics.run.contrasts import contrast as contrast_sides
 from memantics.run.differences import Comparison, Difference, show_p
 
-__all__ = ["Comparison", "Side", "compare", "compare_all", "compare_sides", "open_run"]
+__all__ = [
+    "Comparison",
+    "FactorContrasts",
+    "Side",
+    "compare",
+    "compare_all",
+    "compare_sides",
+    "contrast",
+    "open_run",
+]
 
 
 def compare(first: RunLike, second: RunLike, *, metrics: Sequence[str] = ()) -> Comparison:
@@ -34,6 +45,16 @@ def compare_all(
     """Compare every pair of runs, or each with the first; corrected for all comparisons."""
     sides = [open_run(find_folder(run)) for run in runs]
     return compare_sides(sides, metrics, against_first=against_first)
+
+
+def contrast(
+    runs: Sequence[RunLike], factor: str, *, metrics: Sequence[str] = ()
+) -> FactorContrasts:
+    """What one factor (an option, or ``model``) does over a grid of runs of one task.
+
+    Runs that differ in it alone are compared; all p-values are corrected together (Holm).
+    """
+    return contrast_sides([open_run(find_folder(run)) for run in runs], factor, metrics)
 
 
 def open_run(folder: Path) -> Side:

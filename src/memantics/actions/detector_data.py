@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.toxicn_mm import load as toxicn
+from memantics.core.card import read_card
 from memantics.core.data import checksum
-from memantics.core.errors import InputError
+from memantics.core.errors import DataError, InputError
 from memantics.core.images import read_bytes
-from memantics.core.memes import read_memes
+from memantics.core.memes import read_captions, read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
@@ -22,7 +24,7 @@ from memantics.detector.novelty import fit_novelty
 from memantics.detector.operating_points import list_operating_points
 from memantics.detector.sources import read_examples
 from memantics.models.embedded.ocr import open_reader
-from memantics.registry import find_benchmark, find_source
+from memantics.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.starter import MEMES_FILE, image_path, read_starter
 
 RELEASE = "toxicn_mm"
@@ -35,19 +37,77 @@ _FILE = re.compile(rf"[^\n]{{1,1000}}\.(?:{_TABLES}|{_IMAGES})", re.IGNORECASE)
 _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/|file:\S+")
 
 
-def load_examples(data: str | None, split: str = "train", labels: str = "v1") -> Loaded:
-    """Examples by name: ``starter``, ``toxicn_mm`` (the registered release), or a path."""
+def load_examples(
+    data: str | None, split: str = "train", labels: str = "v1", captions: Path | None = None
+) -> Loaded:
+    """Examples by name: ``starter``, ``toxicn_mm`` (the registered release), or a path.
+
+    A benchmark that was published in the format of ToxiCN MM is found by its name, too.
+    ``captions`` is a file whose captions take the place of those in the data.
+    """
+    loaded = _load(data, split, labels)
+    return loaded if captions is None else put_captions(loaded, captions)
+
+
+def put_captions(loaded: Loaded, path: Path) -> Loaded:
+    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``).
+
+    A meme or a caption that the file does not have keeps what it had; the note counts them.
+    """
+    found = read_captions(path)
+    known = {example.id for example in loaded.examples} & found.keys()
+    if not known:
+        raise DataError(
+            path, f"names no meme of {loaded.name}", hint="ids must be those of the data"
+        )
+    examples = tuple(
+        replace(
+            own,
+            text_caption=found.get(own.id, {}).get("meaning", own.text_caption),
+            image_caption=found.get(own.id, {}).get("description", own.image_caption),
+        )
+        for own in loaded.examples
+    )
+    note = f"captions of {path.name}: {len(known):,} of {len(examples):,} memes have new ones"
+    return replace(
+        loaded,
+        examples=examples,
+        notes=(*loaded.notes, note),
+        checksum=f"{loaded.checksum}/{checksum([path], path.parent)}",
+    )
+
+
+def _load(data: str | None, split: str, labels: str) -> Loaded:
     chosen = data or (RELEASE if RELEASE in read_registry() else STARTER)
     if chosen == STARTER:
         return read_starter_examples()
     if chosen == RELEASE:
-        return read_release(split, labels)
+        return read_release(find_benchmark(RELEASE), split, labels)
+    own = _find_published(chosen)
+    if own is not None:
+        return read_release(own, split, labels)
     path = Path(chosen)
     if not path.exists():
-        raise InputError(
-            f"no data at {chosen}", hint=f"give {STARTER}, {RELEASE}, a .csv, a .jsonl or a folder"
-        )
+        published = [b.card.name for b in find_benchmarks().values() if b.card.like == RELEASE]
+        names = ", ".join([STARTER, RELEASE, *published])
+        raise InputError(f"no data at {chosen}", hint=f"give {names}, a .csv, a .jsonl or a folder")
     return read_examples(path)
+
+
+def _find_published(name: str) -> Benchmark | None:
+    """The benchmark of that name, or in that folder, that was published as harm labels."""
+    path = Path(name)
+    cards = (path / "card.toml", path.parent / "card.toml")
+    card = next((own for own in cards if path.is_dir() and own.is_file()), None)
+    own = find_benchmarks().get(name) if card is None else Benchmark(card.parent, read_card(card))
+    if own is None:
+        return None
+    if own.card.like != RELEASE:
+        raise InputError(
+            f"{own.card.title} holds no harm labels",
+            hint=f"give {RELEASE}, or a benchmark that was published from votes on harm",
+        )
+    return own
 
 
 def describe_loaded(loaded: Loaded) -> Iterator[str]:
@@ -117,11 +177,22 @@ def _name_modality(text: bool, image: bool) -> Modality:
     return "image" if image else "fusion"
 
 
-def read_release(split: str, labels: str) -> Loaded:
-    """The registered release of ToxiCN MM."""
-    benchmark = find_benchmark(RELEASE)
-    release = toxicn.open_release(find_source(benchmark, "release"))
-    card = benchmark.card.release
+def read_release(benchmark: Benchmark, split: str, labels: str) -> Loaded:
+    """The registered release of ToxiCN MM, or a benchmark that was published in its format."""
+    published = bool(benchmark.card.like)
+    release = toxicn.open_release(find_source(benchmark, None if published else "release"))
+    licence = benchmark.card.sample.licence if published else ""
+    if benchmark.card.release is not None:
+        licence = benchmark.card.release.licence
+    if published:
+        # One's own set has one version of its labels, whatever the default is.
+        labels = labels if labels in release.versions else release.versions[0]
+        parts = sorted({part for _, part in release.parts})
+        if split not in (*parts, "all"):
+            raise InputError(
+                f"{benchmark.card.name} has no part {split!r}, only {', '.join(parts)}",
+                hint="publish it again with --split 8:2, or use --split all",
+            )
     examples = tuple(
         Example(
             id=meme.id,
@@ -137,10 +208,10 @@ def read_release(split: str, labels: str) -> Loaded:
         for meme in release.memes(labels, split)
     )
     return Loaded(
-        name=f"ToxiCN MM, labels {labels}, split {split}",
+        name=f"{benchmark.card.title}, labels {labels}, split {split}",
         examples=examples,
         notes=tuple(f"{what}: {count}" for what, count in release.repairs.items()),
-        licence=card.licence if card is not None else "not said",
+        licence=licence or "not said",
         checksum=f"{checksum(release.files, release.folder)}/{labels}/{split}",
     )
 

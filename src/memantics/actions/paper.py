@@ -12,14 +12,17 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.card import Card
 from memantics.core.data import DataKind, Source, read_json
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.paper import PaperMaterial, ScoredDetector
 from memantics.core.published import read_published
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.records import Score
+from memantics.core.result import to_plain
 from memantics.core.review import Review, read_review
 from memantics.detector.card import place_card
+from memantics.detector.study.running import STUDY, read_study
 from memantics.registry import Benchmark, describe_data, find_benchmark, find_source
 from memantics.report.pages.paper import RedonePaper
 from memantics.report.runs import Run, load_runs
@@ -88,21 +91,27 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         values={**benchmark.recompute(release), **_read_figures(settings.figures)},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
+        complete=_is_whole(benchmark, source),
         runs=runs,
         reviews=[_read_verdicts(path) for path in settings.verdicts],
-        detectors=[_read_detector(path) for path in settings.detectors],
+        detectors=[own for path in settings.detectors for own in _read_detectors(path)],
         traits=_read_traits(settings.traits) if settings.traits else {},
     )
     card = benchmark.card
     return RedonePaper(
         name=card.name,
-        title=f"{card.title}, in the tables of {declared.title}" if card.like else declared.title,
+        title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
         about=tuple(_describe(benchmark, source, runs, settings)),
         parts=declared.fill(material),
         sample=source.kind == "starter",
     )
+
+
+def _title(card: Card, paper: str) -> str:
+    """A benchmark of one's own stands in the tables of its family's paper."""
+    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.like else paper
 
 
 def _list(paths: Paths) -> list[Path]:
@@ -120,15 +129,18 @@ def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
     return runs
 
 
+def _is_whole(benchmark: Benchmark, source: Source) -> bool:
+    release = benchmark.card.release
+    return release is None or describe_data(benchmark, source).records >= release.complete
+
+
 def _describe(
     benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
 ) -> Iterator[str]:
     facts, card = describe_data(benchmark, source), benchmark.card
-    release = card.release
-    whole = release.complete if release else 0
-    part = (
-        f", a part of the release's {whole:,}" if source.official and facts.records < whole else ""
-    )
+    part = ""
+    if card.release and source.official and not _is_whole(benchmark, source):
+        part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
@@ -155,6 +167,23 @@ def _read_verdicts(path: Path) -> Review:
         f"{path}: no queue beside these verdicts",
         hint=f"put {VERDICTS} into the folder of its queue",
     )
+
+
+def _read_detectors(path: Path) -> list[ScoredDetector]:
+    """The detectors of a study by variant, or one detector."""
+    if not (path / STUDY).is_file():
+        return [_read_detector(path)]
+    study = read_study(path)
+    names = {"harmful": "detection", "type": "type"}
+    facts: dict[str, JsonValue] = {"study": study.data, "tested_on": study.tested_on}
+    found = []
+    for variant in dict.fromkeys(row.variant for row in study.rows):
+        rows = [row for row in study.rows if row.variant == variant]
+        contrasts = [to_plain(own) for own in study.contrasts if own.second == variant]
+        own = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
+        scores = {names[row.task]: row.scores for row in rows}
+        found.append(ScoredDetector(variant, path, own, scores))
+    return found
 
 
 def _read_detector(path: Path) -> ScoredDetector:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from memantics.actions.audit import audit_data
+from memantics.build.collect.families import Face, find_kin
 from memantics.build.publish.bundle import Bundle, Facts, Section
 from memantics.build.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.build.publish.sections import (
@@ -18,6 +19,7 @@ from memantics.build.publish.sections import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import InputError
+from memantics.core.images import load
 from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
@@ -25,6 +27,7 @@ from memantics.core.review import Review, find_queues, read_review, read_reviews
 from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
 from memantics.registry.publishing import find_writer
+from memantics.vision.hashes import hash_image
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ def publish(
     out: str | Path = "published",
     chats: str | Path | None = None,
     unreviewed: bool = False,
+    split: str | None = None,
     images: bool = True,
 ) -> Published:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
@@ -64,6 +68,8 @@ def publish(
     The folder runs at once under its ``name``. What people dropped stays out; nothing of the queue
     is changed. ``unreviewed`` lets drafts through that nobody judged, and the card says so. Without
     ``images`` memes are named by id, file name and checksum, for images that may not be passed on.
+    ``split`` divides memes into a training and a test part, such as ``8:2``; memes of one template
+    family stay together.
     """
     judged = Path(verdicts) if verdicts else None
     rounds = find_queues(Path(queue)) if judged is None else []
@@ -74,7 +80,7 @@ def publish(
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
-    family, made = _write(review, spoken)
+    family, made = _write(review, spoken, split)
     facts = Facts(
         name=name,
         title=title or review.card.title,
@@ -100,15 +106,46 @@ def publish(
     return Published(folder, made.like, len(bundle.memes), counts, left_out)
 
 
-def _write(review: Review, spoken: Review | None) -> tuple[Benchmark, Made]:
+def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
     """The records in the format of the family whose card names the queue's workflow."""
     family, writer = find_writer(review.card.workflow)
     made = writer.write(review)
+    if split is not None:
+        if writer.split is None:
+            raise InputError(
+                f"the format of {family.card.title} has no training part",
+                hint="leave --split out; harm labels can be split",
+            )
+        made = writer.split(_find_families(made), _read_shares(split))
     if spoken is None:
         return family, made
     if writer.add_chats is None:
         raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
     return family, writer.add_chats(made, spoken)
+
+
+def _read_shares(text: str) -> tuple[int, int]:
+    """The shares of the training and the test part.
+
+    >>> _read_shares("8:2")
+    (8, 2)
+    """
+    first, _, second = text.partition(":")
+    if not (first.isdecimal() and second.isdecimal() and min(int(first), int(second)) > 0):
+        raise InputError(f"--split {text} is no pair of shares", hint="such as --split 8:2")
+    return int(first), int(second)
+
+
+def _find_families(made: Made) -> Made:
+    """Memes that no collection looked at get their template families from their pictures."""
+    if any(meme.family for meme in made.memes):
+        return made
+    faces = [
+        Face(meme.id, meme.id, hash_image(load(meme.image)), meme.text, 0) for meme in made.memes
+    ]
+    kin = find_kin(faces)
+    memes = tuple(replace(meme, family=kin[meme.id].family) for meme in made.memes)
+    return replace(made, memes=memes)
 
 
 def _are_rounds(queues: Sequence[Path]) -> bool:

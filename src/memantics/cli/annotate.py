@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from memantics.actions import annotate as actions
+from memantics.cli import queues
 from memantics.cli.terminal import console, plain, print_lines, say
 
 FIRST = "open"
@@ -28,6 +29,10 @@ app = typer.Typer(
     cls=OpenByDefault,
     help="Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
 )
+app.command("questionnaire")(queues.make_questionnaire)
+app.command("texts")(queues.make_texts)
+app.command("apply-texts")(queues.apply_texts)
+app.command("errors")(queues.make_errors)
 
 Queues = Annotated[
     list[Path] | None,

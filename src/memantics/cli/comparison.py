@@ -12,6 +12,7 @@ from memantics.actions.compare import (
     Comparison,
     Side,
     compare_sides,
+    contrast,
     count_changes,
     list_remarks,
     open_run,
@@ -32,6 +33,12 @@ Metrics = Annotated[
 AgainstFirst = Annotated[
     bool, typer.Option("--against-first", help="Compare each run with the first only.")
 ]
+Factor = Annotated[
+    str | None,
+    typer.Option(
+        "--by", help="An option, or model: compare runs of a grid that differ in it alone."
+    ),
+]
 Show = Annotated[
     int | None,
     typer.Option(
@@ -44,6 +51,7 @@ def compare(
     folders: Folders,
     metric: Metrics = None,
     against_first: AgainstFirst = False,
+    by: Factor = None,
     show: Show = None,
     as_json: flags.AsJson = False,
 ) -> None:
@@ -52,6 +60,14 @@ def compare(
     Runs are compared on the items they share, with items of one meme kept together. P-values are
     corrected for the number of comparisons (Holm).
     """
+    if by is not None:
+        found_by = contrast(folders, by, metrics=metric or ())
+        if as_json:
+            print_json(found_by)
+            return
+        show_table(found_by.table())
+        show_table(found_by.effect_table())
+        return
     sides = [open_run(folder) for folder in folders]
     found = compare_sides(sides, metric or (), against_first=against_first)
     if as_json:

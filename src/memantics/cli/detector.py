@@ -18,8 +18,8 @@ from memantics.actions.detector_data import (
     load_examples,
 )
 from memantics.actions.verdicts import count_foreign
-from memantics.cli import detector_neural
-from memantics.cli.detector_neural import Data
+from memantics.cli import detector_neural, detector_study
+from memantics.cli.detector_neural import Captions, Data
 from memantics.cli.flags import AsJson
 from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
 from memantics.core.errors import InputError
@@ -27,6 +27,7 @@ from memantics.core.errors import InputError
 app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(detector_neural.train)
 app.command("tune")(detector_neural.tune)
+app.command("study")(detector_study.study)
 
 Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
 Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
@@ -57,6 +58,7 @@ def train(
     data: Data = None,
     preset: Preset = "fast",
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("detector.zip"),
+    captions: Captions = None,
     split: Part = "train",
     labels: Labels = "v1",
     inner: Inner = "random",
@@ -71,7 +73,7 @@ def train(
     chosen = detect.TrainOptions(
         split, labels, inner, types, ocr, image_statistics, disguised, embedder
     )
-    made = detect.Detector.train(load_examples(data, split, labels), preset, chosen)
+    made = detect.Detector.train(load_examples(data, split, labels, captions), preset, chosen)
     made.save(out)
     cards = files.place_card(out)
     if as_json:
@@ -112,6 +114,7 @@ def evaluate_detector(
         ),
     ] = None,
     labels: Labels = "v1",
+    captions: Captions = None,
     folds: Annotated[
         Literal["blocks", "random"],
         typer.Option(help="Without a file: 10 contiguous id blocks, or 5 random folds."),
@@ -132,13 +135,13 @@ def evaluate_detector(
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     if model is None:
         done = detect.validate_preset(
-            load_examples(data, split or "train", labels),
+            load_examples(data, split or "train", labels, captions),
             detect.Validation(preset, folds, count, embedder, robustness),
             lambda fold, total: tell(f"fold {fold} of {total}"),
         )
     else:
         judge = detect.Detector.load(model, embedder)
-        loaded = load_examples(data, split or "test", labels)
+        loaded = load_examples(data, split or "test", labels, captions)
         known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
         done = judge.measure(loaded, robustness, known)
     if page is not None:

@@ -34,8 +34,16 @@ from memantics.cli.terminal import console, plain, print_json, show_table
 Data = Annotated[
     str | None,
     typer.Option(
-        help=f"{STARTER}, {RELEASE} (the registered release), a .csv, a .jsonl, or a folder of"
-        " images with metadata. Default: the release if registered, else the starter pack."
+        help=f"{STARTER}, {RELEASE} (the registered release), a benchmark that was published from"
+        " votes on harm, a .csv, a .jsonl, or a folder of images with metadata. Default: the"
+        " release if registered, else the starter pack."
+    ),
+]
+Captions = Annotated[
+    Path | None,
+    typer.Option(
+        help="JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
+        " they take the place of the data's own."
     ),
 ]
 Preset = Annotated[
@@ -66,6 +74,7 @@ def train(
     image_backbone: ImageBackbone = None,
     clip_backbone: ClipBackbone = None,
     from_scratch: FromScratch = False,
+    captions: Captions = None,
     integration: Integration = None,
     target: Annotated[Target, typer.Option(help="Two classes, or five types.")] = "harmful",
     seeds: Seeds = "0,1,2,3,4",
@@ -104,7 +113,7 @@ def train(
         save_every=save_every,
     )
     plan = plan_network(preset, backbones, training, integration, target, length)
-    read = load_examples(data, split, labels)
+    read = load_examples(data, split, labels, captions)
     _show_trained(train_network(read, plan, out, _listen(as_json)), as_json)
 
 

@@ -32,6 +32,10 @@ Unreviewed = Annotated[
     bool,
     typer.Option("--unreviewed", help="Let drafts through that nobody judged; the card says so."),
 ]
+Shares = Annotated[
+    str | None,
+    typer.Option(help="Shares of a training and a test part, such as 8:2, by template family."),
+]
 
 
 Images = Annotated[
@@ -54,6 +58,7 @@ def publish(
     out: Out = Path("published"),
     chats: Chats = None,
     unreviewed: Unreviewed = False,
+    split: Shares = None,
     images: Images = True,
     as_json: flags.AsJson = False,
 ) -> None:
@@ -74,6 +79,7 @@ def publish(
         out=out,
         chats=chats,
         unreviewed=unreviewed,
+        split=split,
         images=images,
     )
     if as_json:

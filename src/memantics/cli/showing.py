@@ -1,4 +1,4 @@
-"""``memantics report``, ``gallery``, ``export-inspect`` and ``humans``: runs shown elsewhere."""
+"""``memantics report``, ``gallery`` and ``export-inspect``: runs shown elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from memantics.cli.terminal import console, plain, print_data, print_json, tell
 Judged = Annotated[
     Path, typer.Argument(help="A run of MER-Bench's judge, or of one that is like it.")
 ]
-Queue = Annotated[Path, typer.Option(help="Folder for the queue and its key.")]
 
 
 def report(
@@ -57,15 +56,3 @@ def export_inspect(
     for path in paths:
         console().print(plain(str(path)), soft_wrap=True)
     console().print(plain(f"look at them: inspect view --log-dir {out}"), soft_wrap=True)
-
-
-def export_humans(
-    folders: flags.Folders,
-    out: Queue = Path("humans"),
-    memes: Annotated[int, typer.Option(min=1, help="How many memes to draw.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
-) -> None:
-    """Export answers for rating by people: a blind queue, and the key that tells who said what."""
-    done = reports.export_humans(folders, out, memes=memes, seed=seed)
-    written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
-    console().print(plain(f"{written}; keep {done.key} from the raters"))

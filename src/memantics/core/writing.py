@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,12 +61,19 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it."""
+    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it.
+
+    ``split`` divides what was written into a training and a test part, whole template families
+    each: 8 and 2 of 10 for the shares (8, 2).
+    """
 
     write: Callable[[Review], Made]
     add_chats: Callable[[Made, Review], Made] | None = None
+    split: Callable[[Made, Sequence[int]], Made] | None = None
 
 
+# Groups of a pun and its two look-alikes, beside the queue.
+LOOK_ALIKES = "look-alikes.jsonl"
 _LACKING = {
     "text": "printed text",
     "description": "description of the image",
@@ -101,6 +110,59 @@ def walk_kept(
 ) -> Iterator[tuple[Reviewed, PublishedMeme]]:
     """Every item that was kept, with its meme."""
     return ((own, memes[own.item.group]) for own in review.items if own.kept)
+
+
+def draw_parts(
+    families: Mapping[str, str],
+    strata: Mapping[str, Sequence[str]],
+    shares: Sequence[int],
+    seed: int = 0,
+) -> dict[str, int]:
+    """By meme, the place of its part; parts get their shares of each stratum.
+
+    Memes of one family go into one part; those without one stand alone. Large families are placed
+    first, each where its strata are missing most and where it takes no more than a third of the
+    part; equal ones in an order that the seed draws. A meme may be in several strata (its label
+    and its type).
+
+    >>> families = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
+    >>> found = draw_parts(families, dict.fromkeys(families, ["yes"]), (3, 2))
+    >>> found["a"] == found["b"], sorted(found.values())
+    (True, [0, 0, 0, 1, 1])
+    """
+    groups: dict[str, list[str]] = {}
+    for meme, family in families.items():
+        groups.setdefault(f"family {family}" if family else f"meme {meme}", []).append(meme)
+    order = sorted(groups)
+    random.Random(seed).shuffle(order)
+    order.sort(key=lambda name: -len(groups[name]))
+    totals = Counter(stratum for meme in families for stratum in strata[meme])
+    aims = [share / sum(shares) for share in shares]
+    held: list[Counter[str]] = [Counter() for _ in shares]
+    sizes = [0 for _ in shares]
+    placed: dict[str, int] = {}
+    for name in order:
+        own, size = groups[name], len(groups[name])
+        inside = Counter(stratum for meme in own for stratum in strata[meme])
+        ranks = []
+        for part, aim, taken in zip(held, aims, sizes, strict=True):
+            room = aim * len(families) - taken
+            fits = size <= max(1.0, aim * len(families) / 3)
+            missing = room / aim / len(families) + _miss(inside, part, aim, totals)
+            ranks.append((room >= size / 2, fits, missing))
+        chosen = ranks.index(max(ranks))
+        held[chosen] += inside
+        sizes[chosen] += size
+        placed |= dict.fromkeys(own, chosen)
+    return {meme: placed[meme] for meme in families}
+
+
+def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]) -> float:
+    """How much of a part's share of a group's strata is missing, from 1 (all of it) down."""
+    return sum(
+        (1 - held[stratum] / aim / totals[stratum]) * count / group.total()
+        for stratum, count in group.items()
+    )
 
 
 def take_text(own: Reviewed, name: str, default: str | None = None) -> str:

@@ -52,7 +52,26 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significan
     return Significance(statistic, student_tails(statistic, n - 1))
 
 
-def student_tails(statistic: float, freedom: int) -> float:
+def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significance | None:
+    """Welch's two-sided test of unpaired values; None where it is undefined.
+
+    >>> found = welch_t_test([1.0, 2.0, 3.0], [2.0, 4.0, 6.0, 8.0])
+    >>> round(found.statistic, 4), round(found.p, 4)
+    (2.1213, 0.0999)
+    """
+    if min(len(first), len(second)) < 2:
+        return None
+    ours, theirs = np.asarray(first, float), np.asarray(second, float)
+    shares = [float(own.var(ddof=1)) / len(own) for own in (ours, theirs)]
+    spread = math.sqrt(sum(shares))
+    if spread <= 1e-12 * max(1.0, float(np.abs(ours).max()), float(np.abs(theirs).max())):
+        return None
+    statistic = float(theirs.mean() - ours.mean()) / spread
+    below = shares[0] ** 2 / (len(ours) - 1) + shares[1] ** 2 / (len(theirs) - 1)
+    return Significance(statistic, student_tails(statistic, sum(shares) ** 2 / below))
+
+
+def student_tails(statistic: float, freedom: float) -> float:
     """Both tails of Student's distribution.
 
     >>> round(student_tails(2.228138852, 10), 6)

@@ -20,6 +20,7 @@ from memantics.metrics.comparison import (
     odds_ratio,
     paired_bootstrap,
     paired_t_test,
+    welch_t_test,
 )
 from memantics.run.differences import Change, Comparison, Difference
 from memantics.run.repeats import DEVIATION, REPEATS
@@ -56,12 +57,19 @@ def compare(
 
     All runs are scored by the task of the first: figures under two rules cannot be compared.
     """
-    _check(sides)
-    task = sides[0].task
-    marked = [_mark(task, side) for side in sides]
     places = list(combinations(range(len(sides)), 2))
     if against_first:
         places = [(0, place) for place in range(1, len(sides))]
+    return compare_pairs(sides, places, metrics)
+
+
+def compare_pairs(
+    sides: Sequence[Side], places: Sequence[tuple[int, int]], metrics: Sequence[str] = ()
+) -> list[Comparison]:
+    """Compare some pairs of runs, by their places; p-values are corrected over all of them."""
+    _check(sides)
+    task = sides[0].task
+    marked = [_mark(task, side) for side in sides]
     return correct([_compare_two(task, marked[a], marked[b], metrics) for a, b in places])
 
 
@@ -86,9 +94,10 @@ def correct(found: Sequence[Comparison]) -> list[Comparison]:
     rows = [row for one in found for row in one.differences]
     tests = _correct([row.p for row in rows])
     t_tests = _correct([row.t_test for row in rows])
+    apart = _correct([row.t_unpaired for row in rows])
     mended = iter(
-        replace(row, corrected=p, t_test_corrected=t)
-        for row, p, t in zip(rows, tests, t_tests, strict=True)
+        replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
+        for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
     )
     return [replace(one, differences=tuple(next(mended) for _ in one.differences)) for one in found]
 
@@ -283,7 +292,8 @@ def _compare_means(
     before, after, memes = [a for a, _, _ in kept], [b for _, b, _ in kept], [m for *_, m in kept]
     gains = [b - a for a, b, _ in kept]
     span = paired_bootstrap(gains, memes)
-    student = paired_t_test(mean_by_cluster(before, memes), mean_by_cluster(after, memes))
+    means = mean_by_cluster(before, memes), mean_by_cluster(after, memes)
+    student, welch = paired_t_test(*means), welch_t_test(*means)
     return Difference(
         key=key,
         first=sum(before) / len(before),
@@ -298,6 +308,7 @@ def _compare_means(
         items=len(kept),
         memes=len(set(memes)),
         t_test=student.p if student else None,
+        t_unpaired=welch.p if welch else None,
     )
 
 

@@ -15,7 +15,9 @@ class Difference:
     """One figure on the shared items: the second run's value less the first's.
 
     ``p`` is of the test that is named, ``t_test`` that of a paired t-test over memes where the
-    figure is a mean; the corrected ones take account of all figures of all pairs (Holm).
+    figure is a mean, and ``t_unpaired`` that of Welch's test, which forgets that both runs
+    answered about the same memes. The corrected ones take account of all figures of all pairs
+    (Holm).
     """
 
     key: str
@@ -33,6 +35,8 @@ class Difference:
     t_test: float | None = None
     corrected: float | None = None
     t_test_corrected: float | None = None
+    t_unpaired: float | None = None
+    t_unpaired_corrected: float | None = None
 
     @property
     def ps(self) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ Make = Callable[[str], Path]
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "text": tiny.make_text,
     "image": tiny.make_image,
+    "resnet": tiny.make_resnet,
     "clip": tiny.make_clip,
     "english": lambda folder: tiny.make_clip(folder, chinese=False),
 }

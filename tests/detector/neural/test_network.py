@@ -14,8 +14,19 @@ from memantics.detector.examples import TYPES, Example
 from memantics.detector.neural.backbone import make_scratch, open_encoders
 from memantics.detector.neural.encoding import Encoded, encode
 from memantics.detector.neural.machine import get_torch
-from memantics.detector.neural.network import ask_network, build_network, to_tensors
-from memantics.detector.neural.settings import Backbones, Integration, Shape
+from memantics.detector.neural.network import (
+    ask_network,
+    build_network,
+    find_width,
+    to_tensors,
+)
+from memantics.detector.neural.settings import (
+    Backbones,
+    CaptionUse,
+    Integration,
+    Pooling,
+    Shape,
+)
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes
 
@@ -190,3 +201,93 @@ def test_a_folder_without_an_encoder_is_refused(wrong: str, tmp_path: Path, enco
 def test_a_text_encoder_is_no_clip(encoder: Make) -> None:
     with pytest.raises(InputError, match="is no CLIP model"):
         open_encoders(Backbones(clip=encoder("text")), 16)
+
+
+@pytest.mark.parametrize(
+    ("captions", "hears"),
+    [("none", (False, False)), ("text", (True, False)), ("image", (False, True))],
+)
+@pytest.mark.parametrize("integration", ["attention", "sum"])
+def test_only_the_chosen_captions_are_heard(
+    captions: CaptionUse, hears: tuple[bool, bool], integration: Integration, text_only: Backbones
+) -> None:
+    shape = Shape(integration=integration, captions=captions, pooling="mean")
+    network, encoders = build(text_only, shape)
+    first = MEMES[0]
+    others = [replace(first, text_caption="天地"), replace(first, image_caption="天地")]
+    encoded = encode([first, *others], encoders.reader, shape)
+    assert encoded.ids is not None
+    assert encoded.ids.shape[1] == shape.fields
+    found = logits(network, encoded, [0, 1, 2])
+    assert tuple(bool(np.abs(row - found[0]).max() > 1e-4) for row in found[1:]) == hears
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_without_captions_every_integration_is_the_same(
+    pooling: Pooling, text_only: Backbones
+) -> None:
+    """What a caption adds is measured against a network that pools its tokens alike."""
+    rows = list(range(len(MEMES)))
+    found = []
+    for integration in ("attention", "sum", "pooled", "none"):
+        shape = Shape(integration=integration, captions="none", pooling=pooling)
+        network, encoders = build(text_only, shape)
+        found.append(logits(network, encode(MEMES, encoders.reader, shape), rows))
+    for other in found[1:]:
+        assert np.allclose(found[0], other, atol=1e-5)
+    own, encoders = build(text_only, Shape(integration="none"))
+    alone = logits(own, encode(MEMES, encoders.reader, own.shape), rows)
+    assert not np.allclose(found[0], alone, atol=1e-3), "the encoder's own vector is another"
+
+
+def test_as_printed_a_caption_only_reorders_the_text(text_only: Backbones) -> None:
+    """softmax(S Kᵀ / √d) S, place by place, as far as both texts are long."""
+    torch = get_torch()
+    shape = Shape(captions="text", values="text")
+    network, encoders = build(text_only, shape)
+    encoded = encode(MEMES, encoders.reader, shape)
+    found = logits(network, encoded, list(range(len(MEMES))))
+    for row, meme in enumerate(MEMES):
+        states = []
+        with torch.inference_mode():
+            for text in (meme.text, meme.text_caption):
+                ids = torch.tensor([encoders.reader.splitter.split(text, 80)])
+                states.append(network.texts.model(input_ids=ids).last_hidden_state[0].numpy())
+        inline, caption = states
+        both = min(len(inline), len(caption))
+        scores = inline @ caption[:both].T / np.sqrt(inline.shape[1])
+        weights = np.exp(scores - scores.max(1, keepdims=True))
+        mixed = weights / weights.sum(1, keepdims=True) @ inline[:both]
+        vector = ((inline + mixed) / 2).mean(axis=0)
+        with torch.inference_mode():
+            expected = network.head(torch.tensor(vector, dtype=torch.float32)[None]).numpy()[0]
+        assert np.allclose(found[row], expected, atol=1e-5)
+
+
+def test_a_resnet_is_an_image_encoder(encoder: Make, tmp_path: Path) -> None:
+    backbones = Backbones(image=encoder("resnet"))
+    shape = Shape(integration="none")
+    network, encoders = build(backbones, shape)
+    assert network.head.in_features == 16
+    preparation = encoders.reader.preparation
+    assert preparation is not None
+    assert (preparation.edge, preparation.height, preparation.width) == (18, 16, 16)
+    memes = draw_memes(2, tmp_path, sign="image").examples
+    found = logits(network, encode(memes, encoders.reader, shape), [0, 1])
+    assert found.shape == (2, 2)
+
+
+def test_an_image_encoder_of_another_kind_is_refused() -> None:
+    class Config:
+        model_type = "odd"
+
+    with pytest.raises(InputError, match="of the kind odd is not known"):
+        find_width(Config())
+
+
+def test_an_older_training_goes_on() -> None:
+    """Choices that older versions did not have change no hash unless they are made."""
+    assert set(Shape().describe()) == {
+        *("target", "integration", "image_caption_weight", "dropout", "length")
+    }
+    assert Shape(captions="text").describe()["captions"] == "text"

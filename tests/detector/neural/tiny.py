@@ -62,6 +62,18 @@ def make_image(folder: Path) -> Path:
     return folder
 
 
+def make_resnet(folder: Path) -> Path:
+    """As microsoft/resnet-101 lies on the hub: a preparation with ``crop_pct``, maps of 1 × 1."""
+    transformers, torch = _packages()
+    torch.manual_seed(14)
+    config = transformers.ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"
+    )
+    transformers.ResNetModel(config).save_pretrained(folder)
+    _prepare(folder, {"size": {"shortest_edge": SIDE}, "crop_pct": 0.875, "resample": 3})
+    return folder
+
+
 def make_clip(folder: Path, chinese: bool = True) -> Path:
     transformers, torch = _packages()
     make_text(folder)

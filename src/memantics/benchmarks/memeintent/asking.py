@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict
-
+from memantics.benchmarks.memeintent.demonstrations import Demonstration, read_demonstrations
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
 from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
+from memantics.core.retrieval import Library, Passage, make_library, read_library
 from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
 from memantics.metrics.constant import find_constant_text
 from memantics.metrics.text import Smoothing, Tokenizer
 from memantics.tasks.plugin import TaskSetup
 
-_OFF = "off"
+_OFF, _OURS, _DATA = "off", "ours", "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +37,9 @@ class Asking:
     only_present: bool
     greedy: bool
     max_tokens: int | None
+    demonstrations: Path | None = None
+    knowledge: Path | None = None
+    passages: int = 3
 
     @property
     def needs_picture(self) -> bool:
@@ -53,6 +54,8 @@ class Asking:
             "decoding": "greedy" if self.greedy else "server",
         }
         own = {"role": self.role, "shots": "few" if self.few else "zero", "captions": self.captions}
+        if self.demonstrations is not None:
+            own["demonstrations"] = str(self.demonstrations)
         needs = []
         if self.background == "auto":
             needs.append(Need("background", "memeintent/background", shared | own))
@@ -81,6 +84,14 @@ class Scoring:
 def read_asking(setup: TaskSetup) -> Asking:
     """The options that shape requests; those that a task lacks have one value."""
     chosen = setup.options
+    shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _DATA)
+    if shown != _OURS and chosen.get("shots") != "few":
+        raise InputError("demonstrations are shown with shots=few", hint="add --set shots=few")
+    if facts != _DATA and chosen.get("background") != "retrieved":
+        raise InputError(
+            "knowledge is looked up with background=retrieved",
+            hint="add --set background=retrieved",
+        )
     return Asking(
         task=cast("Literal['intent', 'background', 'caption']", setup.card.name),
         role=chosen.get("role", "vlm"),
@@ -92,6 +103,9 @@ def read_asking(setup: TaskSetup) -> Asking:
         max_tokens=None
         if chosen["max_tokens"] == "server"
         else _number("max_tokens", chosen["max_tokens"], 1, 131_072),
+        demonstrations=None if shown == _OURS else Path(shown).expanduser(),
+        knowledge=None if facts == _DATA else Path(facts).expanduser(),
+        passages=_number("passages", chosen.get("passages", "3"), 1, 50),
     )
 
 
@@ -172,23 +186,6 @@ Fed = Mapping[str, Mapping[str, str]]
 _HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
-class Demonstration(BaseModel):
-    """One example of the few-shot settings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    text: str
-    image_caption: str
-    background: tuple[str, ...]
-    intent: str
-
-
-class _Demonstrations(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    demonstration: tuple[Demonstration, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class IntentPrompts:
     """The prompts and examples of one task."""
@@ -213,9 +210,9 @@ def read_wording(asking: Asking, known: Mapping[str, Prompt]) -> IntentPrompts:
     hashes: dict[str, str] = {}
     if asking.few:
         names.add(_name(asking.task, "text"))
-        body = (FOLDER / "demonstrations.toml").read_bytes()
-        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
-        hashes["demonstrations"] = hashlib.sha256(body).hexdigest()[:16]
+        shown, hashes["demonstrations"] = read_demonstrations(
+            asking.demonstrations or FOLDER / "demonstrations.toml"
+        )
     prompts = {name: known[name] for name in sorted(names)}
     return IntentPrompts(asking, prompts, shown, {n: p.hash for n, p in prompts.items()} | hashes)
 
@@ -227,11 +224,31 @@ def _name(task: str, role: str) -> str:
 def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
     """The items of a split; what other tasks answered goes into their context."""
     memes, constant = _read(setup.need_source(), setup.split)
+    library = None
+    if asking.background == "retrieved":
+        library = read_library(asking.knowledge) if asking.knowledge else _list_facts(memes)
     field = Field(asking.task, "text", majority=constant if asking.task == "intent" else None)
     for meme in memes:
         if asking.needs_picture and setup.picture(meme.image, meme.id, _HINT) is None:
             continue
-        yield _make_item(meme, field, asking, fed)
+        yield _make_item(meme, field, asking, _look_up(meme, asking, library, fed))
+
+
+def _list_facts(memes: Sequence[IntentMeme]) -> Library:
+    """What annotators wrote about all memes, fact by fact."""
+    return make_library([Passage(f"meme {own.id}", f) for own in memes for f in own.background])
+
+
+def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed) -> Fed:
+    """Answers of other tasks, and the passages that fit a meme; never its own annotations."""
+    if library is None:
+        return fed
+    question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
+    own = f"meme {meme.id}"
+    most = asking.passages + len(meme.background)
+    found = [p for p in library.find(question, most) if p.source != own][: asking.passages]
+    facts = {meme.id: list_facts([passage.text for passage in found])}
+    return {**fed, "retrieved": facts, "sources": {meme.id: "; ".join(p.source for p in found)}}
 
 
 @cache
@@ -270,6 +287,9 @@ def _find_context(
         found["image_caption"] = meme.image_caption
     if asking.background == "human":
         found["background"] = list_facts(meme.background)
+    if asking.background == "retrieved":
+        found["background"] = fed["retrieved"][meme.id]
+        tags["sources"] = fed["sources"][meme.id]
     for name in (need.name for need in asking.needs):
         answer = fed.get(name, {}).get(meme.id)
         if name == "background" and answer is not None:
@@ -322,7 +342,7 @@ def make_request(
 
 
 def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
-    """The examples as turns. They are told in words, in both roles: many models take one image."""
+    """The examples as turns, told in words unless they have a picture: many models take one."""
     asking = wording.asking
     for example in wording.demonstrations:
         facts = list_facts(example.background)
@@ -331,8 +351,10 @@ def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
             given["image_caption"] = example.image_caption
         if asking.background != "none":
             given["background"] = facts
-        prompt = wording.prompts[_name(asking.task, "text")]
-        yield Message("user", (_fill(wording, prompt, given),))
+        seen = asking.role == "vlm" and bool(example.image)
+        prompt = wording.prompts[_name(asking.task, "vlm" if seen else "text")]
+        images = (Image(Path(example.image)),) if seen else ()
+        yield Message("user", (*images, _fill(wording, prompt, given)))
         yield Message("assistant", (example.intent if asking.task == "intent" else facts,))
 
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent.asking import (
     Fed,
+    Scoring,
     check_scoring,
     make_items,
     make_request,
@@ -39,6 +40,7 @@ def make(setup: TaskSetup) -> Task:
             score=lambda outcomes: score(name, outcomes, scoring),
             used=wording.hashes,
         ),
+        main=find_main(scoring, setup.card.main),
         needs=asking.needs,
         marks=lambda outcomes: mark(name, outcomes, scoring),
     )
@@ -51,6 +53,16 @@ def make(setup: TaskSetup) -> Task:
         )
 
     return replace(task, feed=feed) if asking.needs else task
+
+
+def find_main(scoring: Scoring, plain: str) -> str:
+    """The headline: consistency, or BERTScore, where a model for it is given.
+
+    A constant sentence wins on ROUGE-L; it does not on meaning.
+    """
+    if scoring.nli is not None:
+        return "nli_consistency"
+    return "bertscore_f1" if scoring.bert is not None else plain
 
 
 def parse_reply(text: str, *, first_line: bool) -> JsonValue:

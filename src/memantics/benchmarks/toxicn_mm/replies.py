@@ -17,6 +17,26 @@ from memantics.core.task import Unparsed
 from memantics.tasks.parse import clean, parse_label, parse_letter
 
 
+def find_conclusion(text: str, reasons: str) -> str:
+    r"""The part of a reply that holds the conclusion, where reasons were asked for.
+
+    >>> find_conclusion("有害\n没有无害的意思", "last"), find_conclusion("有害", "none")
+    ('有害', '有害')
+    >>> find_conclusion("要是无害……\n结论：有害", "first")
+    '结论:有害'
+    """
+    if reasons == "none":
+        return text
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    if not lines:
+        return text
+    if reasons == "last":
+        return lines[0]
+    marked = [line for line in lines if "结论" in line or "conclusion" in line.casefold()]
+    # A model may write the conclusion below its heading.
+    return "\n".join(lines[lines.index(marked[-1]) :]) if marked else lines[-1]
+
+
 def parse_verdict(text: str) -> str:
     """Harmful or harmless, as the conclusion of a reply names it.
 

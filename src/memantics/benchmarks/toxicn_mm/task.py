@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pydantic import JsonValue
@@ -21,6 +22,7 @@ from memantics.benchmarks.toxicn_mm.wording import (
     VERDICTS,
 )
 from memantics.core.data import Source, open_once
+from memantics.core.prompt import Prompt
 from memantics.core.records import (
     Field,
     Form,
@@ -46,17 +48,31 @@ def make(setup: TaskSetup) -> Task:
     """The task ``detection``, ``type`` or ``target``."""
     name, chosen = setup.card.name, setup.options
     language = chosen["language"]
-    stems = (name, "again", f"given_{chosen['input']}")
-    main, again, given = (setup.prompts[f"{stem}.{language}"] for stem in stems)
+    again, given = (setup.prompts[f"{s}.{language}"] for s in ("again", f"given_{chosen['input']}"))
+    main = _find_main(setup)
     keys = _keys(name, language) if chosen["parser"] == "strict" else None
+    reasons = chosen.get("reasons", "none")
 
     def parse(text: str, form: Form) -> JsonValue:
-        return _parse(name, text, form, keys)
+        return _parse(name, replies.find_conclusion(text, reasons), form, keys)
 
     items = partial(_items, setup)
     return label_task(
         setup, items, parse=parse, score=SCORERS[name], prompts=Prompts(main, again, given)
     )
+
+
+def _find_main(setup: TaskSetup) -> Prompt:
+    """The instruction: short, or as the paper prints it; reasons are a step of the latter."""
+    name, language = setup.card.name, setup.options["language"]
+    reasons = setup.options.get("reasons", "none")
+    if reasons == "none" and setup.options.get("wording", "short") == "short":
+        return setup.prompts[f"{name}.{language}"]
+    main = setup.prompts[f"{name}_full.{language}"]
+    if reasons == "none":
+        return main
+    step = setup.prompts[f"reasons_{reasons}.{language}"]
+    return replace(main, name=f"{main.name}+{step.name}", text=f"{main.text}\n{step.text}")
 
 
 def pick_split(source: Source) -> str:

@@ -1,16 +1,22 @@
-"""ToxiCN MM's format: harm labels in version 2.0, all of them for testing."""
+"""ToxiCN MM's format: harm labels in version 2.0, all of them for testing unless split."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
-from memantics.core.errors import DataError
+from pydantic import JsonValue
+
+from memantics.core.errors import DataError, InputError
 from memantics.core.review import Review, Reviewed
 from memantics.core.writing import (
     Made,
     PublishedMeme,
     Record,
     Writer,
+    draw_parts,
     find_lacking,
     gather_memes,
     pack,
@@ -40,6 +46,7 @@ TARGETS = {
     "other": "Others",
 }
 _CODES = {name: code for code, name in enumerate(TARGETS, 1)}
+_TEST, _TRAIN = "test_data_discription_2.0.json", "train_data_discription_2.0.json"
 
 
 def write_harms(review: Review) -> Made:
@@ -69,11 +76,38 @@ def write_harms(review: Review) -> Made:
         "toxicn_mm",
         ("detection", "type", "target"),
         tuple(used.values()),
-        {"test_data_discription_2.0.json": pack(rows), "target_info.csv": book.encode()},
+        {_TEST: pack(rows), "target_info.csv": book.encode()},
         {"labels": table},
         splits=("test",),
         defaults={"labels": "v2"},
         left_out=left_out,
+    )
+
+
+def split_harms(made: Made, shares: Sequence[int]) -> Made:
+    """The rows in two files, so that types have their shares in both; families stay together."""
+    rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
+    kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
+    families = {meme.id: meme.family for meme in made.memes}
+    strata = {meme.id: kinds[meme.file] for meme in made.memes}
+    parts = draw_parts(families, strata, shares)
+    by_file = {meme.file: parts[meme.id] for meme in made.memes}
+    divided: tuple[list[Record], list[Record]] = ([], [])
+    for row in rows:
+        divided[by_file[str(row["path"])]].append(row)
+    if not all(divided):
+        raise InputError(
+            f"{len(rows)} memes in {len(set(families.values()))} families cannot be split",
+            hint="collect more memes, or leave --split out",
+        )
+    files = {_TRAIN: pack(divided[0]), _TEST: pack(divided[1])}
+    names = ("train", "test")
+    labels = [{**row, "split": names[parts[str(row["meme"])]]} for row in made.tables["labels"]]
+    return replace(
+        made,
+        files={**made.files, **files},
+        tables={**made.tables, "labels": labels},
+        splits=("test", "train", "all"),
     )
 
 
@@ -108,4 +142,4 @@ def _pick(own: Reviewed, field: str, known: dict[str, int]) -> int:
     return known[_name(own, field, known)]
 
 
-WRITER = Writer(write_harms)
+WRITER = Writer(write_harms, split=split_harms)

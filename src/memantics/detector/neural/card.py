@@ -8,6 +8,7 @@ from memantics.detector.card import clean_markdown
 from memantics.detector.examples import Loaded
 from memantics.detector.neural.checkpoint import write_whole
 from memantics.detector.neural.seeds import Trained, tabulate
+from memantics.detector.neural.settings import Shape
 
 CARD = "CARD.md"
 _JOINED = {
@@ -41,7 +42,7 @@ def describe(trained: Trained, data: Loaded) -> str:
     said = {
         "Decides between": ", ".join(facts.classes),
         "Encoders": ", ".join(encoders),
-        "Captions": _JOINED[shape.integration],
+        "Captions": _say_captions(shape),
         "Data": f"{clean_markdown(data.name)}; licence of the data: {clean_markdown(data.licence)}",
         "Memes": f"{counts['train']:,} to train on, {counts['valid']:,} to choose the epoch "
         f"(held out: {training.hold_out}), {counts['test']:,} to test on, "
@@ -59,6 +60,17 @@ def describe(trained: Trained, data: Loaded) -> str:
     if data.sample:
         title += "\n\nTrained on a small sample: it shows how things work and detects little."
     return "\n\n".join([title, facts_list, "\n".join([head, *rows]), _LIMITS])
+
+
+def _say_captions(shape: Shape) -> str:
+    """Which captions are read and how they join, and how texts become vectors."""
+    if not shape.joined:
+        said = _JOINED["none"]
+    else:
+        said = f"of the {' and the '.join(shape.joined)}: {_JOINED[shape.integration]}"
+        if shape.integration == "attention" and shape.values == "text":
+            said += ", which only reorder the text (values as printed)"
+    return said if shape.pooling == "auto" else f"{said}; texts are pooled by {shape.pooling}"
 
 
 def _first(trained: Trained) -> Path:

@@ -55,6 +55,7 @@ _LARGEST = 4096
 # A longer strip loses its ends before it is resized: nothing of them would be left in the middle,
 # and a line of pixels would grow into gigabytes.
 _LONGEST = 16
+_PLAIN = 384  # from this edge on, images are resized without a cut, whatever crop_pct says
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ class _File(BaseModel):
     size: _Sides | Side = _Sides(height=224, width=224)
     crop_size: _Sides | Side | None = None
     do_center_crop: bool | None = None
+    crop_pct: float | None = Field(None, gt=0, le=1)
     resample: int = Field(3, ge=0, le=5)
     rescale_factor: float = 1 / 255
     image_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
@@ -157,6 +159,9 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
         )
     edge = size.shortest_edge or 0
     height, width = crop.height or edge, crop.width or edge
+    if file.crop_pct and edge < _PLAIN:
+        # ResNet's and ConvNeXt's preparation: a larger image of which this share is cut out.
+        edge = int(edge / file.crop_pct)
     if not edge or not height or not width:
         raise DataError(
             name,
@@ -301,9 +306,8 @@ def encode(
 
 
 def _texts(example: Example, shape: Shape) -> tuple[str, ...]:
-    if shape.integration == "none":
-        return (example.text,)
-    return example.text, example.text_caption, example.image_caption
+    captions = {"text": example.text_caption, "image": example.image_caption}
+    return example.text, *(captions[kind] for kind in shape.joined)
 
 
 def cut(encoded: Encoded, rows: Sequence[int] | Places) -> Rows:

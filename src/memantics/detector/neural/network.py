@@ -13,33 +13,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.core.errors import InputError
 from memantics.detector.neural.backbone import Encoders
 from memantics.detector.neural.encoding import Encoded, Places, classes_of, cut
 from memantics.detector.neural.machine import check_packages, get_torch
 from memantics.detector.neural.settings import Shape
 from memantics.metrics.classification import count_classes, f1, macro_figures
 
-Join = Callable[[Any, Any, Any, Shape], Any]
+Join = Callable[[Any, Sequence[Any], Shape], Any]
 
 
 def build_network(encoders: Encoders, shape: Shape) -> Any:
     """The network as a ``torch.nn.Module``: ``(ids, mask, pixels) -> logits``."""
     texts = images = None
-    needs_tokens = shape.integration == "attention"
+    vector = find_vector(shape)
     if encoders.clip is not None:
         clip = encoders.clip
         project = getattr(clip, "text_projection", None)
-        texts = _text_class()(clip.text_model, project, needs_tokens)
+        texts = _text_class()(clip.text_model, project, vector)
         images = _image_class()(
             clip.vision_model,
             getattr(clip, "visual_projection", None),
             encoders.reader.preparation,
         )
     if encoders.text is not None:
-        texts = _text_class()(encoders.text, None, needs_tokens)
+        texts = _text_class()(encoders.text, None, vector)
     if encoders.image is not None:
         images = _image_class()(encoders.image, None, encoders.reader.preparation)
     return _network_class()(texts, images, shape)
+
+
+def find_vector(shape: Shape) -> str:
+    """What the text encoder gives of each text: its ``tokens``, the ``first``, or its ``own`` one.
+
+    >>> find_vector(Shape()), find_vector(Shape(integration="none")), find_vector(
+    ...     Shape(integration="none", pooling="mean"))
+    ('tokens', 'own', 'tokens')
+    """
+    if shape.integration == "attention" or shape.pooling == "mean":
+        return "tokens"
+    return "first" if shape.pooling == "first" else "own"
 
 
 @cache
@@ -48,14 +61,14 @@ def _text_class() -> Any:
     import torch
 
     class TextEncoder(torch.nn.Module):  # type: ignore[misc]
-        """Token states and one vector of each text, in the space that CLIP shares if it is one."""
+        """Token states or one vector of each text, in the space that CLIP shares if it is one."""
 
-        def __init__(self, model: Any, projection: Any, needs_tokens: bool) -> None:
+        def __init__(self, model: Any, projection: Any, vector: str) -> None:
             super().__init__()
             self.model = model
             self.projection = projection if isinstance(projection, torch.nn.Module) else None
-            self.needs_tokens = needs_tokens
-            if needs_tokens and getattr(model, "pooler", None) is not None:
+            self.vector = vector
+            if vector != "own" and getattr(model, "pooler", None) is not None:
                 # Never used, and several machines would wait for its gradient.
                 model.pooler = None
             inner = self.projection
@@ -65,8 +78,8 @@ def _text_class() -> Any:
             """States (texts × tokens × width) where tokens are needed, else one vector each."""
             found = self.model(input_ids=ids, attention_mask=mask.to(ids.dtype))
             states = found.last_hidden_state
-            if not self.needs_tokens:
-                pooled = getattr(found, "pooler_output", None)
+            if self.vector != "tokens":
+                pooled = None if self.vector == "first" else getattr(found, "pooler_output", None)
                 states = states[:, 0] if pooled is None else pooled
             return states if self.projection is None else self.projection(states)
 
@@ -89,7 +102,7 @@ def _image_class() -> Any:
                 values = torch.tensor(getattr(preparation, name)).view(1, 3, 1, 1)
                 self.register_buffer(name, values, persistent=False)
             inner = self.projection
-            self.width = int(inner.out_features if inner is not None else model.config.hidden_size)
+            self.width = inner.out_features if inner is not None else find_width(model.config)
 
         def forward(self, pixels: Any) -> Any:
             """Images × width; ``pixels`` are images × rows × columns × RGB, 0 to 255."""
@@ -97,10 +110,22 @@ def _image_class() -> Any:
             found = self.model(pixel_values=(scaled - self.mean) / self.std)
             pooled = getattr(found, "pooler_output", None)
             vector = found.last_hidden_state[:, 0] if pooled is None else pooled
-            vector = vector.flatten(1)
+            vector = vector.flatten(1)  # ResNet pools to 1 × 1 maps
             return vector if self.projection is None else self.projection(vector)
 
     return ImageEncoder
+
+
+def find_width(config: Any) -> int:
+    """How long the vector of an image is: a ViT has one size, a ResNet that of its last stage."""
+    sizes = getattr(config, "hidden_sizes", None)
+    width = getattr(config, "hidden_size", None) or (sizes[-1] if sizes else None)
+    if not isinstance(width, int):
+        raise InputError(
+            f"an image encoder of the kind {config.model_type} is not known here",
+            hint="use a ViT, a ResNet, a ConvNeXt or a CLIP model",
+        )
+    return width
 
 
 @cache
@@ -133,35 +158,46 @@ def _network_class() -> Any:
             found = self.texts(ids.flatten(0, 1), mask.flatten(0, 1))
             found = found.unflatten(0, (-1, fields))
             if self.shape.integration == "attention":
-                return attend(found, mask)
-            if self.shape.integration == "none":
-                return found[:, 0]
+                return attend(found, mask, self.shape)
+            if self.texts.vector == "tokens":
+                found = pool(found, mask)
             first, *captions = found.unbind(1)
-            return _JOINS[self.shape.integration](first, captions[0], captions[1], self.shape)
+            join = _JOINS.get(self.shape.integration)
+            return join(first, captions, self.shape) if join and captions else first
 
     return Network
 
 
-def attend(states: Any, mask: Any) -> Any:
+def pool(states: Any, mask: Any) -> Any:
+    """The mean over the tokens of each text; the last two axes are tokens and width."""
+    weights = mask[..., None].to(states.dtype)
+    return (states * weights).sum(-2) / weights.sum(-2)
+
+
+def attend(states: Any, mask: Any, shape: Shape) -> Any:
     """Knowledge at the level of tokens: what the paper's cross-attention means.
 
     The inline text's tokens ask, a caption's tokens answer: softmax(S Kᵀ / √d) K, once for each
     caption. The mean with S itself is taken token by token, then over the inline text's tokens.
-    As printed, S stands behind the softmax, too: then a caption could only reorder the text.
+    As printed (``values`` of the text), S stands behind the softmax, too: a caption can only
+    reorder the text, place by place, as far as both are long.
     """
     torch = get_torch()
     inline = states[:, 0]
     found = inline
-    for place in (1, 2):
-        caption = states[:, place]
+    for place in range(1, states.shape[1]):
+        caption, real = states[:, place], mask[:, place, None, :].bool()
+        values = caption
+        if shape.values == "text":
+            values, real = inline, real & mask[:, 0, None, :].bool()
         scores = inline @ caption.transpose(-1, -2) / caption.shape[-1] ** 0.5
-        scores = scores.masked_fill(~mask[:, place, None, :].bool(), float("-inf"))
-        found = found + torch.softmax(scores.float(), -1).to(caption.dtype) @ caption
-    weights = mask[:, 0, :, None].to(found.dtype)
-    return (found / 3 * weights).sum(1) / weights.sum(1)
+        scores = scores.masked_fill(~real, float("-inf"))
+        found = found + torch.softmax(scores.float(), -1).to(caption.dtype) @ values
+    found = found / states.shape[1]
+    return found[:, 0] if shape.pooling == "first" else pool(found, mask[:, 0])
 
 
-def join_as_printed(inline: Any, text_caption: Any, image_caption: Any, shape: Shape) -> Any:
+def join_as_printed(inline: Any, captions: Sequence[Any], shape: Shape) -> Any:
     """The formula over one vector each, softmax(S Kᵀ/√d) S, within each meme.
 
     The score is a single number and its softmax is 1: the captions cancel out. The official
@@ -170,15 +206,18 @@ def join_as_printed(inline: Any, text_caption: Any, image_caption: Any, shape: S
     torch = get_torch()
     del shape
     found = inline
-    for caption in (text_caption, image_caption):
+    for caption in captions:
         score = (inline * caption).sum(-1, keepdim=True) / inline.shape[-1] ** 0.5
         found = found + torch.softmax(score[..., None], -1)[..., 0] * inline
-    return found / 3
+    return found / (1 + len(captions))
 
 
-def join_by_sum(inline: Any, text_caption: Any, image_caption: Any, shape: Shape) -> Any:
+def join_by_sum(inline: Any, captions: Sequence[Any], shape: Shape) -> Any:
     """What the official code does instead of attention: S + K_text + weight · K_image."""
-    return inline + text_caption + shape.image_caption_weight * image_caption
+    weights = {"text": 1.0, "image": shape.image_caption_weight}
+    for kind, caption in zip(shape.joined, captions, strict=True):
+        inline = inline + weights[kind] * caption
+    return inline
 
 
 _JOINS: dict[str, Join] = {"pooled": join_as_printed, "sum": join_by_sum}

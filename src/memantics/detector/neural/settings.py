@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
@@ -10,6 +10,9 @@ from memantics.core.errors import InputError, UnknownName
 
 Target = Literal["harmful", "type"]
 Integration = Literal["attention", "pooled", "sum", "none"]
+CaptionUse = Literal["none", "text", "image", "both"]
+Pooling = Literal["auto", "mean", "first"]
+Values = Literal["captions", "text"]
 Weighting = Literal["balanced", "sqrt", "none"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 HoldOut = Literal["blocks", "random"]
@@ -17,6 +20,8 @@ Preset = Literal["mke", "clip-mke", "fusion", "clip", "text", "image"]
 
 TARGETS: tuple[Target, ...] = get_args(Target)
 INTEGRATIONS: tuple[Integration, ...] = get_args(Integration)
+CAPTION_USES: tuple[CaptionUse, ...] = get_args(CaptionUse)
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 SCRATCH = "scratch"
 Name = TypeVar("Name", bound=str)
@@ -45,6 +50,11 @@ class Shape:
     the captions' tokens: what the paper means), ``pooled`` (the formula as printed, over one
     vector each: captions cancel out), ``sum`` (what the official code does) or ``none``.
     ``image_caption_weight`` is used by ``sum`` only. ``length`` is the most tokens of a text.
+
+    ``captions`` says which captions join. ``pooling`` makes one vector of a text's tokens: their
+    ``mean``, the ``first``, or what suits the integration (``auto``: the mean with attention, else
+    the encoder's own vector); to compare caption variants, hold it fixed. ``values`` are what
+    attention adds up: the captions' tokens, or the inline text's, as the formula is printed.
     """
 
     target: Target = "harmful"
@@ -52,11 +62,31 @@ class Shape:
     image_caption_weight: float = 0.5
     dropout: float = 0.1
     length: int = 80
+    captions: CaptionUse = "both"
+    pooling: Pooling = "auto"
+    values: Values = "captions"
+
+    @property
+    def joined(self) -> tuple[Literal["text", "image"], ...]:
+        """The captions that join the inline text, in their order."""
+        if self.integration == "none" or self.captions == "none":
+            return ()
+        return ("text", "image") if self.captions == "both" else (self.captions,)
 
     @property
     def fields(self) -> int:
-        """How many texts of a meme are read: the inline text, or also its two captions."""
-        return 1 if self.integration == "none" else 3
+        """How many texts of a meme are read: the inline text and the captions that join it."""
+        return 1 + len(self.joined)
+
+    def describe(self) -> dict[str, object]:
+        """Every choice by name; those that older versions did not have only where they are made.
+
+        A training that an older version began goes on: its settings still have the same hash.
+        """
+        later = {"captions": "both", "pooling": "auto", "values": "captions"}
+        return {
+            name: value for name, value in asdict(self).items() if later.get(name, ...) != value
+        }
 
 
 @dataclass(frozen=True, slots=True)

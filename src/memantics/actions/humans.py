@@ -1,0 +1,122 @@
+"""``humans``: replies rated blind by people, from the queue to the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from memantics.actions.report import export_humans
+from memantics.core.data import conform, read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.queue import VERDICTS, Verdict, read_verdicts
+from memantics.core.rundir import read_facts
+from memantics.registry import open_task_of_run
+from memantics.run.ratings import HumanScores, Rated, score_ratings
+from memantics.run.score import read_outcomes
+
+__all__ = ["HumanScores", "export_humans", "score_humans"]
+KEY, QUEUE = "key.jsonl", "queue"
+
+
+class _KeyRow(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    run: str
+    model: str
+    options: dict[str, str]
+
+
+def score_humans(
+    folder: Path | str, runs: Sequence[Path] = (), *, verdicts: Path | str | None = None
+) -> HumanScores:
+    """Join people's verdicts with the key of an export: means, tests, agreement.
+
+    With the ``runs`` that were exported, each metric is compared with people, too. ``verdicts``
+    is what the annotation app exported (default: ``verdicts.jsonl`` in the queue).
+    """
+    place = Path(folder)
+    keys = _read_keys(place / KEY)
+    given = Path(verdicts) if verdicts is not None else place / QUEUE / VERDICTS
+    if not given.is_file():
+        raise InputError(
+            f"{given}: no verdicts",
+            hint="rate the queue (memantics annotate QUEUE) and export its verdicts",
+        )
+    names = name_settings(list(keys.values()))
+    marks = _read_marks(keys, runs)
+    rated = []
+    for row, verdict in enumerate(read_verdicts(given), 1):
+        key = keys.get(verdict.item)
+        if key is None:
+            raise DataError(
+                given, f"item {verdict.item!r} is not in the key", row=row, hint="name its folder"
+            )
+        own = marks.get(key.run, {})
+        found = {metric: by_meme.get(verdict.group) for metric, by_meme in own.items()}
+        rated.append(Rated(verdict.group, names[key.run], _read_votes(verdict), found))
+    if not any(own.ratings for own in rated):
+        raise DataError(given, "holds no ratings", hint="finish the ratings first")
+    return score_ratings(rated)
+
+
+def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no key", hint="give the folder that 'memantics humans export' wrote"
+        )
+    rows = [conform(_KeyRow, value, path, row) for row, value in read_jsonl(path)]
+    return {own.id: own for own in rows}
+
+
+def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
+    """By run, what tells it from the others: the model, and the options that differ."""
+    runs = {own.run: own for own in keys}
+    models = {own.model for own in runs.values()}
+    options = dict.fromkeys(name for own in runs.values() for name in own.options)
+    differing = [
+        name for name in options if len({own.options.get(name) for own in runs.values()}) > 1
+    ]
+    named = {}
+    for run, own in runs.items():
+        parts = [own.model] if len(models) > 1 else []
+        parts += [f"{name}={own.options[name]}" for name in differing if name in own.options]
+        named[run] = " · ".join(parts) or own.model
+    # Two runs that are alike in all that the key knows keep apart by their folders.
+    twice = [name for name in named.values() if list(named.values()).count(name) > 1]
+    return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
+
+
+def _read_votes(verdict: Verdict) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for vote in verdict.votes:
+        for scale, value in vote.values.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found.setdefault(scale, {})[vote.person] = float(value)
+    return found
+
+
+def _read_marks(
+    keys: Mapping[str, _KeyRow], runs: Sequence[Path]
+) -> Mapping[str, Mapping[str, Mapping[str, float | None]]]:
+    """By run, metric and meme: each reply's own figures."""
+    known = {own.run for own in keys.values()}
+    found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
+    for folder in runs:
+        if folder.name not in known:
+            raise InputError(
+                f"{folder} was not exported", hint=f"exported: {', '.join(sorted(known))}"
+            )
+        facts = read_facts(folder)
+        _, task = open_task_of_run(facts, None)
+        if task.marks is None:
+            raise InputError(f"{facts.task} has no figures of single replies", hint="leave it out")
+        outcomes = list(read_outcomes(folder, task))
+        memes = [own.item.group for own in outcomes]
+        found[folder.name] = {
+            metric: dict(zip(memes, values, strict=True))
+            for metric, values in task.marks(outcomes).items()
+        }
+    return found

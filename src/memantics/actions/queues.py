@@ -1,0 +1,165 @@
+"""Queues for people that no model drafts: who they are, what memes say, why models go wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memantics.core.data import inside, read_jsonl
+from memantics.core.errors import DataError, InputError
+from memantics.core.images import read_bytes
+from memantics.core.journal import replace_file
+from memantics.core.memes import MEMES, read_memes
+from memantics.core.queue import QueueCard, QueueItem, Shown, read_verdicts, write_queue
+from memantics.core.records import Item
+from memantics.core.result import Result
+from memantics.core.rundir import last_answers, read_bare_items, read_facts
+from memantics.registry import open_task_of_run
+from memantics.run.score import read_outcomes
+from memantics.tasks.choices import hits
+
+_TEXTS = "review-text"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQueue(Result):
+    """A queue that was written."""
+
+    folder: Path
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedTexts(Result):
+    """What came of corrected texts: memes whose text changed, and those that cannot be read."""
+
+    folder: Path
+    changed: int
+    unreadable: int
+
+
+def make_questionnaire(out: Path | str, people: int = 10) -> MadeQueue:
+    """A questionnaire for as many annotators; keep it in a database of its own."""
+    if people < 1:
+        raise InputError("a questionnaire needs at least one person", hint="give --people 10")
+    card = QueueCard(title="About the annotators", workflow="questionnaire", origin="questionnaire")
+    names = [f"person-{number:03}" for number in range(1, people + 1)]
+    items = (QueueItem(id=name, group=name) for name in names)
+    return MadeQueue(Path(out), write_queue(Path(out), card, items))
+
+
+def make_text_queue(folder: Path | str, out: Path | str) -> MadeQueue:
+    """The printed texts of collected memes, normalised, for people to correct."""
+    memes, place = read_memes(Path(folder)), Path(out)
+    items = []
+    for meme in memes:
+        name = _copy(meme.image, place, meme.id)
+        values: dict[str, JsonValue] = {"readable": "yes", "text": normalise(meme.text)}
+        items.append(
+            QueueItem(
+                id=meme.id,
+                group=meme.id,
+                images=[name],
+                values=values,
+                shown=[Shown(label="As it was read", value=meme.text)] if meme.text else [],
+            )
+        )
+    card = QueueCard(title="Texts of memes", workflow=_TEXTS, origin=f"annotate texts {folder}")
+    return MadeQueue(place, write_queue(place, card, items))
+
+
+def normalise(text: str) -> str:
+    r"""A text on one line: lines are separated by a blank, other blanks are single.
+
+    >>> normalise("one  does\n\nnot   simply\n")
+    'one does not simply'
+    """
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def apply_texts(folder: Path | str, verdicts: Path | str) -> AppliedTexts:
+    """Put corrected texts into ``memes.jsonl``; memes that cannot be read are marked dropped."""
+    path = Path(folder) / MEMES
+    if not path.is_file():
+        raise InputError(f"{path}: not here", hint=f"memantics collect {folder}")
+    found = {own.item: own for own in read_verdicts(Path(verdicts))}
+    if any(own.workflow != _TEXTS for own in found.values()):
+        raise DataError(verdicts, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
+    lines: list[dict[str, JsonValue]] = []
+    changed = unreadable = 0
+    for row, value in read_jsonl(path):
+        if not isinstance(value, dict):
+            raise DataError(path, "a line is a JSON object", row=row)
+        verdict = found.get(str(value.get("id")))
+        if verdict is not None and not verdict.kept:
+            value |= {"kept": False, "reason": "text not readable"}
+            unreadable += 1
+        elif verdict is not None:
+            text = str(verdict.values.get("text", value.get("text", "")))
+            changed += text != value.get("text")
+            value["text"] = text
+        lines.append(value)
+    replace_file(path, b"".join(orjson.dumps(own) + b"\n" for own in lines), "memes")
+    return AppliedTexts(Path(folder), changed, unreadable)
+
+
+def make_error_queue(runs: Sequence[Path], out: Path | str, share: float = 0.5) -> MadeQueue:
+    """Items that at least ``share`` of the runs got wrong, for people to say why."""
+    if not runs:
+        raise InputError("no run was given", hint="give run directories of one task")
+    if len({read_facts(run).task for run in runs}) > 1:
+        raise InputError("these runs are of different tasks", hint="give runs of one task")
+    right: dict[str, list[bool]] = {}
+    items: dict[str, Item] = {}
+    replies: dict[str, list[str]] = {}
+    for run in runs:
+        facts = read_facts(run)
+        _, task = open_task_of_run(facts, None)
+        outcomes = read_outcomes(run, task)
+        answers = last_answers(run)
+        items |= {item.id: item for item in read_bare_items(run)}
+        for own, hit in zip(outcomes, hits(outcomes), strict=True):
+            right.setdefault(own.item.id, []).append(hit)
+            said = " ".join(answers[own.item.id].text.split())[:600]
+            replies.setdefault(own.item.id, []).append(said)
+    wrong = [
+        name
+        for name, own in right.items()
+        if len(own) == len(runs) and own.count(False) / len(own) >= share
+    ]
+    if not wrong:
+        raise InputError("the runs got no shared item wrong", hint="give a smaller --share")
+    place = Path(out)
+    made = (_make_error(items[name], replies[name], place) for name in wrong)
+    card = QueueCard(
+        title="Errors of models",
+        workflow="code-errors",
+        warning=read_facts(runs[0]).warning,
+        origin=f"annotate errors: {len(runs)} runs",
+    )
+    return MadeQueue(place, write_queue(place, card, made))
+
+
+def _make_error(item: Item, replies: Sequence[str], out: Path) -> QueueItem:
+    context: Mapping[str, str] = item.form.context
+    shown = [Shown(label=name, value=text) for name, text in context.items() if text]
+    shown += [Shown(label="Label", value=str(item.gold))]
+    shown += [Shown(label="Answers", value=list(replies), kind="list")]
+    images = [_copy(item.images[0].path, out, item.id)] if item.images else []
+    return QueueItem(
+        id=item.id, group=item.group, images=images, shown=shown, hidden=dict(item.tags)
+    )
+
+
+def _copy(image: Path, queue: Path, name: str) -> str:
+    """Put an image into the queue, which must be complete on its own."""
+    place = f"images/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}{image.suffix.lower()}"
+    target = inside(queue, place)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(read_bytes(image))
+    return place

@@ -1,0 +1,1 @@
+"""Studies of detectors: many variants trained alike on the same memes, tested once, compared."""

@@ -1,0 +1,331 @@
+"""Run a study: every variant on the same parts, tested once; what is done is not done again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from memantics.core.data import dump_json
+from memantics.core.errors import InputError, StoreError, UnknownName, first_fault
+from memantics.core.journal import replace_file
+from memantics.core.records import Score
+from memantics.core.result import Result, Table, to_plain
+from memantics.detector.evaluation import percent
+from memantics.detector.examples import Loaded, keep_typed, need_labels
+from memantics.detector.fast import find_preset, train
+from memantics.detector.judges import open_embedder
+from memantics.detector.neural.encoding import classes_of, gold_places
+from memantics.detector.neural.feeding import hold_out, split_rows
+from memantics.detector.neural.seeds import PREDICTIONS, SeedPlan, train_neural
+from memantics.detector.neural.settings import Pooling, Target, Training, check_training
+from memantics.detector.study.figures import Contrast, Sheet, contrast, correct, score_sheet
+from memantics.detector.study.variants import (
+    Encoding,
+    Variant,
+    make_backbones,
+    make_shape,
+    make_training,
+)
+
+STUDY = "study.json"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """What is trained and how. ``epochs`` and ``rate`` are the paper's by family where None.
+
+    ``pooling`` is the same for all networks, so that caption variants differ in captions alone.
+    ``against`` names the variant with which all others are compared; without it each is compared
+    with the same encoders without captions.
+    """
+
+    variants: tuple[Variant, ...]
+    encoding: Encoding
+    training: Training
+    targets: tuple[Target, ...] = ("harmful", "type")
+    epochs: int | None = None
+    rate: float | None = None
+    pooling: Pooling = "mean"
+    length: int = 80
+    against: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """One variant on one task: figures on the test part, mean over ``seeds``.
+
+    ``settings`` are what its networks were trained with, and the names of their encoders.
+    """
+
+    variant: str
+    task: Target
+    seeds: int
+    scores: tuple[Score, ...]
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def find(self, key: str, label: str = "") -> Score | None:
+        """A figure by its key, and the part that it is of."""
+        return next((s for s in self.scores if (s.key, s.label) == (key, label)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Result):
+    """What a study found: a row for each variant and task, and contrasts between variants."""
+
+    data: str
+    trained_on: int
+    tested_on: int
+    rows: tuple[StudyRow, ...]
+    contrasts: tuple[Contrast, ...]
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Macro figures on the test part in per cent."""
+        keys = ("macro_precision", "macro_recall", "macro_f1")
+        rows = []
+        for row in self.rows:
+            found = [row.find(key) for key in keys]
+            main = found[-1]
+            rows.append(
+                (
+                    row.variant,
+                    row.task,
+                    *(percent(own.value if own else None) for own in found),
+                    main.note if main else "",
+                )
+            )
+        columns = ("variant", "task", ">precision", ">recall", ">macro-F1", "spread")
+        return Table(columns, tuple(rows), f"{self.data}: {self.tested_on:,} test memes")
+
+    def contrast_table(self) -> Table:
+        """Differences of macro-F1 in points, with both tests."""
+        rows = [
+            (
+                f"{own.first} → {own.second}",
+                own.task,
+                f"{100 * own.difference:+.1f}",
+                "–"
+                if own.low is None or own.high is None
+                else f"{100 * own.low:+.1f} to {100 * own.high:+.1f}",
+                _show_p(own.corrected),
+                _show_p(own.seeds_corrected),
+            )
+            for own in self.contrasts
+        ]
+        columns = ("variants", "task", ">points", ">95 %", ">p (memes)", ">p (seeds)")
+        return Table(columns, tuple(rows), "Differences of macro-F1; p-values after Holm")
+
+
+def _show_p(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path, say: Say) -> Study:
+    """Train and test every variant; run again with the same plan, it goes on where it stopped."""
+    _check(plan, train_part, test_part)
+    data, notes = _match_parts(plan, train_part, test_part)
+    known = {example.id: example for example in data[1].examples}
+    sheets: dict[tuple[Target, str], Sheet] = {}
+    first = True
+    for target in plan.targets:
+        for variant in plan.variants:
+            say(f"{target}: {variant.name}")
+            if variant.fast:
+                sheets[target, variant.name] = _run_fast(variant, target, data, out)
+            else:
+                sheet, first = _run_network(variant, target, data, plan, out, say)
+                sheets[target, variant.name] = sheet
+    rows = tuple(
+        StudyRow(
+            name, target, len(sheet.said), score_sheet(sheet, known), _describe(plan, name, target)
+        )
+        for (target, name), sheet in sheets.items()
+    )
+    found = Study(
+        data=test_part.name,
+        trained_on=len(data[0].examples),
+        tested_on=len(data[1].examples),
+        rows=rows,
+        contrasts=_contrast_all(plan, sheets),
+        notes=notes,
+    )
+    if first:
+        replace_file(out / STUDY, dump_json(to_plain(found)).encode(), "study", "--out")
+    return found
+
+
+def _describe(plan: StudyPlan, name: str, target: Target) -> dict[str, JsonValue]:
+    variant = next(own for own in plan.variants if own.name == name)
+    if variant.fast:
+        return {}
+    training = make_training(variant, plan.training, plan.epochs, plan.rate)
+    shape = make_shape(variant, target, plan.pooling, plan.length)
+    backbones = make_backbones(variant, plan.encoding)
+    places = {"text": backbones.text, "image": backbones.image, "clip": backbones.clip}
+    return {
+        "epochs": training.epochs,
+        "batch": training.batch,
+        "rate": training.rate,
+        "length": shape.length if variant.family not in ("resnet", "vit") else None,
+        "dropout": shape.dropout,
+        "pooling": shape.pooling,
+        **{kind: Path(place).name for kind, place in places.items() if place},
+    }
+
+
+def _check(plan: StudyPlan, train_part: Loaded, test_part: Loaded) -> None:
+    check_training(plan.training)
+    names = [variant.name for variant in plan.variants]
+    if plan.against and plan.against not in names:
+        raise UnknownName("variant of this study:", plan.against, names)
+    for part in (train_part, test_part):
+        need_labels(part.examples, part.name)
+    both = {own.id for own in train_part.examples} & {own.id for own in test_part.examples}
+    if both:
+        raise InputError(
+            f"{len(both)} memes are in the training and in the test part, such as {min(both)}",
+            hint="give parts that share no meme",
+        )
+
+
+def _match_parts(
+    plan: StudyPlan, train_part: Loaded, test_part: Loaded
+) -> tuple[tuple[Loaded, Loaded], tuple[str, ...]]:
+    """The same memes for all variants: those with an image where one of them looks at images."""
+    notes = [*train_part.notes, *test_part.notes]
+    if not any(variant.sees for variant in plan.variants):
+        return (train_part, test_part), tuple(dict.fromkeys(notes))
+    kept = []
+    for name, part in (("training", train_part), ("test", test_part)):
+        seen = tuple(own for own in part.examples if own.image is not None)
+        if not seen:
+            raise InputError(
+                f"no meme of the {name} part has an image",
+                hint="register the images, or leave out the variants that look at them",
+            )
+        if lost := len(part.examples) - len(seen):
+            notes.append(f"{lost} memes of the {name} part have no image: no variant gets them")
+        kept.append(replace(part, examples=seen))
+    return (kept[0], kept[1]), tuple(dict.fromkeys(notes))
+
+
+def _run_network(
+    variant: Variant,
+    target: Target,
+    data: tuple[Loaded, Loaded],
+    plan: StudyPlan,
+    out: Path,
+    say: Say,
+) -> tuple[Sheet, bool]:
+    train_part, test_part = (keep_typed(own) if target == "type" else own for own in data)
+    training = make_training(variant, plan.training, plan.epochs, plan.rate)
+    held = hold_out(train_part.examples, target, training.hold_out, training.share)
+    examples = (*train_part.examples, *test_part.examples)
+    test_rows = range(len(train_part.examples), len(examples))
+    parts = split_rows(examples, held.valid, test_rows)
+    shape = make_shape(variant, target, plan.pooling, plan.length)
+    whole = replace(
+        train_part,
+        examples=examples,
+        checksum=f"{train_part.checksum}+{test_part.checksum}",
+    )
+    seeds = SeedPlan(make_backbones(variant, plan.encoding), shape, training)
+    trained = train_neural(whole, seeds, out / target / variant.slug, say, parts)
+    return _read_sheet(trained.folder, [own.seed for own in trained.seeds], target), trained.first
+
+
+def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> Sheet:
+    """What the networks of all seeds said about the test part."""
+    said: list[list[int]] = []
+    memes: tuple[str, ...] = ()
+    gold: list[int] = []
+    for seed in seeds:
+        lines = (folder / f"seed-{seed}" / PREDICTIONS).read_bytes().splitlines()
+        rows = [row for row in map(orjson.loads, lines) if row["part"] == "test"]
+        memes, gold = tuple(row["id"] for row in rows), [row["gold"] for row in rows]
+        said.append([int(np.argmax(row["chances"])) for row in rows])
+    return Sheet(memes, np.array(gold, np.int64), np.array(said, np.int64), classes_of(target))
+
+
+def _run_fast(variant: Variant, target: Target, data: tuple[Loaded, Loaded], out: Path) -> Sheet:
+    """A fast detector decides both tasks at once: it is trained once, and read for both."""
+    answers = _find_answers(variant, data, out)
+    test_part = keep_typed(data[1]) if target == "type" else data[1]
+    classes = classes_of(target)
+    gold = gold_places(test_part.examples, target)
+    names = [own.id for own in test_part.examples]
+    said = [classes.index(answers[name][target]) for name in names]
+    return Sheet(tuple(names), gold, np.array([said], np.int64), classes)
+
+
+def _find_answers(
+    variant: Variant, data: tuple[Loaded, Loaded], out: Path
+) -> Mapping[str, Mapping[Target, str]]:
+    mark = _mark(variant, data)
+    path = out / f"{variant.slug}.json"
+    if path.is_file():
+        found = orjson.loads(path.read_bytes())
+        if found["mark"] != mark:
+            raise StoreError(
+                f"{path} comes from other data or settings",
+                hint="choose another --out, or repeat the first command",
+            )
+        answers: Mapping[str, Mapping[Target, str]] = found["answers"]
+        return answers
+    settings = find_preset(variant.family)
+    embedder = open_embedder(settings, None)
+    detector = train(data[0].examples, settings, embedder)
+    plain = [replace(own, label=None, type=None, modality=None) for own in data[1].examples]
+    made: dict[str, dict[Target, str]] = {
+        own.id: {"harmful": own.name, "type": own.type or "none"}
+        for own in detector.predict(plain, embedder)
+    }
+    body = dump_json({"variant": variant.name, "mark": mark, "answers": made})
+    replace_file(path, body.encode(), "answers", "--out")
+    return made
+
+
+def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
+    total = hashlib.sha256(variant.name.encode())
+    for part in data:
+        for own in part.examples:
+            total.update(orjson.dumps(asdict(own) | {"image": own.image and own.image.name}))
+    return total.hexdigest()
+
+
+def _contrast_all(
+    plan: StudyPlan, sheets: Mapping[tuple[Target, str], Sheet]
+) -> tuple[Contrast, ...]:
+    """Each variant against the one that was named, or against its own encoders alone."""
+    found = []
+    for (target, name), sheet in sheets.items():
+        variant = next(own for own in plan.variants if own.name == name)
+        base = plan.against or variant.base
+        other = sheets.get((target, base))
+        if other is not None and base != name:
+            made = contrast(target, (base, name), other, sheet)
+            found += [made] if made is not None else []
+    return correct(found)
+
+
+_STUDY = TypeAdapter(Study)
+
+
+def read_study(folder: Path) -> Study:
+    """What a study found, from its folder."""
+    path = folder / STUDY
+    try:
+        return _STUDY.validate_json(path.read_bytes())
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no study", hint="give a folder that 'memantics detector study' wrote"
+        ) from error
+    except ValidationError as error:
+        raise StoreError(f"{path} is damaged: {first_fault(error)}", hint="run it again") from error

@@ -1,0 +1,271 @@
+"""What people said of models' replies: means by setting, tests, agreement, and how metrics follow.
+
+The replies were rated blind; the key says which setting gave each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+
+from memantics.core.records import Score
+from memantics.core.result import Result, Table
+from memantics.metrics.agreement import krippendorff_alpha, pairwise_agreement
+from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test, welch_t_test
+from memantics.metrics.correlation import spearman, spearman_span
+from memantics.metrics.interval import bootstrap
+from memantics.run.differences import show_p
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One reply: its meme, its setting, and what each person gave it on each scale.
+
+    ``marks`` are the metrics' values of the same reply.
+    """
+
+    meme: str
+    setting: str
+    ratings: Mapping[str, Mapping[str, float]]
+    marks: Mapping[str, float | None]
+
+    def mean(self, scale: str) -> float | None:
+        """The mean over people; None where nobody rated it."""
+        given = self.ratings.get(scale, {})
+        return fmean(given.values()) if given else None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingMeans:
+    """Means of one setting on each scale, with intervals over memes."""
+
+    setting: str
+    figures: tuple[Score, ...]
+
+    def find(self, scale: str) -> Score | None:
+        """The mean on a scale."""
+        return next((own for own in self.figures if own.key == scale), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RatingContrast:
+    """Two settings on one scale, second minus first, over the memes that both have.
+
+    ``p`` resamples memes, ``t_paired`` and ``t_unpaired`` are t-tests; ``corrected`` is Holm's of
+    ``p`` over all contrasts.
+    """
+
+    scale: str
+    first: str
+    second: str
+    memes: int
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    t_paired: float | None
+    t_unpaired: float | None
+    corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How a metric follows people on a scale: Spearman's correlation over replies or settings."""
+
+    metric: str
+    scale: str
+    over: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class HumanScores(Result):
+    """A human evaluation: settings, contrasts, agreement by scale, and metrics against people."""
+
+    replies: int
+    memes: int
+    people: int
+    settings: tuple[SettingMeans, ...]
+    contrasts: tuple[RatingContrast, ...]
+    agreement: tuple[Score, ...]
+    followed: tuple[Followed, ...]
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales that were rated."""
+        return tuple(dict.fromkeys(own.key for one in self.settings for own in one.figures))
+
+    def table(self) -> Table:
+        """Means by setting and scale, with intervals."""
+        rows = [
+            (one.setting, *(_show(one.find(scale)) for scale in self.scales))
+            for one in self.settings
+        ]
+        title = f"{self.replies:,} replies to {self.memes:,} memes, {self.people} people"
+        return Table(("setting", *(f">{scale}" for scale in self.scales)), tuple(rows), title)
+
+    def contrast_table(self) -> Table:
+        """Differences between settings, and their tests."""
+        rows = [
+            (
+                own.scale,
+                f"{own.first} → {own.second}",
+                f"{own.difference:+.2f}"
+                + ("" if own.low is None else f" ({own.low:+.2f} to {own.high:+.2f})"),
+                *map(show_p, (own.p, own.corrected, own.t_paired, own.t_unpaired)),
+            )
+            for own in self.contrasts
+        ]
+        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">t paired", ">t")
+        return Table(columns, tuple(rows))
+
+    def agreement_table(self) -> Table:
+        """How far people agree on each scale."""
+        rows = [
+            (own.key, own.label, "–" if own.value is None else f"{own.value:.2f}", str(own.n))
+            for own in self.agreement
+        ]
+        return Table(("scale", "agreement", ">value", ">replies"), tuple(rows))
+
+    def metric_table(self) -> Table:
+        """How far each metric orders replies and settings as people do."""
+        rows = [
+            (
+                own.metric,
+                own.scale,
+                own.over,
+                "–" if own.value is None else f"{own.value:+.2f}",
+                "–" if own.low is None else f"{own.low:+.2f} to {own.high:+.2f}",
+                str(own.n),
+            )
+            for own in self.followed
+        ]
+        columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
+        return Table(columns, tuple(rows), "Metrics against people")
+
+
+def _show(score: Score | None) -> str:
+    if score is None or score.value is None:
+        return "–"
+    span = "" if score.low is None else f" ({score.low:.2f}–{score.high:.2f})"
+    return f"{score.value:.2f}{span}"
+
+
+def score_ratings(rated: Sequence[Rated]) -> HumanScores:
+    """All figures of a human evaluation."""
+    scales = tuple(dict.fromkeys(scale for own in rated for scale in own.ratings))
+    settings = tuple(dict.fromkeys(own.setting for own in rated))
+    people = {name for own in rated for given in own.ratings.values() for name in given}
+    return HumanScores(
+        replies=len(rated),
+        memes=len({own.meme for own in rated}),
+        people=len(people),
+        settings=tuple(
+            SettingMeans(
+                name,
+                tuple(_average(scale, [o for o in rated if o.setting == name]) for scale in scales),
+            )
+            for name in settings
+        ),
+        contrasts=_contrast(rated, scales, settings),
+        agreement=tuple(own for scale in scales for own in _agree(rated, scale, sorted(people))),
+        followed=_follow(rated, scales, settings),
+    )
+
+
+def _average(scale: str, rated: Sequence[Rated]) -> Score:
+    values = [value for own in rated if (value := own.mean(scale)) is not None]
+    if not values:
+        return Score(scale, None, 0)
+    rows = np.column_stack([values, np.ones(len(values))])
+    span = bootstrap(rows, lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float))
+    low, high = span or (None, None)
+    return Score(scale, fmean(values), len(values), low, high)
+
+
+def _contrast(
+    rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
+) -> tuple[RatingContrast, ...]:
+    found: list[RatingContrast] = []
+    for scale in scales:
+        by_setting = {
+            name: {
+                own.meme: value
+                for own in rated
+                if own.setting == name and (value := own.mean(scale)) is not None
+            }
+            for name in settings
+        }
+        for first, second in combinations(settings, 2):
+            one, other = by_setting[first], by_setting[second]
+            shared = [meme for meme in one if meme in other]
+            if not shared:
+                continue
+            before, after = [one[meme] for meme in shared], [other[meme] for meme in shared]
+            gains = [b - a for a, b in zip(before, after, strict=True)]
+            span = paired_bootstrap(gains, shared)
+            paired = paired_t_test(before, after)
+            apart = welch_t_test(list(one.values()), list(other.values()))
+            found.append(
+                RatingContrast(
+                    scale=scale,
+                    first=first,
+                    second=second,
+                    memes=len(shared),
+                    difference=fmean(gains),
+                    low=span.low if span else None,
+                    high=span.high if span else None,
+                    p=span.p if span else None,
+                    t_paired=paired.p if paired else None,
+                    t_unpaired=apart.p if apart else None,
+                )
+            )
+    tested = [row for row, own in enumerate(found) if own.p is not None]
+    for row, value in zip(tested, holm([found[row].p or 0.0 for row in tested]), strict=True):
+        found[row] = replace(found[row], corrected=value)
+    return tuple(found)
+
+
+def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[Score, ...]:
+    rows = [[own.ratings.get(scale, {}).get(name) for name in people] for own in rated]
+    n = sum(sum(value is not None for value in row) > 1 for row in rows)
+    return (
+        Score(scale, krippendorff_alpha(rows, "ordinal"), n, label="Krippendorff's alpha, ordinal"),
+        Score(scale, pairwise_agreement(rows), n, label="pairs that agree exactly"),
+    )
+
+
+def _follow(
+    rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
+) -> tuple[Followed, ...]:
+    metrics = dict.fromkeys(name for own in rated for name in own.marks)
+    found = []
+    for metric in metrics:
+        for scale in scales:
+            kept = [
+                (own, mark, given)
+                for own in rated
+                if (mark := own.marks.get(metric)) is not None
+                and (given := own.mean(scale)) is not None
+            ]
+            marks, said = [mark for _, mark, _ in kept], [given for _, _, given in kept]
+            span = spearman_span(marks, said, [own.meme for own, _, _ in kept])
+            low, high = span or (None, None)
+            found.append(
+                Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
+            )
+            groups = [[row for row in kept if row[0].setting == name] for name in settings]
+            groups = [own for own in groups if own]
+            value = spearman(
+                [fmean(mark for _, mark, _ in own) for own in groups],
+                [fmean(given for _, _, given in own) for own in groups],
+            )
+            found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
+    return tuple(found)

@@ -1,0 +1,113 @@
+"""Queues that no model drafts: a questionnaire, texts to correct, errors to code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memantics.actions.queues import (
+    apply_texts,
+    make_error_queue,
+    make_questionnaire,
+    make_text_queue,
+    normalise,
+)
+from memantics.annotate.service import Service
+from memantics.annotate.values import visible
+from memantics.annotate.workflow import read_workflow
+from memantics.core.errors import DataError, InputError
+from memantics.core.queue import Verdict, read_queue, write_verdicts
+from memantics.starter import image_path
+from tests.annotate.team import PASSWORD
+from tests.runs import pick, write_run
+
+
+def test_a_questionnaire_asks_for_consent_first(tmp_path: Path) -> None:
+    done = make_questionnaire(tmp_path / "people", 3)
+    card, items = read_queue(done.folder)
+    assert (card.workflow, len(items), done.items) == ("questionnaire", 3, 3)
+    flow = read_workflow("questionnaire")
+    assert (flow.settings.daily_limit, flow.settings.weekly_limit) == (1, 1)
+    fields = flow.stages[0].fields
+    assert visible(flow, fields, {"consent": "no"}, frozenset()) == ("consent",)
+    assert visible(flow, fields, {"consent": "yes"}, frozenset()) == fields
+    with pytest.raises(InputError, match="at least one person"):
+        make_questionnaire(tmp_path / "none", 0)
+
+
+def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
+    folder = tmp_path / "memes"
+    folder.mkdir()
+    lines = []
+    for name, text in (("a", "one  does\nnot"), ("b", "???")):
+        shutil.copy(image_path("en-001"), folder / f"{name}.png")
+        lines.append({"id": name, "image": f"{name}.png", "text": text, "mine": 1})
+    body = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "memes.jsonl").write_text(body, encoding="utf-8")
+    done = make_text_queue(folder, tmp_path / "queue")
+    _, items = read_queue(done.folder)
+    assert [item.values["text"] for item in items] == ["one does not", "???"]
+    assert all((done.folder / item.images[0]).is_file() for item in items)
+    verdicts = [
+        Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}),
+        Verdict(item="b", group="b", workflow="review-text", kept=False, values={}),
+    ]
+    path = tmp_path / "verdicts.jsonl"
+    write_verdicts(path, verdicts)
+    found = apply_texts(folder, path)
+    assert (found.changed, found.unreadable) == (1, 1)
+    lines_after = (folder / "memes.jsonl").read_text(encoding="utf-8").splitlines()
+    after = [json.loads(line) for line in lines_after]
+    assert [own["text"] for own in after] == ["one!", "???"]
+    assert [own.get("kept", True) for own in after] == [True, False]
+    assert after[0]["mine"] == 1, "fields of others stay"
+    write_verdicts(path, [verdicts[0].model_copy(update={"workflow": "validate"})])
+    with pytest.raises(DataError, match="no corrected texts"):
+        apply_texts(folder, path)
+    with pytest.raises(InputError, match="not here"):
+        apply_texts(tmp_path, path)
+    assert normalise(" \n") == ""
+
+
+def test_items_that_most_runs_miss_are_coded(tmp_path: Path) -> None:
+    form = pick("A", "B")
+    tags = {"dimension": "Scene", "kind": "R"}
+
+    def run(name: str, wrong: str) -> Path:
+        answers = {key: "Answer: B" if key in wrong else "Answer: A" for key in "123"}
+        return write_run(
+            tmp_path / name, "mquest/qa", answers, golds=dict.fromkeys("123", "A"),
+            form=form, tags=tags, model=f"fake/{name}",
+        )  # fmt: skip
+
+    runs = [run("x", "12"), run("y", "1")]
+    done = make_error_queue(runs, tmp_path / "errors")
+    card, items = read_queue(done.folder)
+    assert card.workflow == "code-errors"
+    assert [item.id for item in items] == ["1", "2"], "half of the runs are enough"
+    assert "fake" not in (done.folder / "items.jsonl").read_text(encoding="utf-8")
+    assert make_error_queue(runs, tmp_path / "all", 1.0).items == 1
+    with pytest.raises(InputError, match="no shared item wrong"):
+        make_error_queue([run("z", "")], tmp_path / "none")
+    with pytest.raises(InputError, match="no run"):
+        make_error_queue([], tmp_path / "none")
+
+
+def test_a_questionnaire_is_opened_without_images(service: Service, tmp_path: Path) -> None:
+    """The app takes items without a picture."""
+    lead = service.accounts.create_first("lead", PASSWORD)
+    project = service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 2).folder)
+    service.projects.set_roles(lead, project.id, lead.id, ("lead", "annotator"))
+    service.projects.consent(lead, project.id)
+    task = service.work.next(lead, project.id)
+    assert task is not None
+    service.work.submit(
+        lead, task.assignment, {"consent": "yes", "gender": "female"}, task.version, 5.0
+    )
+    made = service.exchange.export(lead, project.id, "verdicts").data
+    (found,) = (own for own in map(json.loads, made.splitlines()) if own["votes"])
+    assert found["kept"] is True, found
+    assert found["votes"][0]["values"]["gender"] == "female"

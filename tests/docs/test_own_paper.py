@@ -1,0 +1,65 @@
+"""From ten images to a paper's page, by the documented script, offline."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from memantics.starter import image_path
+from tests.build.publish.queues import pick_memes
+from tests.build.publish.test_publish import label
+from tests.commands import Shell
+from tests.places import ROOT
+
+FIELDS = ("id", "harmful", "type", "modality", "target")
+
+
+def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> None:
+    chosen = [own for own in pick_memes("zh", 200) if own.harm.harmful][:5]
+    chosen += [own for own in pick_memes("zh", 200) if not own.harm.harmful][:5]
+    (tmp_path / "memes").mkdir()
+    with (tmp_path / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        for meme in chosen:
+            shutil.copy(image_path(meme.id), tmp_path / "memes" / meme.file)
+            writer.writerow({"id": Path(meme.file).stem, **label(meme)})
+    shell = Shell(tmp_path)
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    for name, words in (("memantics", " -m memantics"), ("python", "")):
+        command = bin_folder / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n', encoding="utf-8")
+        command.chmod(0o755)
+    environment = shell.environment | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    script = ROOT / "examples" / "redo" / "own_paper.sh"
+    ran = subprocess.run(
+        ["bash", str(script), "memes", "labels.csv"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=600,
+    )
+    assert ran.returncode == 0, f"{ran.stdout[-3000:]}{ran.stderr[-3000:]}"
+    data = tmp_path / "published" / "own_harm" / "data"
+    parts = [
+        json.loads((data / f"{part}_data_discription_2.0.json").read_text(encoding="utf-8"))
+        for part in ("train", "test")
+    ]
+    assert [len(own) for own in parts] == [8, 2]
+    lines = (tmp_path / "memes" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    votes = [json.loads(line) for line in lines]
+    assert {len(own["votes"]) for own in votes} == {3}
+    assert (tmp_path / "own_harm.zip").is_file()
+    assert (tmp_path / "own_harm-audit.html").is_file()
+    page = (tmp_path / "own_harm-paper.html").read_text(encoding="utf-8")
+    for words in ("Table 5", "embedded/reader", "ridge → linear", "Appendix B.3"):
+        assert words in page
