@@ -159,7 +159,8 @@ def _published(
             score_cell(score),
             paper=None if printed is None else round(100 * printed, 2),
             compared=material.compared,
-            fill=_fill(material, row),
+            fill="" if run or detector else _fill(material, row),
+            reason="No meme of this class was asked about." if run or detector else "",
             note="; ".join(own for own in (score.note if score else "", row.reason) if own),
         )
 
