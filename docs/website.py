@@ -43,6 +43,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "screen-memes",
         "scale",
         "detect-harmful-memes",
+        "train-an-expert",
         "train-neural-detectors",
         "read-puns-aloud",
     ),

@@ -1,96 +1,103 @@
-"""What reappraisal keeps by construction, measured with the embedded planner and no grading.
+"""What reappraisal does to memes, with the embedded planner and editor.
 
-``python -m perf.reappraisal [--every N] [--pictures FOLDER]`` goes over the starter pack and, where
-they lie beside the checkout, over the PunMemeCN images. Readings are cached below $MEMANTICS_HOME.
+``python -m perf.reappraisal [--every N] [--pictures FOLDER] [--captions]`` goes over the starter
+pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
+failed, whether results read back, keep their layout and sound kinder to a classifier that the
+planner does not know (perf/kindness.py). ``--captions`` plans for captions without pictures
+instead: MER-Bench's second half and PunMemeCN's groups from 101 on, at which nobody looked while
+the lists were written. Readings are cached below $MEMANTICS_HOME.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import io
+import hashlib
+import re
+import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 
 from PIL import Image
 
+from memantics.actions.reappraise import line_reader
 from memantics.core.images import decode, encode_png
-from memantics.models.embedded.ocr import Ocr, RapidReader, open_reader
+from memantics.core.memes import Meme
+from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
+from memantics.phonetics.speech import read_aloud
+from memantics.reappraise.chain import Reappraisal, Workshop, reappraise
+from memantics.reappraise.folder import BOTH
 from memantics.reappraise.grading import EmbeddedEditor
-from memantics.reappraise.planner import EmbeddedPlanner
-from memantics.reappraise.records import Checks, Feeling, ReappraisalPlan
-from memantics.reappraise.rendering import Made, check_result, draw_meme, show_both
-from memantics.reappraise.stages import ReappraisalSubject
+from memantics.reappraise.planner import EmbeddedPlanner, choose_emotion, rank_candidates
+from memantics.reappraise.ranking import LEAST
+from memantics.reappraise.records import PAIRS
+from memantics.reappraise.rules import find_motto, keeps_scenario, only_adds
+from memantics.reappraise.sentiment import LexiconMeter
+from memantics.reappraise.understanding import understand
 from memantics.starter import IMAGES, read_starter
-from memantics.vision.captions import TextLine
+from memantics.vision.captions import has_chinese
 from memantics.vision.hashes import share_changed
 from memantics.vision.page import Page, erase_captions, mask_captions, read_page, set_caption
-from memantics.vision.panels import count_panels
+from perf import kindness
 from perf.reading import read_as_before
 
-ROOT = Path(__file__).resolve().parent.parent
-PUNS = ROOT.parent / "shared" / "data" / "punmemecn" / "images"
+PUNS = kindness.DATA / "punmemecn"
+MER = kindness.DATA / "mer_bench" / "index_final.json"
+Judge = Callable[[str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A meme to measure; ``negative`` is what its annotators say, None where nobody did."""
+
+    path: Path
+    negative: bool | None
+    emotion: str = ""
 
 
 @dataclass
 class Figures:
     """What one corpus gave."""
 
-    memes: int = 0
+    results: list[tuple[Source, Reappraisal]] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
-    silent: int = 0
-    unplanned: list[str] = field(default_factory=list)
-    moved: list[str] = field(default_factory=list)
-    moved_graded: list[str] = field(default_factory=list)
-    checks: list[tuple[str, Checks]] = field(default_factory=list)
+    particles: list[str] = field(default_factory=list)
+    moved: list[tuple[str, float, float]] = field(default_factory=list)
     again: list[tuple[float, float]] = field(default_factory=list)
 
 
-def read_lines(ocr: Ocr, data: bytes, name: str) -> list[TextLine]:
-    return [
-        TextLine(line.text, line.box, line.score, line.tilt, line.span)
-        for line in ocr.read(data, name).lines
-    ]
+def hear(text: str) -> str:
+    """What our ear takes a caption to mean; the caption itself where it hears nothing else."""
+    if not has_chinese(text):
+        return text
+    heard = read_aloud(text[:40])
+    return heard.meant.text if heard.meant else text
 
 
-async def reappraise(
-    ocr: Ocr, path: Path
-) -> tuple[Image.Image, Page, Feeling, ReappraisalPlan | None]:
-    data = path.read_bytes()
-    image = decode(data, path.name)
-    page = read_page(image, read_lines(ocr, data, path.name))
-    planner = EmbeddedPlanner()
-    subject = ReappraisalSubject(path.stem, path, page)
-    feeling = (await planner.feel(subject)).value
-    assert feeling is not None
-    plan = (await planner.plan(subject, feeling)).value
-    return image, page, feeling, plan
-
-
-async def measure(ocr: Ocr, path: Path, figures: Figures, pictures: Path | None) -> None:
-    figures.memes += 1
-    image, page, feeling, plan = await reappraise(ocr, path)
-    if not page.captions:
-        figures.silent += 1
+def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figures) -> None:
+    data = source.path.read_bytes()
+    image = decode(data, source.path.name)
+    page = read_page(image, shop.read_lines(data, source.path.name))
+    if page.captions:
+        figures.again.append(set_again(image, page))
+    result = asyncio.run(reappraise(Meme(source.path.stem, source.path), shop))
+    figures.results.append((source, result))
+    if result.status != "done" or result.plan is None:
         return
-    figures.again.append(set_again(image, page))
-    if plan is None:
-        figures.unplanned.append(path.stem)
-        return
-    drawn = await draw_meme(image, page, plan)
-    data = encode_png(drawn.image)
-    checks = check_result(image, page, plan, Made(drawn, read_lines(ocr, data, path.name)))
-    figures.checks.append((path.stem, checks))
-    if not checks.panels_kept:
-        figures.moved.append(path.stem)
-    graded = await draw_meme(image, page, plan, EmbeddedEditor())
-    if count_panels(graded.image) != len(page.panels):
-        figures.moved_graded.append(path.stem)
-    if pictures is not None:
-        show_both(image, graded.image, feeling.emotion, plan).save(pictures / f"{path.stem}.png")
+    old = [caption.text for caption in page.captions]
+    new = [result.plan.captions[str(number)] for number in range(1, len(old) + 1)]
+    changed = [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
+    if all(only_adds(*pair) for pair in changed):
+        figures.particles.append(source.path.stem)
+    if judge is not None and source.negative:
+        before = " ".join(line.meant for line in understand(old).lines)
+        figures.moved.append(
+            (source.path.stem, judge(before), judge(" ".join(hear(text) for text in new)))
+        )
 
 
 def set_again(image: Image.Image, page: Page) -> tuple[float, float]:
@@ -102,118 +109,218 @@ def set_again(image: Image.Image, page: Page) -> tuple[float, float]:
     return share_changed(image, made, ~inside), share_changed(image, made, inside)
 
 
-def measure_all(ocr: Ocr, paths: Sequence[Path], pictures: Path | None) -> Figures:
+def measure_all(
+    sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, pictures: Path | None
+) -> Figures:
     figures = Figures()
-    for path in paths:
-        try:
-            asyncio.run(measure(ocr, path, figures, pictures))
-        except Exception as error:  # noqa: BLE001 - a crash is what is counted
-            figures.crashes.append(f"{path.stem}: {error!r}")
+    with tempfile.TemporaryDirectory() as place:
+        shop = Workshop(EmbeddedPlanner(), line_reader(ocr), Path(place), EmbeddedEditor())
+        for source in sources:
+            try:
+                measure(source, shop, judge, figures)
+            except Exception as error:  # noqa: BLE001 - a crash is what is counted
+                figures.crashes.append(f"{source.path.stem}: {error!r}")
+            both = Path(place) / source.path.stem / BOTH
+            if pictures is not None and both.is_file():
+                both.replace(pictures / f"{source.path.stem}.png")
     return figures
 
 
 def show(title: str, figures: Figures) -> None:
-    captions = [each for _, checks in figures.checks for each in checks.captions]
-    print(f"\n{title}: {figures.memes} memes, {len(captions)} captions set anew")
-    rows = [
+    done = [(source, result) for source, result in figures.results if result.status == "done"]
+    negative = [pair for pair in figures.results if pair[0].negative]
+    checks = [result.checks for _, result in done if result.checks is not None]
+    captions = [each for own in checks for each in own.captions]
+    up = [after > before for _, before, after in figures.moved]
+    told = [
+        (source, result) for source, result in done if source.emotion and result.feeling is not None
+    ]
+    right = sum(r.feeling is not None and r.feeling.emotion == s.emotion for s, r in told)
+    print(f"\n{title}: {len(figures.results)} memes, {len(negative)} negative by their annotators")
+    rows: list[tuple[str, object]] = [
         ("crashes", len(figures.crashes)),
-        ("memes without a caption that OCR finds", figures.silent),
-        ("memes without a valid plan", len(figures.unplanned)),
-        ("panel count changed", len(figures.moved)),
-        ("panel count changed, with grading", len(figures.moved_graded)),
+        ("done", len(done)),
+        ("  of the negative ones", sum(r.status == "done" for _, r in negative)),
+        ("  of the others", sum(s.negative is False for s, _ in done)),
+        ("plans that only add a particle", len(figures.particles)),
+        ("sounds kinder, of negative memes done", f"{sum(up)} of {len(up)} ({show_share(up)})"),
+        ("emotion as annotated, of those done", f"{right} of {len(told)}"),
+        ("read back, least of a done one", min((c.read for c in captions), default="–")),
+        ("captions on a plate", sum(c.plate for c in captions)),
         ("caption-region IoU (OCR boxes), median", show_median([c.overlap for c in captions])),
         ("caption-region IoU (ink), median", show_median([c.ink_overlap for c in captions])),
-        ("planned caption read back, median", show_median([c.read for c in captions])),
-        ("  read back in full, share", f"{mean(c.read == 1 for c in captions):.3f}"),
-        ("pixels changed outside masks, most", max(c.changed_outside for _, c in figures.checks)),
-        ("perceptual distance, median bits", median(c.distance for _, c in figures.checks)),
-        ("round trip: changed outside, most", max(each[0] for each in figures.again)),
-        ("round trip: changed inside, median", show_median([each[1] for each in figures.again])),
+        ("panel count changed", sum(not own.panels_kept for own in checks)),
+        ("pixels changed outside masks, most", max((c.changed_outside for c in checks), default=0)),
+        ("pixels changed inside masks, median", show_median([c.changed_inside for c in checks])),
+        ("round trip: changed outside, most", max((a for a, _ in figures.again), default=0)),
+        ("round trip: changed inside, median", show_median([b for _, b in figures.again])),
     ]
     for name, value in rows:
         print(f"  {name:<42} {value}")
+    for status in ("declined", "failed"):
+        show_reasons(status, [pair for pair in figures.results if pair[1].status == status])
     for label, names in (
         ("crashed", figures.crashes),
-        ("moved", figures.moved + figures.moved_graded),
-        ("unplanned", figures.unplanned),
+        ("only a particle", figures.particles),
+        ("not kinder", [name for name, before, after in figures.moved if after <= before]),
     ):
         if names:
-            print(f"  {label}: {', '.join(names[:12])}")
+            print(f"  {label}: {', '.join(names[:20])}")
+
+
+def show_reasons(status: str, pairs: Sequence[tuple[Source, Reappraisal]]) -> None:
+    kinds = Counter(re.split(r"[;:,]", result.reason)[0] for _, result in pairs)
+    negative = Counter(
+        re.split(r"[;:,]", result.reason)[0] for source, result in pairs if source.negative
+    )
+    for reason, count in kinds.most_common():
+        print(f"  {status}: {reason:<60} {count} ({negative[reason]} of them negative)")
+
+
+def show_share(values: Sequence[bool]) -> str:
+    return f"{mean(values):.0%}" if values else "–"
 
 
 def show_median(values: Sequence[float]) -> str:
     return f"{median(values):.3f} (mean {mean(values):.3f})" if values else "–"
 
 
-def show_emotions(ocr: Ocr) -> None:
-    """How often the lexicon finds the emotion that the starter pack's annotators gave."""
-    memes = [meme for meme in read_starter() if meme.emotion is not None]
-    right = 0
-    for meme in memes:
-        _, _, feeling, _ = asyncio.run(reappraise(ocr, IMAGES / meme.file))
-        right += meme.emotion is not None and feeling.emotion == meme.emotion.source
-    print(f"\nemotion of the starter pack found by the lexicon: {right} of {len(memes)}")
+def list_starter(language: str) -> Iterator[Source]:
+    for meme in read_starter():
+        if meme.language == language:
+            emotion = meme.emotion.source if meme.emotion else ""
+            yield Source(IMAGES / meme.file, bool(emotion), emotion)
+
+
+def list_puns() -> Iterator[Source]:
+    notes = kindness.read_release(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
+    for path in sorted((PUNS / "images").glob("*.png")):
+        said = notes.get(path.name, {}).get("meme_sentiment", "")
+        yield Source(path, said.endswith("negative") if said else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The classifiers of both languages; None where their data are not at hand."""
+
+    english: Judge | None = None
+    chinese: Judge | None = None
+
+
+def open_judges() -> Judges:
+    english = list(kindness.read_english()) if MER.is_file() else []
+    chinese = list(kindness.read_chinese()) if (PUNS / "_Meta.json").is_file() else []
+    for name, samples in (("English", english), ("Chinese", chinese)):
+        if samples:
+            area = kindness.cross_validate(samples)
+            print(f"classifier, {name}: {len(samples)} captions, AUC on held-out groups {area:.3f}")
+    return Judges(
+        kindness.fit(english) if english else None, kindness.fit(chinese) if chinese else None
+    )
+
+
+def show_captions() -> None:
+    """Plans for captions at which nobody looked, without pictures: coverage and direction."""
+    puns = [
+        (row.get("caption_2") or row["caption_1"], row["caption_1"], name[2:7])
+        for name, row in kindness.read_release(PUNS / "_Meta.json").items()
+        if int(name[2:7]) > kindness.SEEN_GROUPS and row["meme_sentiment"].endswith("negative")
+    ]
+    memes = [
+        (row["text"], row["text"], row["id"])
+        for row in kindness.read_release(MER)
+        if int(hashlib.sha256(row["id"].encode()).hexdigest(), 16) % 2
+    ]
+    for title, rows, samples in (
+        ("PunMemeCN, groups from 101", puns, list(kindness.read_chinese())),
+        ("MER-Bench, second half", memes, list(kindness.read_english())),
+    ):
+        ends: Counter[str] = Counter()
+        up: list[bool] = []
+        for fold in range(kindness.FOLDS):
+            judge = kindness.fit([s for s in samples if kindness.fold_of(s.group) != fold])
+            for meant, printed, group in rows:
+                if kindness.fold_of(group) == fold:
+                    end, after = plan_text(" ".join(printed.split()))
+                    ends[end] += 1
+                    if after:
+                        up.append(judge(hear(after)) > judge(meant))
+        print(f"\n{title}, negative captions alone: {len(rows)}")
+        for end, count in ends.most_common():
+            print(f"  {end:<42} {count} ({count / len(rows):.0%})")
+        print(f"  {'sounds kinder':<42} {sum(up)} of {len(up)} ({show_share(up)})")
+
+
+def plan_text(text: str) -> tuple[str, str]:
+    """How planning for a lone caption ends, and the new caption."""
+    found = understand([text])
+    if found.grave:
+        return "declined: grave", ""
+    if not found.negative:
+        return "declined: not negative by its words", ""
+    target = PAIRS[choose_emotion(found)]
+    for candidate, merit in rank_candidates(found, target, LexiconMeter()):
+        (new,) = candidate.texts([text])
+        fine = keeps_scenario([text], [new]) and not find_motto(new, text)
+        if merit.gain >= LEAST and fine and not only_adds(text, new):
+            return "planned", new
+    return "declined: cannot be turned", ""
 
 
 def time_one(path: Path) -> None:
-    """Text-only reappraisal with all its checks and files, against reading the meme once.
+    """Reappraisal with all its checks and files, against reading the meme once.
 
     The reference is the OCR package as it comes: it stays the same when our readers get faster.
     """
     picture = Image.open(path).convert("RGB").resize((1000, 1000), Image.Resampling.LANCZOS)
-    data = encode_png(picture)
-    ocr, reference = RapidReader(), read_as_before()
-    read_lines(ocr, data, path.name)  # weights are loaded once, whatever follows
-    reference(data, path.name)
-    alone, whole = [], []
-    for _ in range(3):
-        start = time.process_time()
-        reference(data, path.name)
-        alone.append(time.process_time() - start)
-        start = time.process_time()
-        asyncio.run(_whole(ocr, data, path))
-        whole.append(time.process_time() - start)
+    data, reference = encode_png(picture), read_as_before()
+    reference(data, path.name)  # weights are loaded once, whatever follows
+    line_reader(RememberingOcr(RapidReader(), None))(data, path.name)
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place) / "large.png"
+        source.write_bytes(data)
+        alone, whole = [], []
+        for turn in range(3):
+            start = time.process_time()
+            reference(data, source.name)
+            alone.append(time.process_time() - start)
+            fresh = line_reader(RememberingOcr(RapidReader(), None))
+            shop = Workshop(EmbeddedPlanner(), fresh, Path(place) / str(turn))
+            start = time.process_time()
+            result = asyncio.run(reappraise(Meme("large", source), shop))
+            whole.append(time.process_time() - start)
     ratio = min(whole) / min(alone)
     print(
-        f"\n{path.stem} at 1000 x 1000, CPU seconds: the OCR package {min(alone):.2f}, "
+        f"\n{path.stem} at 1000 x 1000, {result.status}, CPU seconds: OCR {min(alone):.2f}, "
         f"reappraisal {min(whole):.2f}, ratio {ratio:.2f} (at most 3)"
     )
 
 
-async def _whole(ocr: Ocr, data: bytes, path: Path) -> None:
-    image = decode(data, path.name)
-    page = read_page(image, read_lines(ocr, data, path.name))
-    planner, subject = EmbeddedPlanner(), ReappraisalSubject(path.stem, path, page)
-    feeling = (await planner.feel(subject)).value
-    assert feeling is not None
-    plan = (await planner.plan(subject, feeling)).value
-    assert plan is not None
-    drawn = await draw_meme(image, page, plan)
-    made = encode_png(drawn.image)
-    check_result(image, page, plan, Made(drawn, read_lines(ocr, made, path.name)))
-    sheet = io.BytesIO()
-    show_both(image, drawn.image, feeling.emotion, plan).save(sheet, "PNG")
+def choose(sources: Iterable[Source], every: int) -> list[Source]:
+    return list(sources)[::every]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Measure what reappraisal keeps.")
+    parser = argparse.ArgumentParser(description="Measure what reappraisal does.")
     parser.add_argument("--every", type=int, default=1, help="take only every Nth meme")
     parser.add_argument("--pictures", type=Path, help="write before/after pictures there")
+    parser.add_argument("--captions", action="store_true", help="unseen captions, no pictures")
     chosen = parser.parse_args(arguments)
+    if chosen.captions:
+        show_captions()
+        return
     if chosen.pictures:
         chosen.pictures.mkdir(parents=True, exist_ok=True)
-    ocr = open_reader()
-    starter = read_starter()
-    corpora = [
-        ("starter pack, English", [IMAGES / m.file for m in starter if m.language == "en"]),
-        ("starter pack, Chinese", [IMAGES / m.file for m in starter if m.language == "zh"]),
+    judges = open_judges()
+    corpora: list[tuple[str, list[Source], Judge | None]] = [
+        ("starter pack, English", choose(list_starter("en"), chosen.every), judges.english),
+        ("starter pack, Chinese", choose(list_starter("zh"), chosen.every), judges.chinese),
+        ("PunMemeCN images", choose(list_puns(), chosen.every), judges.chinese),
     ]
-    if PUNS.is_dir():
-        corpora.append(("PunMemeCN images", sorted(PUNS.glob("*.png"))))
-    for title, paths in corpora:
-        show(title, measure_all(ocr, paths[:: chosen.every], chosen.pictures))
-    show_emotions(ocr)
-    ocr.close()
+    with open_reader() as ocr:
+        for title, sources, judge in corpora:
+            if sources:
+                show(title, measure_all(sources, ocr, judge, chosen.pictures))
     for name in ("en-012.png", "zh-012.png"):
         time_one(IMAGES / name)
 

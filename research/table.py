@@ -24,27 +24,39 @@ def write_table(studies: Sequence[Study[Any]], page: Path = PAGE, log: Path = LO
 
 
 def _list_lines(studies: Sequence[Study[Any]], log: Sequence[Record]) -> Iterator[str]:
-    yield (
-        "| study | figure | wanted | rest, nested folds | sealed part, last look | looks"
-        " | official unseen part (reported) |"
-    )
-    yield "|---|---|---|---|---|---|---|"
+    yield ("| study | figure | wanted | rest, nested folds | sealed part, last look | looks |")
+    yield "|---|---|---|---|---|---|"
     for study in studies:
         own = [record for record in log if record["study"] == study.name]
         looks = [record for record in own if record["part"] == "sealed"]
-        last = {part: _last(own, part) for part in ("rest", "sealed", "reported")}
+        last = {part: _last(own, part) for part in ("rest", "sealed")}
         for claim in study.claims:
             wanted = "–"
             if claim.wanted is not None:
                 sign = "≤" if claim.lower_is_better else "≥"
                 wanted = f"{sign} {100 * claim.wanted:.1f}"
-            cells = [_cell(last[part], claim.name) for part in ("rest", "sealed", "reported")]
-            yield (
-                f"| {study.name} | {claim.name} | {wanted} | {cells[0]} | {cells[1]} |"
-                f" {len(looks)} | {cells[2]} |"
-            )
+            cells = [_cell(last[part], claim.name) for part in ("rest", "sealed")]
+            row = (study.name, claim.name, wanted, *cells, str(len(looks)))
+            yield f"| {' | '.join(row)} |"
     yield ""
     yield from _list_compositions(studies, log)
+    yield from _list_reported(log)
+
+
+def _list_reported(log: Sequence[Record]) -> Iterator[str]:
+    """Figures on official parts that are not at hand: as they were reported to us."""
+    reported = [record for record in log if record["part"] == "reported"]
+    if not reported:
+        return
+    yield ""
+    yield "Reported for official parts that are not at hand here, and were never used to choose:"
+    yield ""
+    yield "| what | figure | development data | official unseen part |"
+    yield "|---|---|---|---|"
+    for record in reported:
+        for name, own in record["figures"].items():
+            told = [_percent(own.get(key)) for key in ("inside", "value")]
+            yield f"| {record['study']} | {name} | {told[0]} | {told[1]} |"
 
 
 def _list_compositions(studies: Sequence[Study[Any]], log: Sequence[Record]) -> Iterator[str]:

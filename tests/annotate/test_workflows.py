@@ -24,6 +24,7 @@ from memantics.core.errors import DataError, InputError, UnknownName
 OURS = (
     "code-errors",
     "collect-and-edit",
+    "edit-chats",
     "find-emotions",
     "label-by-vote",
     "pun-form",

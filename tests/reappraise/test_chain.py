@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,12 @@ from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Mood
+from memantics.reappraise.rendering import LEGIBLE
 from memantics.reappraise.stages import ModelPlanner
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings
+from memantics.vision.captions import TextLine
 from tests.reappraise.benches import (
     FEELING as FEELING_VALUE,
 )
@@ -40,6 +42,7 @@ from tests.reappraise.benches import (
 from tests.reappraise.benches import (
     PLAN as PLAN_VALUE,
 )
+from tests.vision.pictures import Print, blank, print_on
 
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
@@ -313,6 +316,49 @@ def test_grading_stays_inside_of_its_mask(tmp_path: Path) -> None:
     assert result.checks.changed_outside == 0
     assert result.checks.changed_inside > 0.3
     assert result.checks.panels_kept
+
+
+@pytest.mark.parametrize(
+    ("blurred", "status", "plate"), [(0, "done", False), (1, "done", True), (2, "failed", True)]
+)
+def test_what_does_not_read_is_set_on_a_plate_and_then_refused(
+    tmp_path: Path, blurred: int, status: str, plate: bool
+) -> None:
+    path, lines = draw_meme_file(tmp_path)
+    shop, readings = make_shop(tmp_path, EmbeddedPlanner(), lines), 0
+
+    def read(data: bytes, name: str) -> Sequence[TextLine]:
+        nonlocal readings
+        readings += name.endswith("(new)")
+        return lines if 0 < readings <= blurred else shop.read_lines(data, name)
+
+    result = asyncio.run(reappraise(make_meme(path), replace(shop, read_lines=read)))
+    assert result.status == status
+    assert readings == min(2, blurred + 1)
+    assert (result.folder / MEME).exists() == (status == "done")
+    if result.checks is not None:
+        assert [caption.plate for caption in result.checks.captions] == [plate]
+        assert all(caption.read >= LEGIBLE for caption in result.checks.captions)
+    else:
+        assert "the result does not read: 0." in result.reason
+        stage = json.loads((result.folder / CHECKS).read_text(encoding="utf-8"))
+        assert (stage["status"], stage["reason"]) == ("failed", result.reason)
+
+
+def test_a_meme_that_is_not_negative_is_declined(tmp_path: Path) -> None:
+    image = blank(600, 300)
+    lines = print_on(image, Print("THE GARDEN GATE IS GREEN", 300, 80, 40))
+    image.save(tmp_path / "gate.png")
+    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    result = asyncio.run(reappraise(make_meme(tmp_path / "gate.png", "gate"), shop))
+    assert (result.status, result.stage) == ("declined", "feeling")
+    stage = json.loads((result.folder / FEELING).read_text(encoding="utf-8"))
+    assert (stage["status"], stage["reason"]) == ("declined", result.reason)
+    told = asyncio.run(
+        reappraise(make_meme(tmp_path / "gate.png", "gate"), replace(shop, target="calm"))
+    )
+    assert (told.status, told.stage) == ("declined", "plan")
+    assert "cannot be turned" in told.reason
 
 
 def test_a_reviewer_may_edit_and_skip(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from memantics.reappraise.grading import (
     draw_sticker,
     find_free_spot,
     grade_picture,
+    lift,
 )
 from memantics.reappraise.records import TARGETS, ReappraisalPlan, Target
 from memantics.reappraise.rendering import (
@@ -213,3 +214,43 @@ def test_both_pictures_are_shown_with_their_emotions(meme: tuple[Image.Image, Pa
     sheet = show_both(image, image, "angry", make_plan())
     assert sheet.width > 2 * image.width
     assert sheet.height > image.height
+
+
+def test_only_panels_whose_captions_change_get_another_mood() -> None:
+    image = Image.new("RGB", (600, 300), "white")
+    image.paste("#557799", (0, 0, 296, 300))
+    image.paste("#665544", (304, 0, 600, 300))
+    lines = print_on(image, Print("ALL IS WELL", 150, 40, 36), Print("I PANIC", 450, 40, 36))
+    page = read_page(image, lines)
+    assert len(page.panels) == 2
+    plan = ReappraisalPlan(
+        target="relaxed",
+        captions={"1": page.captions[0].text, "2": "I BREATHE"},
+        visual="x",
+        keep="y",
+    )
+    drawn = asyncio.run(draw_meme(image, page, plan, EmbeddedEditor()))
+    old, new = np.asarray(image), np.asarray(drawn.image)
+    assert (old[:, :296] == new[:, :296]).all()
+    assert (old[100:, 310:590] != new[100:, 310:590]).any(axis=2).mean() > 0.9
+
+
+def test_dark_panels_are_lifted_and_light_ones_are_not() -> None:
+    dark, light = np.full((8, 3), 40, np.uint8), np.full((8, 3), 200, np.uint8)
+    for target in TARGETS:
+        grade = GRADES[target]
+        assert lift(grade, dark).light > grade.light
+        assert lift(grade, light) == grade
+        assert lift(grade, np.zeros((8, 3), np.uint8)).light == pytest.approx(1.35 * grade.light)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_stickers_stand_at_an_edge_and_differ_by_target(target: Target) -> None:
+    pixels = np.full((300, 400, 3), 120, np.uint8)
+    spot = find_free_spot(pixels, np.ones((300, 400), bool))
+    assert spot is not None
+    assert not 0.3 * 400 < spot[0] + spot[2] / 2 < 0.7 * 400
+    drawn = draw_sticker(Image.fromarray(pixels), spot, target)
+    others = [draw_sticker(Image.fromarray(pixels), spot, each) for each in TARGETS]
+    assert sum((np.asarray(drawn) == np.asarray(other)).all() for other in others) == 1
+    assert find_free_spot(pixels, np.zeros((300, 400), bool)) is None

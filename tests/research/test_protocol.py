@@ -85,7 +85,10 @@ def test_looks_are_logged_counted_and_shown(tmp_path: Path) -> None:
     assert [own["part"] for own in read_log(log)] == ["rest", "sealed", "sealed"]
     made = table.write_table([TOY], page, log)
     assert "| toy | parity: accuracy | ≥ 60.0 | 50.0" in made
-    assert "| 2 | – |" in made
+    assert made.splitlines()[2].endswith("| 2 |")
+    told = {"study": "old", "part": "reported", "figures": {"F1": {"inside": 0.8, "value": 0.6}}}
+    write_log(told, log)
+    assert "| old | F1 | 80.0 | 60.0 |" in table.write_table([TOY], page, log)
     assert "| toy | parity: calibration error of 0 | – |" in made  # no target was set
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n")

@@ -22,6 +22,7 @@ from memantics.registry import (
     Wish,
     find_benchmark,
     find_benchmarks,
+    find_recipes,
     find_source,
     find_tasks,
     pose_task,
@@ -51,8 +52,12 @@ class ModelKindInfo(Result):
 
 
 def list_benchmarks() -> list[BenchmarkInfo]:
-    """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones."""
+    """The benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
+
+    Data sets told by a recipe are listed once a copy of them is registered.
+    """
     registered = read_registry()
+    recipes = {name: own for name, own in find_recipes().items() if name in registered}
     return [
         BenchmarkInfo(
             name,
@@ -62,7 +67,7 @@ def list_benchmarks() -> list[BenchmarkInfo]:
             benchmark.runnable,
             registered.get(name),
         )
-        for name, benchmark in find_benchmarks().items()
+        for name, benchmark in (find_benchmarks() | recipes).items()
     ]
 
 

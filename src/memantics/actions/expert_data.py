@@ -22,6 +22,7 @@ from memantics.registry import (
     describe_data,
     find_benchmark,
     find_benchmarks,
+    find_recipes,
     find_source,
 )
 
@@ -75,7 +76,7 @@ def list_labels() -> list[LabelInfo]:
     """Every ``NAME/LABEL`` that benchmarks offer."""
     return [
         LabelInfo(f"{name}/{label}", own.what, own.topic, own.several)
-        for name, benchmark in find_benchmarks().items()
+        for name, benchmark in (find_benchmarks() | find_recipes()).items()
         if benchmark.runnable
         for label, own in benchmark.plugin.labels.items()
     ]

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.card import Card
 from memantics.core.data import DataKind, Source, read_json
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.paper import PaperMaterial, ScoredDetector
@@ -90,6 +91,7 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         values={**benchmark.recompute(release), **_read_figures(settings.figures)},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
+        complete=_is_whole(benchmark, source),
         runs=runs,
         reviews=[_read_verdicts(path) for path in settings.verdicts],
         detectors=[own for path in settings.detectors for own in _read_detectors(path)],
@@ -98,13 +100,18 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
     card = benchmark.card
     return RedonePaper(
         name=card.name,
-        title=f"{card.title}, in the tables of {declared.title}" if card.like else declared.title,
+        title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
         about=tuple(_describe(benchmark, source, runs, settings)),
         parts=declared.fill(material),
         sample=source.kind == "starter",
     )
+
+
+def _title(card: Card, paper: str) -> str:
+    """A benchmark of one's own stands in the tables of its family's paper."""
+    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.like else paper
 
 
 def _list(paths: Paths) -> list[Path]:
@@ -122,15 +129,18 @@ def _load(folders: Sequence[Path], benchmark: Benchmark) -> tuple[Run, ...]:
     return runs
 
 
+def _is_whole(benchmark: Benchmark, source: Source) -> bool:
+    release = benchmark.card.release
+    return release is None or describe_data(benchmark, source).records >= release.complete
+
+
 def _describe(
     benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
 ) -> Iterator[str]:
     facts, card = describe_data(benchmark, source), benchmark.card
-    release = card.release
-    whole = release.complete if release else 0
-    part = (
-        f", a part of the release's {whole:,}" if source.official and facts.records < whole else ""
-    )
+    part = ""
+    if card.release and source.official and not _is_whole(benchmark, source):
+        part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {

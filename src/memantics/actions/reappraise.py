@@ -34,6 +34,7 @@ from memantics.reappraise.chain import (
     Workshop,
     reappraise_all,
 )
+from memantics.reappraise.choosing import ChoosingPlanner
 from memantics.reappraise.dataset import (
     QUEUE,
     ReappraisalDraft,
@@ -71,10 +72,12 @@ EMOTION = "emotion"  # the topic of experts that tell what a meme feels like
 class EditingOptions(AskingOptions, total=False):
     """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
 
-    ``mood`` False: a model that sees is not asked whether faces go with the new captions.
+    ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
+    that sees is not asked whether faces go with the new captions.
     """
 
     model: str
+    best_of: int
     mood: bool
     editor_url: str | None
     editor_params: Mapping[str, str]
@@ -201,11 +204,18 @@ async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncI
     """A model's planner with its journal in the folder, or the embedded one."""
     model = options.get("model", EMBEDDED)
     if model == EMBEDDED:
+        if options.get("best_of", 1) > 1:
+            raise InputError(
+                "best_of goes with a model: our own planner ranks all its rewritings",
+                hint="name one with --model, or leave it out",
+            )
         yield EmbeddedPlanner(judge=open_judges([EMOTION]).get(EMOTION))
         return
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
-        planner = ModelPlanner(desk)
-        desk.expect((2 if _find_judge(planner, options) is None else 3) * memes)
+        count = options.get("best_of", 1)
+        planner = ModelPlanner(desk) if count == 1 else ChoosingPlanner(desk, count)
+        calls = 2 if count == 1 else count + 2
+        desk.expect((calls + (_find_judge(planner, options) is not None)) * memes)
         yield planner
 
 

@@ -57,6 +57,12 @@ Sticker = Annotated[
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
+BestOf = Annotated[
+    int,
+    typer.Option(
+        min=1, max=16, help="Plans that the model makes; the best by judge and layout is taken."
+    ),
+]
 MoodCheck = Annotated[
     bool,
     typer.Option(
@@ -82,6 +88,7 @@ def reappraise(
     out: Place = Path("reappraised"),
     interactive: Interactive = False,
     sticker: Sticker = None,
+    best_of: BestOf = 1,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
@@ -99,6 +106,7 @@ def reappraise(
             out=out,
             review=review_in_terminal if interactive else None,
             sticker=sticker,
+            best_of=best_of,
             mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
@@ -118,6 +126,7 @@ def build_reappraisal(
     out: BuildOut = None,
     limit: flags.Limit = None,
     verdicts: Negative = None,
+    best_of: BestOf = 1,
     mood: MoodCheck = True,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
@@ -132,6 +141,7 @@ def build_reappraisal(
             limit=limit,
             verdicts=verdicts,
             model=model,
+            best_of=best_of,
             mood=mood,
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),

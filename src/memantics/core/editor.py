@@ -14,7 +14,8 @@ class EditRequest:
     """A picture to repaint.
 
     ``image`` and ``mask`` are PNG files of one size. White in the mask may be repainted; whatever
-    an editor does elsewhere is thrown away by the caller. ``target`` is the wanted emotion.
+    an editor does elsewhere is thrown away by the caller. An empty mask is none: the whole picture
+    is the editor's. ``target`` is the wanted emotion.
     ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards, ``panels``
     those of the panels whose captions change: without any, all of the picture is meant.
     """

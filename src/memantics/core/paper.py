@@ -100,7 +100,8 @@ def same_system(model: str, system: str) -> bool:
 class PaperMaterial(Generic[R]):
     """All that a paper is redone from; ``name`` is the benchmark as the user called it.
 
-    ``compared`` says whether the data are a copy of the paper's own release.
+    ``compared`` says whether the data are a copy of the paper's own release, ``complete`` whether
+    that copy is whole: what a part of it gives agrees with the paper's value or not by chance.
     """
 
     name: str
@@ -114,6 +115,7 @@ class PaperMaterial(Generic[R]):
     reviews: Sequence[Review] = ()
     detectors: Sequence[ScoredDetector] = ()
     traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    complete: bool = True
 
     def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """The cell of a statistic: the paper's value, and what this copy gives."""
@@ -122,12 +124,13 @@ class PaperMaterial(Generic[R]):
             reason = reason or "These data do not hold it."
         elif row and row.known is None:
             reason = reason or "The complete release does not hold it."
+        arithmetic = bool(row and row.basis == "paper")
         return Cell(
             paper=row.paper if row else None,
             value=value,
             digits=row.digits if row else None,
-            compared=self.compared,
-            arithmetic=bool(row and row.basis == "paper"),
+            compared=self.compared and (self.complete or arithmetic),
+            arithmetic=arithmetic,
             fill="" if reason else fill or f"memantics data add {self.name} DIR",
             reason=reason,
             note=row.note if row else "",
@@ -189,7 +192,7 @@ class PaperMaterial(Generic[R]):
                 replace(
                     cell,
                     paper=None if printed is None else round(100 * printed, row.digits),
-                    compared=self.compared,
+                    compared=self.compared and self.complete,
                     fill=fill if printed is not None or cell.value is not None else "",
                     note=row.reason,
                 )

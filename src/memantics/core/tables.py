@@ -40,13 +40,16 @@ BOUNDS = TableBounds()
 TABLE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx")
 
 
-def read_rows(path: Path, bounds: TableBounds = BOUNDS) -> Iterator[tuple[int, Row]]:
+def read_rows(
+    path: Path, bounds: TableBounds = BOUNDS, ending: str = ""
+) -> Iterator[tuple[int, Row]]:
     """The rows of a table by column, as text, with their numbers from 1 (the header not counted).
 
-    A JSON object inside a cell is written as JSON again.
+    A JSON object inside a cell is written as JSON again. ``ending`` tells the format of a file
+    whose name does not: some releases call JSON lines ``.json`` and tabs ``.csv``.
     """
     check_size(path, bounds)
-    ending = path.suffix.lower()
+    ending = ending or path.suffix.lower()
     if ending in (".csv", ".tsv"):
         return _read_separated(path, "\t" if ending == ".tsv" else ",", bounds)
     if ending == ".xlsx":

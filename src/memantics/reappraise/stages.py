@@ -126,7 +126,7 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
     """The request of stage one."""
     page = subject.page
     text = find_prompts()["feeling"].fill(
-        panels=str(len(page.panels)), captions=_list_captions(page, budgets=False)
+        panels=str(len(page.panels)), captions=list_captions(page, budgets=False)
     )
     fields = (
         Field("emotion", "choice", _options(EMOTIONS)),
@@ -156,7 +156,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: Feeling) -> Request:
         description=enclose("description", feeling.description),
         emotion=feeling.emotion,
         target=target,
-        captions=_list_captions(subject.page, budgets=True),
+        captions=list_captions(subject.page, budgets=True),
     )
     regions = [str(number) for number in range(1, len(subject.page.captions) + 1)]
     string: dict[str, JsonValue] = {"type": "string"}
@@ -225,7 +225,8 @@ def read_mood(text: str) -> Mood:
     return mood.model_copy(update={"reason": clean_line(mood.reason, 300)})
 
 
-def _list_captions(page: Page, *, budgets: bool) -> str:
+def list_captions(page: Page, *, budgets: bool) -> str:
+    """The captions of a page for a prompt, with what their places hold if wanted."""
     if not page.captions:
         return "(none)"
     lines = []

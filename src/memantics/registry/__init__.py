@@ -10,6 +10,7 @@ from memantics.registry.benchmarks import (
 from memantics.registry.contract import PACKAGE, STARTER_IMAGES, Benchmark, TaskRef
 from memantics.registry.data import describe_data, find_source
 from memantics.registry.models import MODEL_KINDS, open_model
+from memantics.registry.recipes import find_recipes
 from memantics.registry.tasks import (
     Wish,
     list_choices,
@@ -32,6 +33,7 @@ __all__ = [
     "find_benchmark",
     "find_benchmarks",
     "find_published",
+    "find_recipes",
     "find_source",
     "find_tasks",
     "list_choices",

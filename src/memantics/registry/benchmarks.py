@@ -10,6 +10,7 @@ from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import read_shelf
 from memantics.registry.contract import Benchmark, TaskRef, list_roots
+from memantics.registry.recipes import find_recipes
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
@@ -35,7 +36,7 @@ def find_benchmarks() -> dict[str, Benchmark]:
 
 def find_benchmark(name: str) -> Benchmark:
     """The benchmark of that name."""
-    known = find_benchmarks()
+    known = find_benchmarks() | find_recipes()
     if name not in known:
         raise UnknownName("benchmark", name, known)
     return known[name]
@@ -58,7 +59,7 @@ def _expand(name: str) -> list[TaskRef]:
         own = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
         return [ref for benchmark in own for ref in _tasks_of(benchmark)]
     head, _, tail = name.partition("/")
-    known = find_benchmarks()
+    known = find_benchmarks() | find_recipes()
     if head not in known:
         raise UnknownName("benchmark", head, [*known, "suite"])
     benchmark = known[head]

@@ -23,9 +23,11 @@ from memantics.core.statistic import Expected, compare, read_expected
 from memantics.core.task import Task
 from memantics.registry.services import SERVICES
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
+from memantics.tasks.recipe import list_expected, make_plugin, read_recipe
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "benchmarks"
+RECIPES = PACKAGE / "recipes"
 STARTER_IMAGES = PACKAGE / "starter" / "images"
 
 
@@ -51,14 +53,20 @@ def _open_package(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark's folder and card. One that is published is read by the family it is like."""
+    """A benchmark's folder and card. One that is published is read by the family it is like.
+
+    ``recipe`` is the file that tells a data set without code of its own.
+    """
 
     folder: Path
     card: Card
+    recipe: Path | None = None
 
     @property
     def home(self) -> Path:
-        """The folder whose code reads and asks it."""
+        """The folder whose code reads and asks it; that of our prompts where a recipe does."""
+        if self.recipe is not None:
+            return RECIPES
         if not self.card.like:
             return self.folder
         families = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
@@ -72,11 +80,13 @@ class Benchmark:
     @property
     def runnable(self) -> bool:
         """Whether there is code that reads and asks it."""
-        return bool(self.card.like) or (self.folder / "plugin.py").is_file()
+        return bool(self.card.like or self.recipe) or (self.folder / "plugin.py").is_file()
 
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
         """What its folder offers; imported once."""
+        if self.recipe is not None:
+            return make_plugin(read_recipe(self.recipe))
         plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
         if not isinstance(plugin, BenchmarkPlugin):
             raise DataError(
@@ -121,6 +131,8 @@ class Benchmark:
 
     def expect(self) -> tuple[Expected, ...]:
         """The figures that its paper, or its family's, prints; none where no file says so."""
+        if self.recipe is not None:
+            return list_expected(read_recipe(self.recipe))
         path = self.home / "expected" / "statistics.json"
         return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
 
@@ -135,6 +147,9 @@ class Benchmark:
 
     def sample(self) -> Source:
         """The sample that ships with it; a published benchmark brings its data along whole."""
+        if self.recipe is not None:
+            name = self.card.name
+            raise DataError(name, "ships no sample", hint=f"memantics data add {name} DIR")
         if self.card.like:
             data = self.folder / "data"
             return Source("release", data, data / "images", published=True)

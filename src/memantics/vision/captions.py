@@ -168,7 +168,12 @@ def _drop_scenery(blocks: Sequence[CaptionBlock], height: int) -> list[CaptionBl
 
 def _is_watermark(block: CaptionBlock, height: int) -> bool:
     """Whether it is small and names a site or an account."""
-    return block.line_height <= _SIGNATURE * height and bool(_SITE.search(block.text))
+    return is_signature(block.text, block.line_height, height)
+
+
+def is_signature(text: str, line_height: float, height: int) -> bool:
+    """Whether a line is small in a picture of that height, and names a site or an account."""
+    return line_height <= _SIGNATURE * height and bool(_SITE.search(text))
 
 
 def _find_panel(box: PixelBox, panels: Sequence[Panel], size: tuple[int, int]) -> int:

@@ -114,7 +114,7 @@ def _measure_weight(
     """What our font's strokes lack on each side; 0 where the difference may be an error."""
     own = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
     lacking, tall = (stroke - float(median(own))) / 2, float(median(heights))
-    return min(lacking, _HEAVIEST * tall) if lacking > max(0.7, 0.02 * tall) else 0.0
+    return min(lacking, _HEAVIEST * tall) if lacking > max(0.5, 0.01 * tall) else 0.0
 
 
 def _join_rows(block: CaptionBlock, ink: Ink) -> list[tuple[str, PixelBox]]:

@@ -24,6 +24,7 @@ from memantics.vision.typesetting import (
 )
 
 _CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
+_MARGIN = 0.12  # of a plate's height: what is free around its letters
 _HALO = 80  # channels of a letter and of what compression left of it
 _FINE = 9.0  # pixels: strokes wider than that are painted over in a smaller copy
 
@@ -189,7 +190,13 @@ def set_on_plate(image: Image.Image, caption: Caption, text: str) -> tuple[Image
     fill = style.fill
     if max(abs(a - b) for a, b in zip(plate, fill, strict=True)) < _CLEAR:
         fill = choose_legible(plate, style.size)[0]
-    plain = replace(style, fill=fill, outline_width=0.0, weight=0.0)
+    plain = replace(style, fill=fill, outline_width=0.0, weight=0.0, align="centre")
+    if not ink.tilt:
+        # Letters that could not be read were not measured well, either: fill the whole plate.
+        left, top, right, bottom = ink.zone
+        inset = round(_MARGIN * (bottom - top))
+        ink = replace(ink, box=(left + inset, top + inset, right - inset, bottom - inset))
+        plain = replace(plain, size=(bottom - top) / max(1, style.rows))
     pixels: Pixels = np.array(image.convert("RGB"))
     draw_plate(pixels, ink, plate)
     box = draw_text(pixels, ink, plain, fit_text(text, plain, ink.room))
@@ -217,8 +224,9 @@ def mask_pictures(image: Image.Image, page: Page) -> Mask:
         if caption.lettering.kind != "overlay":
             ground = Image.fromarray(find_plain_ground(pixels, caption.ink)).resize(page.size)
             # A plain ground that is most of the picture is no bar: stickers stand on white.
-            if np.asarray(ground).mean() < 0.4:
-                mask &= ~np.asarray(ground)
+            if np.asarray(ground).mean() >= 0.4:
+                continue
+            mask &= ~np.asarray(ground)
             left, top, right, bottom = caption.ink.zone
             mask[top:bottom, left:right] = False
     return mask

@@ -319,8 +319,9 @@ def test_the_queue_shows_the_chat_and_hides_the_rest(tmp_path: Path) -> None:
     chats, _ = build(tmp_path / "run", FakeModel(never_same), starter_memes(*IDS))
     assert write_chat_queue(tmp_path / "queue", chats, "test") == len(chats)
     card, items = read_queue(tmp_path / "queue")
-    assert card.workflow == "validate"
+    assert card.workflow == "edit-chats"
     assert items[0].shown[0].kind == "list"
+    assert str(items[0].values["turns"]).splitlines() == items[0].shown[0].value
     assert "hard" in items[0].hidden
     assert (tmp_path / "queue" / items[0].images[0]).is_file()
 

@@ -11,6 +11,7 @@ from memantics.build.collect.rules import Candidate, RuleSet, read_thresholds
 from memantics.core import language
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import Guess, guess_language
+from memantics.vision.captions import is_signature
 
 GOOD = Look(
     "0" * 64, "v", 400, 300, "0" * 16, "a fine caption here", 0.97, 30, covered=0.2, variety=0.6
@@ -98,3 +99,25 @@ def test_without_its_package_scripts_and_words_still_tell(monkeypatch: pytest.Mo
     assert guess_language("when you are the only one") == Guess("en", 0.9, "words")
     assert guess_language("今天又失眠了").language == "zh"
     assert guess_language("es ist schon wieder montag").language == "und"
+
+
+def test_a_watermark_drops_only_where_that_is_asked() -> None:
+    marked = replace(GOOD, watermark="@somebody")
+    strict = RuleSet(thresholds=read_thresholds(["watermark=1"]))
+    assert judge(marked) == ""
+    assert judge(marked, strict) == "watermark"
+    assert judge(GOOD, strict) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "height", "marked"),
+    [
+        ("@somebody", 21, True),
+        ("@somebody", 22, False),
+        ("小红书", 12, True),
+        ("imgflip.com", 9, True),
+        ("plain words", 9, False),
+    ],
+)
+def test_a_signature_is_small_and_names_a_site(text: str, height: int, marked: bool) -> None:
+    assert is_signature(text, height, 300) is marked

@@ -16,7 +16,7 @@ from memantics.benchmarks.mquest.write import write_questions
 from memantics.build.publish.bundle import Section
 from memantics.build.publish.sections import describe_contents, describe_review
 from memantics.core.errors import DataError
-from memantics.core.queue import Verdict, Vote, write_verdicts
+from memantics.core.queue import Verdict, Vote, read_queue, write_verdicts
 from memantics.core.review import read_review
 from memantics.starter import StarterMeme, image_path, read_starter
 from tests.build.publish.queues import judge, make_queue, pick_memes
@@ -197,6 +197,47 @@ def test_puns_are_published_in_their_family(shell: Shell, tmp_path: Path) -> Non
     shell.done("run", "my_puns/detection", "-m", "fake/keys")
 
 
+def pun_values(meme: StarterMeme) -> dict[str, JsonValue]:
+    """What people say of a meme in the pun form."""
+    assert meme.pun
+    is_pun = meme.pun.is_pun and bool(meme.pun.reading)
+    values: dict[str, JsonValue] = {
+        "caption": meme.pun.caption,
+        "pun": "yes" if is_pun else "no",
+        "sentiment_target": "self",
+        "sentiment_type": "negative",
+        "explanation": meme.explanation,
+    }
+    if is_pun:
+        values |= {"pun_word": meme.pun.caption, "homophone": meme.pun.reading}
+    return values
+
+
+def test_puns_with_look_alikes_are_groups_of_three(shell: Shell, tmp_path: Path) -> None:
+    memes = [meme for meme in pick_memes("zh", 43) if meme.pun]
+    puns = [m for m in memes if m.pun and m.pun.is_pun and m.pun.reading][:2]
+    others = [m for m in memes if m.pun and not m.pun.is_pun][:5]
+    queue = make_queue(tmp_path / "queue", "pun-form", [*puns, *others])
+    judge(queue, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, *others)})
+    shell.done("build", "look-alikes", queue)
+    rows = [json.loads(line) for line in (queue / "look-alikes.jsonl").read_text().splitlines()]
+    assert [row["pun"] for row in rows] == [meme.id for meme in puns]
+    used = [row[kind] for row in rows for kind in ("similar_image", "similar_text")]
+    assert len(set(used)) == 4
+    assert set(used) <= {meme.id for meme in others}
+    said = shell.done("publish", queue, "--name", "threes", "--licence", "CC0-1.0")
+    assert "left out: memes in no group of three: 1" in said
+    meta = json.loads((shell.folder / "published/threes/data/_Meta.json").read_text())
+    assert sorted(meta) == [
+        f"CN0000{n}{role}.png" for n in (1, 2) for role in ("", ".similar_image", ".similar_text")
+    ]
+    texts = {meme.id: meme.pun.caption for meme in others if meme.pun}
+    assert meta["CN00001.similar_text.png"]["caption_1"] == texts[rows[0]["similar_text"]]
+    few = make_queue(tmp_path / "few", "pun-form", [*puns, others[0]])
+    judge(few, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, others[0])})
+    assert "2 puns and 1 others make no group" in shell.refused("build", "look-alikes", few)
+
+
 def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_path: Path) -> None:
     """No command makes queues of labels: 'memantics annotate FOLDER --workflow …' needs none."""
     memes = pick_memes("zh", 5)
@@ -366,8 +407,27 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     }
     judge(queue, "pun-form", values)
     publish = ("publish", queue, "--name", "spoken", "--licence", "CC0-1.0", "--unreviewed")
+    spoken = shell.folder / "chats" / "queue-chats"
+    _, items = read_queue(spoken)
+    edited = "A: 今天怎么样\n乙：还不错，你呢"
+    kept = [
+        Verdict(
+            item=own.id,
+            group=own.group,
+            workflow="edit-chats",
+            kept=True,
+            values={"turns": edited} if place == 0 else {},
+        )
+        for place, own in enumerate(items)
+    ]
+    write_verdicts(spoken / "verdicts.jsonl", kept)
     shell.done(*publish, "--chats", "chats")
     data = shell.folder / "published" / "spoken" / "data"
     chats = json.loads((data / "_Chat(hard).json").read_text())
     assert chats
+    histories = [chat["chat_history"] for chat in chats.values()]
+    assert sum(own[:-1] == ["甲：今天怎么样", "乙：还不错，你呢"] for own in histories) == 1
     shell.done("run", "spoken/chat", "-m", "fake/keys")
+    wrong = kept[0].model_copy(update={"values": {"turns": "nobody speaks"}})
+    write_verdicts(spoken / "verdicts.jsonl", [wrong, *kept[1:]])
+    assert "does not begin with who speaks" in shell.refused(*publish, "--chats", "chats")

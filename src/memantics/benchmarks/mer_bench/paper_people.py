@@ -145,7 +145,12 @@ def figure_4_wins(material: Material) -> PaperPart:
 
 def judges(material: Material) -> PaperPart:
     """Several judges, or one asked several times: how far they agree on the same outputs."""
-    named = _judges(material)
+    # Repeats of one judge are judges here; outputs are the same where the view is.
+    views: dict[str, list[ScoredRun]] = {}
+    for run in material.of_task("judge"):
+        views.setdefault(run.facts.options["view"], []).append(run)
+    runs = max(views.values(), key=len, default=[])
+    named = dict(zip(name_judges(runs), (run.folder for run in runs), strict=True))
     found = list(agree_among_judges(make_study(named, {}))) if len(named) > 1 else []
     fill = "memantics run mer_bench --model JUDGE --model OTHER_JUDGE; or --repeat 3"
     rows = []

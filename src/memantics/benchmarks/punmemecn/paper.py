@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memantics.benchmarks.punmemecn.paper_models import (
     SYSTEMS,
     Material,
@@ -48,7 +50,7 @@ FIGURE_2 = PaperPart(
     texts=(
         PaperText(
             "Collect; duplicates and watermarked memes stay out",
-            "memantics collect FOLDER --watermarks drop",
+            "memantics collect FOLDER --set watermark=1",
         ),
         PaperText(
             "Punchline, sentiment, explanation", "memantics annotate MEMES --workflow pun-form"
@@ -105,7 +107,30 @@ def annotation(material: Material) -> PaperPart:
         *("human.target", "human.type", "human.overall"),
         *("puns.homophone", "puns.polysemy", "captions.bound.f1"),
     )
-    return list_figures(material, "Section 3.1", "Sizes, agreement and annotators.", keys)
+    part = list_figures(material, "Section 3.1", "Sizes, agreement and annotators.", keys)
+    agreed = _agree_on_punchlines(material)
+    if agreed is None:
+        return part
+    title = material.expected["agreement.punchline"].title
+    cell = Cell(95.6, agreed[0], n=agreed[1], digits=1, compared=False)
+    rows = tuple(replace(r, cells=(cell,)) if r.label == title else r for r in part.rows)
+    return replace(part, rows=rows)
+
+
+def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
+    """How often all people named the same pun word and homophone, in reviews by the pun form."""
+    said = [
+        {
+            (vote.values.get("pun"), vote.values.get("pun_word"), vote.values.get("homophone"))
+            for vote in own.verdict.votes
+            if vote.stage == own.verdict.votes[0].stage
+        }
+        for review in material.reviews
+        if review.card.workflow == "pun-form"
+        for own in review.judged
+        if own.verdict is not None and len(own.verdict.votes) > 1
+    ]
+    return (100 * sum(len(own) == 1 for own in said) / len(said), len(said)) if said else None
 
 
 def figure_3(material: Material) -> PaperPart:
@@ -136,10 +161,7 @@ TABLE_6 = PaperPart(
     "Table 6",
     "Sources of the models.",
     ("Endpoint",),
-    tuple(
-        PaperRow(name, (Cell(model, reason="A name; nothing is computed."),))
-        for name, model in SYSTEMS.items()
-    ),
+    tuple(PaperRow(name, (Cell(value=model, compared=False),)) for name, model in SYSTEMS.items()),
     "Model",
 )
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
 
 from memantics.benchmarks.punmemecn.write_chats import add_chats
+from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.review import Review, Reviewed
 from memantics.core.writing import (
+    LOOK_ALIKES,
     Made,
     PublishedMeme,
     Record,
@@ -21,6 +26,8 @@ from memantics.core.writing import (
 
 TOPICS = ("sports", "entertainment", "technology", "games", "work", "daily")
 VOTERS = 3
+TASKS = ("detection", "sentiment", "ocr", "pinyin")
+_ALONE = ".similar_text"
 
 
 def write_puns(review: Review) -> Made:
@@ -29,21 +36,65 @@ def write_puns(review: Review) -> Made:
     meta: dict[str, Record] = {}
     table: list[Record] = []
     named: list[PublishedMeme] = []
-    for number, (own, meme) in enumerate(walk_kept(review, memes), 1):
+    kept = list(walk_kept(review, memes))
+    names = _name_groups(review.folder, kept)
+    for own, meme in kept:
+        if own.item.id not in names:
+            continue
         is_pun = own.values.get("pun") == "yes"
-        # A meme that is no pun belongs to no pun here: it makes a group of its own.
-        new = replace(meme, id=f"CN{number:05}" + ("" if is_pun else ".similar_text"))
+        new = replace(meme, id=names[own.item.id])
         named.append(new)
         meta[new.file] = _entry(own, is_pun=is_pun)
         row = {name: str(own.values.get(name) or "") for name in _COLUMNS}
         table.append({"meme": new.id, "known_as": own.item.group, **row})
     return Made(
         "punmemecn",
-        ("detection", "sentiment", "ocr", "pinyin"),
+        (*TASKS, *(["punchline"] if any(map(_has_homophone, meta.values())) else [])),
         tuple(named),
         {"_Meta.json": pack(meta)},
         {"puns": table},
+        left_out={"memes in no group of three": len(kept) - len(names)},
     )
+
+
+def _has_homophone(entry: Record) -> bool:
+    return entry.get("caption_2") not in (None, entry["caption_1"])
+
+
+class _Group(BaseModel):
+    """A line of ``look-alikes.jsonl``."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    pun: str
+    similar_image: str
+    similar_text: str
+
+
+def _name_groups(folder: Path, kept: Sequence[tuple[Reviewed, PublishedMeme]]) -> dict[str, str]:
+    """The name of each meme in the format: groups of three where they were made, else alone.
+
+    Where nobody made groups, a meme that is no pun makes a group of its own.
+    """
+    path = folder / LOOK_ALIKES
+    if not path.is_file():
+        return {
+            own.item.id: f"CN{number:05}" + ("" if own.values.get("pun") == "yes" else _ALONE)
+            for number, (own, _) in enumerate(kept, 1)
+        }
+    known = {own.item.id for own, _ in kept}
+    names: dict[str, str] = {}
+    for row, value in read_jsonl(path):
+        group = conform(_Group, value, path, row)
+        members = (group.pun, group.similar_image, group.similar_text)
+        if known.issuperset(members):
+            first = f"CN{len(names) // 3 + 1:05}"
+            names |= zip(
+                members, (first, f"{first}.similar_image", f"{first}{_ALONE}"), strict=True
+            )
+    if not names:
+        raise DataError(path, "no group of three was kept whole", hint="make the groups again")
+    return names
 
 
 _COLUMNS = (

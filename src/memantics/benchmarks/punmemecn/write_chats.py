@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.data import read_jsonl
 from memantics.core.errors import DataError
-from memantics.core.review import Review
+from memantics.core.review import Review, Reviewed
 from memantics.core.writing import Made, Record, pack
 from memantics.tasks.chats import CHATS, KINDS, LEVELS, Options, Said, Topic, Turn, make_entry
 
+_SPOKEN = re.compile(r"([ABab甲乙])\s*[:：]\s*(.+)")
+_SPEAKERS: dict[str, Literal["A", "B"]] = {"A": "A", "B": "B", "甲": "A", "乙": "B"}
 _UNFIT = "chats with a meme that is not published as a pun"
 
 
@@ -46,8 +50,8 @@ def add_chats(made: Made, review: Review) -> Made:
     # The format takes chats about puns only, wrong answers included.
     puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
     names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
-    kept = {own.item.id for own in review.items if own.kept}
-    wanted = [line for line in _read(review.folder) if line.id in kept]
+    kept = {own.item.id: own for own in review.items if own.kept}
+    wanted = [_edit(line, kept[line.id]) for line in _read(review.folder) if line.id in kept]
     lines = [line for line in wanted if _fits(line, names)]
     if not lines:
         raise DataError(
@@ -67,6 +71,26 @@ def add_chats(made: Made, review: Review) -> Made:
         tables={**made.tables, "chats": table},
         left_out={**made.left_out, _UNFIT: len(wanted) - len(lines)},
     )
+
+
+def _edit(line: _Line, own: Reviewed) -> _Line:
+    """The chat as people left it: lines that say who speaks, the meme's own not among them."""
+    written = own.values.get("turns")
+    if not isinstance(written, str) or written == own.item.values.get("turns", written):
+        return line
+    turns = []
+    for text in filter(None, map(str.strip, written.splitlines())):
+        found = _SPOKEN.fullmatch(text)
+        if found is None:
+            raise DataError(
+                own.item.id,
+                f"{text[:40]!r} does not begin with who speaks",
+                hint="write every message as 'A: …' or 'B: …'",
+            )
+        turns.append(Turn(speaker=_SPEAKERS[found[1].upper()], text=found[2]))
+    if not turns:
+        raise DataError(own.item.id, "nothing is left of the chat", hint="drop it instead")
+    return line.model_copy(update={"turns": turns})
 
 
 def _read(queue: Path) -> Iterator[_Line]:

@@ -27,7 +27,7 @@ from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.tasks.chats import CHATS, LEVELS, Options, make_entry
 
 NAMES = "names.json"
-WORKFLOW = "validate"
+WORKFLOW = "edit-chats"
 _SIDE = 448
 _MOST = 99_999
 
@@ -124,9 +124,10 @@ def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
         group=meme.id,
         images=[names[meme.id]],
         shown=[
-            Shown(label="Question", value=lines, kind="list"),
+            Shown(label="Chat", value=lines, kind="list"),
             Shown(label="Answer", value=f"{draft.said.sender} answers with this meme"),
         ],
+        values={"turns": "\n".join(lines)},
         hidden={
             "topic": draft.topic,
             "language": draft.subject.language,

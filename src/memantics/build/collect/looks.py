@@ -14,10 +14,10 @@ from PIL import Image as Pillow
 
 from memantics.core.errors import ImageError
 from memantics.core.images import decode, read_bytes
-from memantics.vision.captions import choose_captions
+from memantics.vision.captions import choose_captions, is_signature
 from memantics.vision.hashes import hash_image
 
-VERSION = "looks-3"
+VERSION = "looks-4"
 _SIDE = 128  # of the small copy in which the picture around the text is judged
 _MARGIN = 0.12  # of a line's height: outlines and shadows of letters belong to the text
 # A box of which each letter takes more of the image than this is a drawing misread as a letter.
@@ -69,7 +69,8 @@ class Look:
     ``hash`` is perceptual, 16 hexadecimal digits. ``certainty`` is the OCR's, weighted by letters;
     ``height`` of the largest line in pixels; ``covered`` the share of the image under text;
     ``variety`` the share of the picture around the text that is not of its one commonest colour.
-    ``error`` says why there is no more than that.
+    ``error`` says why there is no more than that; ``watermark`` is a small line that names a site
+    or an account.
     """
 
     sha256: str
@@ -83,6 +84,7 @@ class Look:
     covered: float = 0.0
     variety: float = 0.0
     error: str = ""
+    watermark: str = ""
 
 
 def digest_file(path: Path) -> str:
@@ -119,7 +121,14 @@ def look_at(path: Path, reader: TextReader) -> Look:
         line_height=max((line.box[3] - line.box[1] for line in lines), default=0),
         covered=round(covered, 4),
         variety=round(variety, 4),
+        watermark=_find_watermark(lines, image.height),
     )
+
+
+def _find_watermark(lines: Sequence[PrintedLine], height: int) -> str:
+    """The first small line that names a site or an account."""
+    marks = (own for own in lines if is_signature(own.text, own.box[3] - own.box[1], height))
+    return next((own.text.strip() for own in marks), "")
 
 
 def _weigh(lines: Sequence[PrintedLine]) -> float:

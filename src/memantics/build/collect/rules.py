@@ -131,6 +131,13 @@ DEFAULT_RULES = (
         lambda own: own.look.variety,
         "{0:.1%} of the rest is anything but plain colour: text alone is no meme",
     ),
+    Rule(
+        "watermark",
+        "1 where no small line names a site or an account, else 0; watermark=1 drops such memes",
+        0,
+        lambda own: float(not own.look.watermark),
+        "a small line names a site or an account",
+    ),
 )
 
 

@@ -86,13 +86,13 @@ class DiffusersEditor:
         import torch
 
         source = decode(request.image, "picture")
-        mask = decode(request.mask, "mask").convert("L")
+        mask = decode(request.mask, "mask").convert("L") if request.mask else None
         size = choose_size(source.size, self.settings.longest)
         takes = inspect.signature(pipeline.__call__).parameters
         offered: dict[str, Any] = {
             "prompt": request.instruction,
             "image": source.resize(size, Image.Resampling.LANCZOS),
-            "mask_image": mask.resize(size, Image.Resampling.NEAREST),
+            "mask_image": mask and mask.resize(size, Image.Resampling.NEAREST),
             "width": size[0],
             "height": size[1],
             "num_inference_steps": self.settings.steps,

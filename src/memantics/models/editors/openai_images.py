@@ -123,9 +123,9 @@ class OpenAIImages:
     def _fill(self, request: EditRequest) -> aiohttp.FormData:
         form = aiohttp.FormData()
         form.add_field("image", request.image, filename="image.png", content_type="image/png")
-        form.add_field(
-            "mask", make_alpha_mask(request.mask), filename="mask.png", content_type="image/png"
-        )
+        if request.mask:
+            mask = make_alpha_mask(request.mask)
+            form.add_field("mask", mask, filename="mask.png", content_type="image/png")
         form.add_field("prompt", request.instruction)
         form.add_field("model", self._model)
         form.add_field("n", "1")

@@ -1,0 +1,37 @@
+"""``build look-alikes``: puns beside the memes nearest to them in picture and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memantics.build.chats.tools import ChatTools, open_tools
+from memantics.build.lookalikes import LookAlikes, find_look_alikes, write_look_alikes
+from memantics.core.result import Result
+from memantics.core.review import read_review
+
+__all__ = ["Grouped", "LookAlikes", "group_look_alikes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Result):
+    """The groups of three that a review gives, and the file that publishing reads."""
+
+    file: Path
+    groups: tuple[LookAlikes, ...]
+
+
+def group_look_alikes(
+    queue: Path | str,
+    *,
+    verdicts: Path | None = None,
+    text_encoder: Path | None = None,
+    image_encoder: Path | None = None,
+) -> Grouped:
+    """Give each pun of a reviewed queue two look-alikes from the memes that are no puns."""
+    folder = Path(queue)
+    review = read_review(folder, verdicts)
+    tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
+    with open_tools(tools) as (embedders, _):
+        groups = find_look_alikes(review, embedders)
+    return Grouped(write_look_alikes(folder, groups), tuple(groups))

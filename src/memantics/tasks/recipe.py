@@ -1,0 +1,362 @@
+"""Data recipes: a release of labelled memes told in a few lines of TOML, read, checked and asked.
+
+A recipe names the files of each split, the columns for id, text and image, and the labels: which
+column holds one, or which columns are its flags. From that follow the reader, what ``data add``
+prints, the labels that experts learn, and a task for each label of which one holds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from memantics.core.card import Card, ReleaseCard, SampleCard, TaskCard
+from memantics.core.data import Found, Skip, Source, checksum, inside
+from memantics.core.errors import DataError, UnknownName, first_fault
+from memantics.core.labelled import LabelledMeme, LabelSource, name_group
+from memantics.core.records import Form, Item, Outcome, Score
+from memantics.core.statistic import Expected
+from memantics.core.tables import Row, read_rows
+from memantics.core.task import Task
+from memantics.metrics.classification import (
+    count_classes,
+    f1,
+    macro_figures,
+    multiclass_intervals,
+)
+from memantics.tasks.choices import LETTERS, letter_field
+from memantics.tasks.factories import Prompts, choice_task, share_right
+from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
+
+_CLOSED = ConfigDict(extra="forbid", frozen=True)
+_IMAGES = ("images", "img", ".")
+
+
+class Columns(BaseModel):
+    """Which columns hold what every meme has."""
+
+    model_config = _CLOSED
+
+    id: str
+    text: str
+    image: str
+
+
+class LabelRecipe(BaseModel):
+    """A label: a column (or one place of a list in it), or columns that are flags.
+
+    ``values`` renames and closes the values; ``leave_out`` are values that mean none.
+    """
+
+    model_config = _CLOSED
+
+    what: str
+    question: str = ""
+    column: str = ""
+    place: int | None = None
+    flags: tuple[str, ...] = ()
+    values: dict[str, str] = {}
+    leave_out: tuple[str, ...] = ()
+    several: bool = False
+    topic: str = ""
+
+
+class Recipe(BaseModel):
+    """A data set. ``counts`` are the memes of each split of the complete release."""
+
+    model_config = _CLOSED
+
+    title: str
+    summary: str
+    languages: tuple[Literal["en", "zh"], ...]
+    source: str
+    licence: str
+    citation: str
+    warning: str = ""
+    files: dict[str, tuple[str, ...]]
+    format: Literal["", "jsonl", "csv", "tsv"] = ""
+    columns: Columns
+    counts: dict[str, int] = {}
+    label: dict[str, LabelRecipe] = Field(min_length=1)
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read and check a recipe; an error names the key."""
+    try:
+        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(path, str(error), hint="a recipe is UTF-8 TOML") from error
+    except ValidationError as error:
+        hint = "see docs/use-official-data.md"
+        raise DataError(path, first_fault(error), hint=hint) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeMeme:
+    """One row: its text and image, and its labels by name."""
+
+    id: str
+    text: str
+    image: Path | None
+    split: str
+    labels: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRelease:
+    """One copy of a data set."""
+
+    source: Source
+    files: tuple[Path, ...]
+    memes: tuple[RecipeMeme, ...]
+    skips: tuple[Skip, ...]
+
+
+def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
+    """Read every file of a copy; what is not as the recipe says is named with file and row."""
+    found = [
+        (split, source.root / name)
+        for split, names in recipe.files.items()
+        for name in names
+        if (source.root / name).is_file()
+    ]
+    if not found:
+        names = [name for own in recipe.files.values() for name in own]
+        raise DataError(
+            source.root,
+            f"no {recipe.title} here: looked for {', '.join(names)}",
+            hint="give the folder that holds these files",
+        )
+    memes: dict[str, RecipeMeme] = {}
+    skips: list[Skip] = []
+    for split, path in found:
+        for number, row in read_rows(path, ending=recipe.format and f".{recipe.format}"):
+            meme = _read_row(recipe, source, split, path, (number, row))
+            if meme.id in memes:
+                skips.append(Skip(path.name, str(number), "an id that came before"))
+            else:
+                memes[meme.id] = meme
+    if not memes:
+        raise DataError(source.root, "holds no meme", hint="download it again")
+    return RecipeRelease(
+        source, tuple(path for _, path in found), tuple(memes.values()), tuple(skips)
+    )
+
+
+def _read_row(
+    recipe: Recipe, source: Source, split: str, path: Path, numbered: tuple[int, Row]
+) -> RecipeMeme:
+    number, row = numbered
+    columns = recipe.columns
+    for needed in (columns.id, columns.text, columns.image):
+        if needed not in row:
+            raise DataError(path.name, f"has no column {needed!r}", row=number)
+    labels = {}
+    for name, label in recipe.label.items():
+        labels[name] = _read_label(label, row, path, number)
+    image = _find_image(source, row[columns.image])
+    name = Path(row[columns.id]).stem if columns.id == columns.image else row[columns.id]
+    return RecipeMeme(name, row[columns.text], image, split, labels)
+
+
+def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
+    """The labels of a row; none where an unlabelled part of a release has no such column."""
+    if label.flags:
+        return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
+    values = [own for own in _cut(row.get(label.column, "")) if own not in label.leave_out]
+    if label.place is not None:
+        values = values[label.place : label.place + 1]
+    for own in values:
+        if label.values and own not in label.values:
+            raise DataError(
+                path.name,
+                f"column {label.column!r}: unknown value {own!r}",
+                row=number,
+                hint=f"known: {', '.join(label.values)}",
+            )
+    return tuple(label.values.get(own, own) for own in values)
+
+
+def _cut(cell: str) -> list[str]:
+    if not cell.startswith("["):
+        return [cell] if cell else []
+    try:
+        return [str(own) for own in orjson.loads(cell)]
+    except orjson.JSONDecodeError:
+        return [cell]
+
+
+def _find_image(source: Source, name: str) -> Path | None:
+    """The image below the folder given, else in the usual places; with or without its folder."""
+    if not name:
+        return None
+    roots = [source.images] if source.images else [source.root / place for place in _IMAGES]
+    for root in roots:
+        for own in (name, Path(name).name):
+            path = inside(root, own)
+            if path.is_file():
+                return path
+    return None
+
+
+def survey_recipe(release: RecipeRelease) -> Found:
+    """Counts by split and label, checksum, and what is missing."""
+    memes = release.memes
+    counts = Counter(f"split {own.split}" for own in memes)
+    images = sum(own.image is not None for own in memes)
+    note = "Images are not in this copy: tasks that show them cannot run (--set images=text can)."
+    return Found(
+        records=len(memes),
+        counts={"memes": len(memes), **counts},
+        files=tuple(path.name for path in release.files),
+        checksum=checksum(release.files, release.source.root),
+        images_found=images,
+        images_expected=len(memes),
+        skips=release.skips,
+        notes=() if images else (note,),
+    )
+
+
+def count_recipe(recipe: Recipe, release: RecipeRelease) -> dict[str, JsonValue]:
+    """The memes of each split that the recipe counts."""
+    counts = Counter(own.split for own in release.memes) | {"all": len(release.memes)}
+    return {f"memes.{split}": counts.get(split) for split in recipe.counts}
+
+
+def list_expected(recipe: Recipe) -> tuple[Expected, ...]:
+    """What the complete release holds."""
+    return tuple(
+        Expected(
+            key=f"memes.{split}",
+            title=f"Memes, {split}",
+            paper=count,
+            known=count,
+            digits=None,
+            definition="rows of the split with an id of their own",
+        )
+        for split, count in recipe.counts.items()
+    )
+
+
+def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
+    """The memes with their labels of one name; memes with one text are a group."""
+    labelled = {own.split for own in release.memes if own.labels[name]}
+    for own in release.memes:
+        if own.split in labelled:
+            group = name_group(own.text) or own.id
+            yield LabelledMeme(
+                own.id, own.text, own.labels[name], group, image=own.image, split=own.split
+            )
+
+
+def make_plugin(recipe: Recipe) -> BenchmarkPlugin[RecipeRelease]:
+    """Reader, survey, labels and tasks of a recipe."""
+    return BenchmarkPlugin(
+        open_release=partial(open_recipe, recipe),
+        survey=survey_recipe,
+        statistics=partial(count_recipe, recipe),
+        make_task=partial(_make_task, recipe),
+        labels={
+            name: LabelSource(own.what, partial(read_labels, name), own.several, own.topic or name)
+            for name, own in recipe.label.items()
+        },
+    )
+
+
+def make_card(name: str, recipe: Recipe) -> Card:
+    """A card as benchmarks have it; each label of which one holds is a task."""
+    tasks = [
+        TaskCard(
+            name=label,
+            title=own.what,
+            main="macro_f1",
+            unit="memes",
+            baselines=("baseline/majority", "baseline/random"),
+            splits=(*recipe.files, "all"),
+        )
+        for label, own in recipe.label.items()
+        if not own.several
+    ]
+    release = ReleaseCard(
+        source=recipe.source,
+        revision="as downloaded",
+        licence=recipe.licence,
+        unit="memes",
+        complete=sum(recipe.counts.values()),
+        obtain=f"{recipe.source}; then memantics data add {name} DIR",
+    )
+    return Card(
+        name=name,
+        title=recipe.title,
+        summary=recipe.summary,
+        languages=recipe.languages,
+        warning=recipe.warning,
+        citation=recipe.citation,
+        release=release,
+        sample=SampleCard(licence="none"),
+        task=tuple(tasks),
+    )
+
+
+def _make_task(recipe: Recipe, setup: TaskSetup) -> Task:
+    label = recipe.label[setup.card.name]
+    prompts = setup.prompts
+    told = {"text": prompts["given_text"]}
+    used = Prompts(prompts["label"], prompts["again"], facts=told)
+    return choice_task(
+        setup, partial(_list_items, recipe, label, setup), prompts=used, score=_score_labels
+    )
+
+
+def _list_items(recipe: Recipe, label: LabelRecipe, setup: TaskSetup) -> Iterator[Item]:
+    """An item for each labelled meme: its image where there is one, and its text."""
+    name = setup.card.name
+    release = open_recipe(recipe, setup.need_source())
+    memes = [
+        own
+        for own in release.memes
+        if setup.split in (own.split, "all") and len(own.labels[name]) == 1
+    ]
+    if not memes:
+        known = sorted({own.split for own in release.memes})
+        raise UnknownName(f"labelled split of {setup.name}:", setup.split, known)
+    counts = Counter(own.labels[name][0] for own in release.memes if own.labels[name])
+    classes = [own for own in (label.values.values() or sorted(counts)) if own in counts]
+    if len(classes) > len(LETTERS):
+        raise DataError(recipe.title, f"{len(classes)} values of {name} are too many to ask")
+    keys = dict(zip(classes, LETTERS, strict=False))
+    field = letter_field(classes, keys[counts.most_common(1)[0][0]])
+    question = label.question or f"Which label fits: {label.what}?"
+    for own in memes:
+        picture = setup.picture(own.image, own.id) if own.image else None
+        context = {"text": own.text} if own.text else {}
+        form = Form(question, (field,), context=context)
+        tags = {"class": own.labels[name][0]}
+        images = (picture,) if picture else ()
+        yield Item(own.id, own.id, keys[own.labels[name][0]], form, images, tags)
+
+
+def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+    """Macro-F1, accuracy, and F1 of each class."""
+    names = {str(o.item.gold): o.item.tags["class"] for o in outcomes}
+    gold = [names[str(o.item.gold)] for o in outcomes]
+    said = [names.get(str(o.value)) if o.status == "answered" else None for o in outcomes]
+    classes = sorted(names.values())
+    counts = count_classes(gold, said, classes)
+    spans = multiclass_intervals(gold, said, classes, [o.item.group for o in outcomes])
+    size = len(outcomes)
+    low, high = spans.f1 or (None, None)
+    rows = [Score("macro_f1", macro_figures(counts).f1, size, low, high)]
+    rows.append(share_right("accuracy", outcomes))
+    for name in classes:
+        low, high = spans.f1_by_class[name] or (None, None)
+        rows.append(Score("f1", f1(counts[name]), gold.count(name), low, high, "class", name))
+    return tuple(rows)

@@ -1,0 +1,159 @@
+"""Data recipes: other sets of the field are read, checked, learnt and asked from a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from memantics.actions.datasets import add_release, list_benchmarks, load_dataset
+from memantics.actions.evaluate import Run, evaluate
+from memantics.actions.expert import Expert, ExpertOptions
+from memantics.actions.expert_data import find_labelled
+from memantics.core.data import Source
+from memantics.core.errors import DataError, UnknownName
+from memantics.registry import find_benchmark, find_benchmarks, find_recipes
+from memantics.tasks.recipe import read_recipe
+from tests.places import SHARED_DATA, needs_shared_data
+
+NAMES = ("fine_grained_hateful_memes", "harm_c", "harm_p", "harmeme", "hateful_memes", "mami")
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+
+
+def make_release(name: str, folder: Path, count: int = 40) -> Path:
+    """Rows of our own in the format of a release."""
+    folder.mkdir(exist_ok=True)
+    rows: list[dict[str, object]] = []
+    for n in range(count):
+        bad = n % 3 == 0
+        own: dict[str, object] = {"id": n, "text": f"{'go home you' if bad else 'nice day'} {n}"}
+        if name == "hateful_memes":
+            own |= {"img": f"img/{n}.png", "label": int(bad)}
+        elif name == "fine_grained_hateful_memes":
+            own |= {"img": f"img/{n}.png", "gold_hate": ["hateful" if bad else "not_hateful"]}
+            own |= {"gold_pc": ["race", "sex"] if bad else ["pc_empty"]}
+            own |= {"gold_attack": ["slurs"] if bad else ["attack_empty"]}
+        else:
+            labels = ["very harmful", "individual"] if bad else ["not harmful"]
+            own |= {"image": f"{n}.png", "labels": labels}
+        rows.append(own)
+    if name == "mami":
+        kinds = ("shaming", "stereotype", "objectification", "violence")
+        table = [["file_name", "misogynous", *kinds, "Text Transcription"]]
+        for row in rows:
+            flag = "1" if "home" in str(row["text"]) else "0"
+            table.append([f"{row['id']}.jpg", flag, "0", flag, "0", "0", str(row["text"])])
+        lines = ["\t".join(own) for own in table]
+        (folder / "training.csv").write_text("\n".join(lines), "utf-8")
+    else:
+        suffix = "json" if name.startswith("fine") else "jsonl"
+        write_lines(folder / f"train.{suffix}", rows)
+    return folder
+
+
+def test_recipes_are_a_few_lines_each_and_no_part_of_the_suite() -> None:
+    assert tuple(sorted(find_recipes())) == NAMES
+    assert not set(NAMES) & set(find_benchmarks())
+    for own in find_recipes().values():
+        assert own.recipe is not None
+        assert len(own.recipe.read_text("utf-8").splitlines()) < 45
+        assert own.card.release is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_release_is_checked_learnt_and_listed(name: str, tmp_path: Path) -> None:
+    survey = add_release(name, make_release(name, tmp_path / "data"))
+    assert survey.found.records == 40
+    assert survey.found.images_found == 0
+    assert survey.found.images_expected == 40
+    assert {row.verdict for row in survey.statistics} <= {"differs", "not recomputable"}
+    assert name in {own.name for own in list_benchmarks()}
+    label = next(iter(find_benchmark(name).plugin.labels))
+    data = find_labelled(f"{name}/{label}", split="train")
+    assert len(data.data.examples) == 40
+    assert not data.sample
+    made = Expert.train(f"{name}/{label}", ExpertOptions(preset="words"))
+    wanted = {"hateful": "hateful", "harm": "very harmful", "misogynous": "misogynous"}[label]
+    assert made.predict(["go home you fool"])[0].label == wanted
+
+
+def test_labels_mean_what_the_release_means(tmp_path: Path) -> None:
+    for name, label, wanted in (
+        ("hateful_memes", "hateful", {("hateful",), ("not hateful",)}),
+        ("fine_grained_hateful_memes", "category", {("race", "sex"), ()}),
+        ("harm_c", "target", {("individual",), ()}),
+        ("mami", "kind", {("stereotype",), ()}),
+        ("mami", "misogynous", {("misogynous",), ("not misogynous",)}),
+    ):
+        benchmark = find_benchmark(name)
+        release = benchmark.open(Source("release", make_release(name, tmp_path / name)))
+        found = {own.labels for own in benchmark.plugin.labels[label].read(release)}
+        assert found == wanted, name
+
+
+def test_tasks_can_be_run_and_scored(tmp_path: Path) -> None:
+    add_release("hateful_memes", make_release("hateful_memes", tmp_path / "data"))
+    data = load_dataset("hateful_memes/hateful", split="train")
+    assert len(data) == 40
+    assert data.rows()[0]["options"] == ["A. not hateful", "B. hateful"]
+    assert data.rows()[0]["gold"] == "B"
+    run = evaluate(
+        "hateful_memes/hateful", model="baseline/majority", split="train", out=tmp_path / "runs"
+    )
+    assert isinstance(run, Run)
+    assert run.scores["accuracy"].value == pytest.approx(26 / 40)
+    always = 2 * 26 / (26 + 40) / 2
+    assert run.scores["macro_f1"].value == pytest.approx(always)
+
+
+def test_what_is_not_as_the_recipe_says_is_named(tmp_path: Path) -> None:
+    benchmark = find_benchmark("hateful_memes")
+    with pytest.raises(DataError, match="no Hateful Memes here"):
+        benchmark.open(Source("release", tmp_path))
+    write_lines(tmp_path / "train.jsonl", [{"id": 1, "text": "x", "img": "1.png", "label": 2}])
+    with pytest.raises(DataError, match="unknown value '2'"):
+        benchmark.open(Source("release", tmp_path))
+    write_lines(tmp_path / "train.jsonl", [{"id": 1, "text": "x"}])
+    with pytest.raises(DataError, match="no column 'img'"):
+        benchmark.open(Source("release", tmp_path))
+    twice: dict[str, object] = {"id": 1, "text": "x", "img": "1.png", "label": 1}
+    write_lines(tmp_path / "train.jsonl", [twice, twice])
+    release = benchmark.open(Source("release", tmp_path))
+    assert [skip.row for skip in benchmark.survey(release).skips] == ["2"]
+    with pytest.raises(DataError, match="memantics data add hateful_memes"):
+        find_labelled("hateful_memes/hateful")
+    bad = tmp_path / "mine.toml"
+    bad.write_text("title = 'x'", "utf-8")
+    with pytest.raises(DataError, match="mine"):
+        read_recipe(bad)
+
+
+def test_a_recipe_of_ones_own_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = next(own.recipe for own in find_recipes().values() if own.card.name == "mami")
+    assert shipped is not None
+    (tmp_path / "mine.toml").write_bytes(shipped.read_bytes())
+    monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(tmp_path))
+    assert "mine" in find_recipes()
+    monkeypatch.delenv("MEMANTICS_BENCHMARKS")
+    with pytest.raises(UnknownName, match="benchmark"):
+        find_benchmark("mine")
+
+
+@needs_shared_data
+def test_the_fine_grained_release_is_read_whole() -> None:
+    survey = add_release("fine_grained_hateful_memes", SHARED_DATA / "hateful_memes")
+    assert survey.found.records == 8500
+    assert {row.verdict for row in survey.statistics} == {"reproduced"}
+    attacks = find_labelled("fine_grained_hateful_memes/attack").data
+    counts = {name: sum(name in gold for gold in attacks.gold) for name in attacks.labels.classes}
+    assert counts["dehumanizing"] == 1318
+    assert counts["exclusion"] == 114
