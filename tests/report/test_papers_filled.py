@@ -79,7 +79,8 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
                 f"toxicn_mm/{task}", model="fake/keys", data="starter",
                 options={"input": shown}, out=tmp_path / f"runs-{place}",
             )  # fmt: skip
-            runs.append(rename(Path(done.folder), f"openai/{name}"))
+            assert isinstance(done, mm.Run)
+            runs.append(rename(done.folder, f"openai/{name}"))
     memes = pick_memes("zh", 20)
     votes = make_queue(tmp_path / "votes", "label-by-vote", memes)
     judge(votes, "label-by-vote", {meme.id: label(meme) for meme in memes})
@@ -126,7 +127,8 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
                         options=chosen | ({"background": kind} if kind else {}), limit=6,
                         out=tmp_path / f"{role}-{shots}-{task}-{kind}",
                     )  # fmt: skip
-                    runs.append(rename(Path(done.folder), f"openai/{name}"))
+                    assert isinstance(done, mm.Run)
+                runs.append(rename(done.folder, f"openai/{name}"))
     intents = [run for run in runs if "-intent-" in run.parent.name][:3]
     rated = export_humans(intents, tmp_path / "humans", memes=4)
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
