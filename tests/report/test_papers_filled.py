@@ -128,7 +128,7 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
                         out=tmp_path / f"{role}-{shots}-{task}-{kind}",
                     )  # fmt: skip
                     assert isinstance(done, mm.Run)
-                runs.append(rename(done.folder, f"openai/{name}"))
+                    runs.append(rename(done.folder, f"openai/{name}"))
     intents = [run for run in runs if "-intent-" in run.parent.name][:3]
     rated = export_humans(intents, tmp_path / "humans", memes=4)
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
