@@ -14,7 +14,7 @@ from memantics.actions.paper import paper
 from memantics.core.errors import DataError, InputError
 from memantics.core.paper import Cell, PaperSheet, find_score, same_system, score_cell
 from memantics.core.records import Score
-from memantics.registry import find_benchmarks
+from memantics.registry import STARTER_IMAGES, find_benchmarks
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
@@ -190,6 +190,43 @@ def test_a_published_benchmark_has_its_familys_tables(shell: Shell) -> None:
         "empty",
         "none",
     }
+
+
+@needs_shared_data
+def test_the_released_part_with_two_models_leaves_only_published_systems_empty(
+    shell: Shell, tmp_path: Path
+) -> None:
+    """Images are not in the part: any picture does for models that do not look."""
+    images = tmp_path / "images"
+    images.mkdir()
+    picture = (STARTER_IMAGES / "en-001.png").read_bytes()
+    for folder in (SHARED_DATA / "mquest" / "qa").iterdir():
+        (images / f"{folder.name.removesuffix('_qa')}.png").write_bytes(picture)
+    words = ("data", "add", "mquest", SHARED_DATA / "mquest", "--images", images)
+    assert shell.run(*words).code == 0
+    runs = []
+    for model in ("fake/keys", "baseline/longest"):
+        ran = shell.run("run", "mquest", "--split", "toxmquest350", "-m", model, "--json")
+        assert ran.code == 0, ran
+        runs.append(shell.folder / str(json.loads(ran.out)[0]["folder"]))
+    sheet = paper("mquest", runs)
+    parts = {part.label: part for part in sheet.parts}
+    own = [row for row in parts["Table 2"].rows if row.kind == "own"]
+    assert [row.label for row in own] == ["fake/keys", "baseline/longest"]
+    assert all(cell.value is not None and cell.n for row in own for cell in row.cells)
+    empty = {
+        (part.label, row.label)
+        for part in sheet.parts
+        for row in part.rows
+        if any(cell.status == "empty" for cell in row.cells)
+    }
+    systems = {("Table 2", row.label) for row in parts["Table 2"].rows if row.kind == "paper"}
+    judged = {("Figure 5", row.label) for row in parts["Figure 5"].rows}
+    lacking = {row for row in empty if row[0] == "Further statistics"}
+    assert empty <= systems | judged | lacking
+    assert all("file" in label.casefold() for _, label in lacking), lacking
+    toxic = parts["Table 1"].rows[0]
+    assert toxic.cells[0].status == "differs"  # 200 of 1,000 memes
 
 
 @needs_shared_data

@@ -128,11 +128,14 @@ def test_a_step_of_construction(served: Served, tmp_path: Path) -> None:
     assert sum(built.counts.values()) == 2
     assert built.adapted == ()
     if served.name == "llama.cpp":
-        # A grammar makes the reply fit the schema; the picture is refused in one call.
-        assert (built.counts["answered"], built.counts["failed"]) == (1, 1)
-        assert ["image input is not supported" in c.reason for c in calls].count(True) == 1
-        (caption,) = [own.captions for own in built.report.memes]
-        assert caption["text_caption"]
+        # A grammar holds the reply to the schema; the picture is refused in one call.
+        assert built.counts["failed"] == 1
+        refused = ["image input is not supported" in call.reason for call in calls]
+        assert refused.count(True) == 1
+        assert all(re.match(r'\{\s*"caption"\s*:', call.text) for call in calls if call.text)
+        (own,) = built.report.memes
+        # On other processors it may ramble on until the limit.
+        assert bool(own.captions["text_caption"]) == (built.counts["answered"] == 1)
     else:
         # Random weights write no JSON: each step is asked again with the fault, then given up.
         assert built.counts["unparsed"] == 2

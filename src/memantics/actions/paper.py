@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
+from memantics.core.card import Card
 from memantics.core.data import DataKind, Source, read_json
 from memantics.core.errors import DataError, InputError, first_fault
 from memantics.core.paper import PaperMaterial, ScoredDetector
@@ -99,13 +100,18 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
     card = benchmark.card
     return RedonePaper(
         name=card.name,
-        title=f"{card.title}, in the tables of {declared.title}" if card.like else declared.title,
+        title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
         about=tuple(_describe(benchmark, source, runs, settings)),
         parts=declared.fill(material),
         sample=source.kind == "starter",
     )
+
+
+def _title(card: Card, paper: str) -> str:
+    """A benchmark of one's own stands in the tables of its family's paper."""
+    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.like else paper
 
 
 def _list(paths: Paths) -> list[Path]:

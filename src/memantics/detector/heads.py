@@ -87,6 +87,7 @@ _WORDS = (
     FeatureBlock("text_caption", "phrases", 0.7),
     FeatureBlock("image_caption", "phrases", 0.5),
 )
+STATIC = "static"  # the preset whose meanings come from a table of token vectors
 PRESETS: Mapping[str, FastSettings] = MappingProxyType(
     {
         settings.preset: settings
@@ -96,6 +97,7 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
             FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
             FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
             FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
+            FastSettings(STATIC, _CHARS, dense=_MEANINGS, ridges=(0.5,)),
             FastSettings("words", _WORDS, ridges=(1.0, 2.0, 4.0)),
             FastSettings("words-full", _WORDS, dense=_HEAVIER, ridges=(0.5, 1.0, 2.0)),
         )

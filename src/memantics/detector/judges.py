@@ -15,6 +15,7 @@ from memantics.core.images import read_bytes
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, FastSettings, Prediction
 from memantics.detector.features import Embedder
+from memantics.detector.heads import STATIC
 from memantics.detector.lora.judging import ADAPTER, open_adapter
 from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.lora.wording import Case, Wording
@@ -26,6 +27,7 @@ from memantics.detector.neural.saved import (
 )
 from memantics.detector.storage import load_with_card
 from memantics.models.embedded.ocr import open_reader
+from memantics.models.embedded.static import StaticEncoder
 from memantics.models.embedders import LOCAL, open_text_encoder
 
 
@@ -167,6 +169,8 @@ def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedde
     """The encoder of a folder, or the one that ships, where the settings ask for meanings."""
     if not any(block.source != "image" for block in settings.dense):
         return None
+    if settings.preset == STATIC and folder is None:
+        return StaticEncoder()
     return open_text_encoder(folder)
 
 

@@ -66,6 +66,10 @@ _TABLE_2 = (
     "macro_accuracy",
 )
 _HEADS = ("All", "Group (T+R)", "T only", "R only", "Macro Avg.")
+_OFFICIAL = (
+    "The paper's 609 questions were not released.",
+    "Of its columns, runs on split toxmquest350 can reproduce 'T only'.",
+)
 _CHARACTERS = 1200
 
 
@@ -90,9 +94,8 @@ def table_2(material: Material) -> PaperPart:
         rows,
         "VLMs",
         notes=(
-            "The paper's 609 questions were not released.",
-            "Of its columns, runs on split toxmquest350 can reproduce 'T only'.",
-            "n of Group counts memes, that of Macro Avg. dimensions.",
+            *(_OFFICIAL if material.compared else ()),
+            "n of Group counts linked pairs, else memes; n of Macro Avg. counts dimensions.",
         ),
     )
 
