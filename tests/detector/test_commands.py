@@ -169,7 +169,7 @@ def test_what_predict_leaves_out_is_listed(folder: Path) -> None:
 def test_a_split_that_is_named_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def load(data: str | None, split: str, labels: str) -> Loaded:
+    def load(data: str | None, split: str, labels: str, *_: object) -> Loaded:
         asked.append(split)
         raise InputError(f"{data} {labels}")
 

@@ -142,7 +142,7 @@ def test_a_recipe_of_ones_own_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     assert shipped is not None
     (tmp_path / "mine.toml").write_bytes(shipped.read_bytes())
     monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(tmp_path))
-    assert "mine" in find_recipes()
+    assert find_benchmark("mine").card.title == "MAMI"
     monkeypatch.delenv("MEMANTICS_BENCHMARKS")
     with pytest.raises(UnknownName, match="benchmark"):
         find_benchmark("mine")

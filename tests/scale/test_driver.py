@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -154,14 +155,20 @@ def test_nothing_is_nothing(tmp_path: Path) -> None:
     assert (done.rows, done.parts, done.statuses) == (0, (), {})
 
 
+def wait_for(count: Callable[[], int | None]) -> int | None:
+    end = time.monotonic() + 30
+    while count() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    return count()
+
+
 def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "a", "text": "x"}\n' * 2 + '{"text": "y"}\n' * 3, encoding="utf-8")
     seen: list[ScaleProgress] = []
     chosen = ScaleSettings(tmp_path / "out", {}, shard_size=2)
     with count_ahead([path]) as count:
-        while count() is None:
-            time.sleep(0.01)
+        assert wait_for(count) == 5
         run_shards(read_sources([path]), Measure(), chosen, InlineEngine(), seen.append, count)
     # Five lines, one of which comes twice.
     assert [(now.rows, now.total) for now in seen] == [(2, 4), (4, 4)]
@@ -171,3 +178,23 @@ def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
     with count_ahead(["-"]) as count, count_ahead([tmp_path / "nowhere"]) as lost:
         time.sleep(0.05)
         assert (count(), lost()) == (None, None)
+
+
+def test_memes_are_counted_as_they_are_read(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    lines = [
+        '{"text": "a"}',
+        "",
+        '{"text": "b", "kept": false}',
+        '{"text": "c", "kept": true}',
+        "x",
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "b.csv").write_text('text\n"two\nlines"\nd\n', encoding="utf-8")
+    pq.write_table(pa.table({"text": ["e", "f", None]}), tmp_path / "c.parquet")
+    files = [tmp_path / name for name in ("a.jsonl", "b.csv", "c.parquet")]
+    for sources in (files[:1], files[1:2], files):
+        with count_ahead(sources) as count:
+            assert wait_for(count) == len(list(read_sources(sources)))

@@ -265,20 +265,28 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, options: EditingOptio
 
 def tabulate_results(results: Sequence[Reappraisal]) -> Table:
     """The memes that were turned around, and what the checks of each measured."""
-    columns = ("meme", "emotion", "who says so", ">panels", ">region IoU", ">text read", ">outside")
+    columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
     done = [result for result in results if result.status == "done"]
     return Table(columns, tuple(map(_measure, done)))
+
+
+def tell_sources(results: Sequence[Reappraisal]) -> list[str]:
+    """Who says what each meme feels like, one line for each source that is not the model."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.feeling is not None and result.feeling.source:
+            found.setdefault(result.feeling.source, []).append(result.meme)
+    return [f"emotion of {', '.join(memes)}: {source}" for source, memes in found.items()]
 
 
 def _measure(result: Reappraisal) -> tuple[str, ...]:
     checks, plan, feeling = result.checks, result.plan, result.feeling
     if checks is None or plan is None or feeling is None:
-        return (result.meme, *"––––––")
+        return (result.meme, *"–––––")
     captions = checks.captions
     return (
         result.meme,
         f"{feeling.emotion} -> {plan.target}",
-        feeling.source or "the model",
         f"{checks.panels_before} -> {checks.panels_after}",
         f"{mean(c.overlap for c in captions):.2f}" if captions else "–",
         f"{mean(c.read for c in captions):.2f}" if captions else "–",

@@ -17,7 +17,7 @@ from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
 from memantics.cli.progress import watching
 from memantics.cli.reviewing import review_in_terminal
-from memantics.cli.terminal import console, plain, print_json, show_table, tell
+from memantics.cli.terminal import console, plain, print_json, print_lines, show_table, tell
 from memantics.core.errors import InputError
 from memantics.core.result import Table
 
@@ -160,6 +160,7 @@ def _show(results: Sequence[Reappraisal], model: str, *, as_json: bool) -> None:
     out, shown = console(), action.tabulate_results(results)
     if shown.rows:
         show_table(shown)
+        print_lines(action.tell_sources(results))
     for result in results:
         if result.status != "done" and not action.none_read(results):
             out.print(plain(f"{result.meme}: {result.stage} {result.status}: {result.reason}"))

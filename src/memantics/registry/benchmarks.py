@@ -9,7 +9,7 @@ from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.published import PublishedRow, read_published
 from memantics.core.registry import read_shelf
-from memantics.registry.contract import Benchmark, TaskRef, list_roots
+from memantics.registry.contract import Benchmark, TaskRef, list_recipes, list_roots
 from memantics.registry.recipes import find_recipes
 
 
@@ -18,7 +18,7 @@ def find_benchmarks() -> dict[str, Benchmark]:
     cards: dict[Path, None] = {}
     for root in list_roots():
         paths = sorted(root.glob("*/card.toml"))
-        if not paths:
+        if not paths and not list_recipes(root):
             raise InputError(
                 f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
                 hint="name the folder in which the benchmarks' folders lie",

@@ -37,6 +37,11 @@ def list_roots() -> list[Path]:
     return [SHIPPED, *(Path(root) for root in named if root)]
 
 
+def list_recipes(root: Path) -> list[Path]:
+    """The recipes in a folder; a card beside code is none."""
+    return [path for path in sorted(root.glob("*.toml")) if path.name != "card.toml"]
+
+
 def _open_package(folder: Path) -> str:
     """Make a folder outside of Memantics a package: its modules may import each other."""
     place = str(folder.resolve())

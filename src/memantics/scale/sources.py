@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ _IDS = ("id", "meme_id", "image_id", "__key__")
 _IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
 _TEXTS = ("text", "caption", "ocr", "txt")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")
+_ASIDE = re.compile(rb'"kept"\s*:\s*false')  # what ``collect`` set aside
 _LONGEST_LINE = 16 * 1024 * 1024
 
 
@@ -69,12 +71,12 @@ def count_ahead(
     found: list[int] = []
 
     def count() -> None:
-        with suppress(MemanticsError, OSError):
+        with suppress(MemanticsError, OSError, ValueError):
             number = 0
-            for _ in read_sources(sources, columns):
+            for some in _count_memes(sources, columns or Columns()):
                 if ended.is_set():
                     return
-                number += 1
+                number += some
             found.append(number)
 
     if STDIN not in map(str, sources):
@@ -83,6 +85,21 @@ def count_ahead(
         yield lambda: found[0] if found else None
     finally:
         ended.set()
+
+
+def _count_memes(sources: Sequence[str | Path], columns: Columns) -> Iterator[int]:
+    """Numbers that add up to the memes of the sources; tables are counted without being read."""
+    for path in map(Path, sources):
+        if path.suffix.lower() == ".jsonl" and path.is_file():
+            with path.open("rb") as lines:
+                for line in lines:
+                    yield not _ASIDE.search(line) and bool(line.strip())
+        elif path.suffix.lower() == ".parquet" and path.is_file():
+            import pyarrow.parquet as pq
+
+            yield pq.ParquetFile(path).metadata.num_rows
+        else:
+            yield from (1 for _ in _read_path(path, columns))
 
 
 def _read_path(path: Path, columns: Columns) -> Iterator[Ref]:
