@@ -30,9 +30,12 @@ def _analyze(caption: str, model: ModelName) -> Analysis:
     return analyze_caption(caption, load_lattice(model, None), order=Linear({"total": 1.0}))
 
 
+_open_once = cache(open_encoder)
+
+
 @cache
 def _embed(caption: str) -> tuple[float, ...]:
-    return tuple(open_encoder().encode([caption])[0].tolist())
+    return tuple(_open_once().encode([caption])[0].tolist())
 
 
 def _embed_all(captions: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

@@ -16,7 +16,7 @@ from memantics.vision.typefaces import measure_stroke
 
 _ALIKE = 70  # channels of one colour of letters, with soft edges
 _THICKEST = 0.24  # of the height of a line
-_FEW, _MOST = 0.2, 0.6  # of the ink: what the letters' own colours must be
+_MOST = 0.6  # of the ink: what the letters' own colours must be
 _SPECK = 0.06  # of a line's height
 _SURE = 40  # pixels
 _HALF = 0.4  # of a pixel: what turning leaves of a letter's edge
@@ -106,7 +106,7 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
     ground = _judge_ground(crop[own], whole[own] | borders[own])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
-    whole = _drop_strangers(crop, whole, (fill, outline if width else None), told=shade is not None)
+    whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
     if not ground.flat:
         body = _drop_specks(body, block.line_height)
@@ -232,25 +232,18 @@ def _judge_ground(own: Pixels, ink: Mask) -> Background:
     return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
 
 
-def _drop_strangers(
-    crop: Pixels, ink: Mask, colours: tuple[Colour, Colour | None], *, told: bool
-) -> Mask:
-    """Leave out what has neither colour of the letters: things of the picture between them.
-
-    Where the letters' colour was ``told`` by their shapes, a smaller share of it is enough.
-    """
+def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
+    """Leave out what has neither colour of the letters: things of the picture between them."""
     import cv2
 
     wide = crop.astype(np.int16)
-    fill, outline = colours
     near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
     if outline is not None:
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
     own = near & ink
-    if own.sum() < (_FEW if told else _MOST) * ink.sum():
+    if own.sum() < _MOST * ink.sum():
         return ink  # letters of many colours
-    reach = 5 if told else 3
-    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((reach, reach), np.uint8)) > 0
+    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     return ink & edges
 
 

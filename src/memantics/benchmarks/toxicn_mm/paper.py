@@ -65,6 +65,14 @@ _PEOPLE = {
     "region": {"asian": 7, "other": 3},
     "education": {"undergraduate": 3, "postgraduate": 4, "doctorate": 3},
 }
+_ERRORS = {
+    "benign_part": "Type I: benign information hides the harm",
+    "culture": "Type II: cultural background is missed",
+    "misread": "text or image was misread",
+    "over_cautious": "harmless, but looks harmful",
+    "label": "the label is doubtful",
+    "other": "another reason",
+}
 _AGREEMENT = {"harmful": 0.62, "type": 0.73, "modality": 0.86}
 
 
@@ -252,6 +260,24 @@ def agreement(material: Material) -> PaperPart:
     return PaperPart("Appendix B.3", caption, ("kappa",), tuple(rows), "Level")
 
 
+def error_types(material: Material) -> PaperPart:
+    """Why models go wrong, as people coded it; the paper names two types and counts none."""
+    said = Counter(
+        str(own.values.get("error"))
+        for review in material.reviews
+        if review.card.workflow == "code-errors"
+        for own in review.judged
+        if own.values.get("error") is not None
+    )
+    fill = f"memantics annotate errors RUN… && memantics paper {material.name} --verdicts errors"
+    rows = []
+    for name, title in _ERRORS.items():
+        value = said[name] if said else None
+        rows.append(PaperRow(title, (Cell(value=value, n=said.total(), fill=fill),)))
+    caption = "Errors of models by type: memes that most of them judged wrongly."
+    return PaperPart("Section 5.4", caption, ("memes",), tuple(rows), "Error")
+
+
 def _answer(value: JsonValue) -> str | None:
     return str(value) if value is not None else None
 
@@ -310,6 +336,7 @@ PAPER: Paper[HarmRelease] = Paper(
         table_5,
         table_5_tests,
         case_study,
+        error_types,
         _FILTERED,
         figure_b2,
         agreement,

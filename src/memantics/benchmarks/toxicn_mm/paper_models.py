@@ -141,8 +141,10 @@ def _name(detector: ScoredDetector) -> str:
 
 
 def _cell(score: Score | None) -> Cell:
-    """A figure with its spread over seeds as a note."""
-    return replace(score_cell(score), note=score.note if score else "")
+    """A figure with its standard deviation over seeds, which a study's note holds in points."""
+    note = score.note if score else ""
+    spread = float(note.split()[1]) if note.startswith("± ") else None
+    return replace(score_cell(score), sd=spread, note=note)
 
 
 def _published(
@@ -156,10 +158,11 @@ def _published(
         score = find_score(run.figures.scores, key) if run else score
         printed = row.figures.get(key)
         yield replace(
-            score_cell(score),
+            _cell(score),
             paper=None if printed is None else round(100 * printed, 2),
             compared=material.compared,
-            fill=_fill(material, row),
+            fill="" if run or detector else _fill(material, row),
+            reason="No meme of this class was asked about." if run or detector else "",
             note="; ".join(own for own in (score.note if score else "", row.reason) if own),
         )
 
