@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
@@ -20,6 +21,12 @@ class Ran:
     code: int
     out: str
     err: str
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
 
 
 @dataclass(frozen=True)
@@ -47,9 +54,10 @@ class Shell:
     def run(self, *arguments: str | Path, **environment: str) -> Ran:
         """Run a command in this process: starting another takes longer than most commands.
 
-        What the program remembers is forgotten before, as in a new process.
+        What the program remembers is forgotten before, as in a new process. Where a browser is
+        open, its event loop runs in this thread, and a command needs a process of its own.
         """
-        if self.alone:
+        if self.alone or _running_loop() is not None:
             return self._run_alone(*arguments, **environment)
         forget()
         out = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)

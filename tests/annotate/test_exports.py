@@ -128,7 +128,8 @@ def test_verify_stages(service: Service, tmp_path: Path) -> None:
             return {"plan_check": "revise", **revised}
         if task.stage == "edit" and task.number == 3:
             return {"edit_check": "revise", "note": "the hand"}
-        return {f"{task.stage}_check": "approve"}
+        approved = {f"{task.stage}_check": "approve"}
+        return approved | ({"taxonomy_check": "approve"} if task.stage == "emotion" else {})
 
     (person,) = add_people(service, lead, project.id, ["a"], ["annotator"])
     assert len(work_through(service, person, project.id, answer)) == 7
@@ -139,6 +140,7 @@ def test_verify_stages(service: Service, tmp_path: Path) -> None:
             "emotion_check": "approve",
             "source_emotion": "sad",
             "description": "a dog",
+            "taxonomy_check": "approve",
             "plan_check": "revise",
             "target_emotion": "calm",
             "rewritten": "rain",

@@ -36,7 +36,7 @@ _CSV_COLUMNS = (
 def describe_cell(cell: Cell) -> str:
     """A cell in one line of text.
 
-    >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, 350, digits=2))
+    >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, n=350, digits=2))
     '84.00 (80.00–88.00, n = 350); paper 86.38, within interval'
     >>> describe_cell(Cell(1.48, 1.39, arithmetic=True)), describe_cell(Cell(9, fill="x"))
     ('1.39; paper 1.48, arithmetic, does not agree', '–; paper 9, empty')

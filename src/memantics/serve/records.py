@@ -9,8 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memantics.actions.analyze import Contradiction, Feeling, Harm, Missing, Sound
 from memantics.actions.knowledge import MOST_CHARACTERS, Knowledge
-from memantics.actions.phonetics import DoubleMeaning, Language, Reading, Spoken
+from memantics.actions.phonetics import DoubleMeaning, Language, Reading, SecondSense, Spoken
 from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, Target
+from memantics.core.opinion import Opinion
+from memantics.core.retrieved import NearMeme
 from memantics.serve.inputs import ClosedBody
 from memantics.serve.jobs import JobStatus, StoredJob
 
@@ -65,6 +67,8 @@ class AnalysisRecord(BaseModel):
     background: list[str]
     harm: list[Harm]
     emotion: list[Feeling]
+    opinions: list[Opinion]
+    near: list[NearMeme]
     contradictions: list[Contradiction]
     baselines: list[str]
     knowledge: Knowledge | None
@@ -84,6 +88,7 @@ class PunsRecord(BaseModel):
     threshold: float
     evidence: list[str]
     double_meanings: list[DoubleMeaning]
+    senses: list[SecondSense]
     notes: list[str]
     signals: dict[str, float]
     meant: str | None
