@@ -17,23 +17,20 @@ from tests.punmemecn.test_draws import official_pool
 CHATS = [f"chat_{number:05d}" for number in range(1, 2009)]
 
 
-def same(value: object, known: str) -> None:
-    found = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
-    assert found == known
+def digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
 
 
 def test_option_orders() -> None:
-    same([authors_orders()[chat] for chat in CHATS], "403a0e8b2a61e88509ba01170b809e95")
-    same([seeded_order(chat, 2025) for chat in CHATS], "de7e5538cc08e09de9cc27e443500d3a")
+    theirs = [authors_orders()[chat] for chat in CHATS]
+    assert digest(theirs) == "403a0e8b2a61e88509ba01170b809e95"
+    ours = [seeded_order(chat, 2025) for chat in CHATS]
+    assert digest(ours) == "de7e5538cc08e09de9cc27e443500d3a"
 
 
 def test_drawn_sets() -> None:
-    same(
-        [[meme.id, turn] for meme, turn in balance(official_pool())],
-        "b759c93166a3e6a3e1ca34da4a84c635",
-    )
-    same(draw_transcribed(), "d8a4c5fbd02ef3370ed4124608dd0758")
-    same(
-        [group for n in range(1, 654) if is_test(group := f"CN{n:05d}")],
-        "e000cdbc1f60338aa56e0b571800dfb8",
-    )
+    balanced = [[meme.id, turn] for meme, turn in balance(official_pool())]
+    assert digest(balanced) == "b759c93166a3e6a3e1ca34da4a84c635"
+    assert digest(draw_transcribed()) == "d8a4c5fbd02ef3370ed4124608dd0758"
+    tested = [group for n in range(1, 654) if is_test(group := f"CN{n:05d}")]
+    assert digest(tested) == "e000cdbc1f60338aa56e0b571800dfb8"
