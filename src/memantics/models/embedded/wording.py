@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from memantics.core.records import Field
-from memantics.models.embedded.choices import PUN_GAIN, weigh
+from memantics.models.embedded.choices import weigh
 from memantics.models.embedded.evidence import Evidence, Senses
 
 _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
 _SOUND = re.compile(r"pinyin|拼音", re.IGNORECASE)
 _READ = re.compile(r"^(?:ocr|transcri\w*|文字)$", re.IGNORECASE)
+_INTENT = re.compile(r"\bintents?\b|\bauthor\b", re.IGNORECASE)
+_KIND, _MOST = 0.4, 24
+_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _HOMOPHONE = re.compile(r"^(?:homophone|谐音词?)$", re.IGNORECASE)
 _PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
 _SPEECH = {
@@ -54,6 +59,9 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
     phrases = _SPEECH[language]
     if not said.strip():
         return phrases["silent"]
+    if _INTENT.search(asked) and language == "en":
+        deed = "praises" if senses.lexicon.feel(said).valence > _KIND else "mocks"
+        return f"the meme {deed} {_find_topic(said, senses)}"
     mood = senses.lexicon.feel(said)
     valence = weigh(said, senses)
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
@@ -62,6 +70,16 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
     if language == "en":
         return f'{phrases[kind]} "{_start(said, language)}"'
     return f"{phrases[kind]}“{_start(said, language)}”{_heard(said, senses)}"
+
+
+def _find_topic(said: str, senses: Senses) -> str:
+    """The word that is nearest in meaning to the whole text."""
+    found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
+    words = [word for word in found if word not in senses.lexicon.function_words]
+    if not words:
+        return "something"
+    rows = senses.encoder.encode([said, *words[:_MOST]])
+    return words[int(np.argmax(rows[1:] @ rows[0]))]
 
 
 def spell(text: str) -> str:
@@ -85,4 +103,4 @@ def _start(said: str, language: str) -> str:
 
 def _heard(said: str, senses: Senses) -> str:
     hearing = senses.ear.hear(said)
-    return f"，“{hearing.written}”听起来像“{hearing.heard}”" if hearing.gain > PUN_GAIN else ""
+    return f"，“{hearing.written}”听起来像“{hearing.heard}”" if hearing.meant else ""
