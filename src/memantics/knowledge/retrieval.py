@@ -81,7 +81,7 @@ class Pool:
 
         Memes that a collection counts to the same family belong to it too.
         """
-        near = [own for own in self.find_memes("", image, len(self.memes), without)]
+        near = self.find_memes("", image, len(self.memes), without)
         same = [own for own in near if own.same_picture]
         names = {own.family for own in same if own.family}
         members = [own for own in near if own.same_picture or own.family in names]

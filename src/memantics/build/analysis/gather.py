@@ -45,8 +45,8 @@ class Tools:
 
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
     of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
-    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and its
-    template family; ``faces`` is the file of a face detector.
+    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and
+    its template family; ``faces`` is the file of a face detector.
     """
 
     read: Callable[[bytes, str], Sequence[str]]

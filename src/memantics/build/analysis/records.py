@@ -90,10 +90,9 @@ class Missing:
 class Findings(Result):
     """All that was found out about one meme. Parts that are None or empty are in ``missing``.
 
-    ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before those
-    of this machine. ``opinions`` are what the
-    experts in use say beside the emotion; ``near`` known memes that say or show nearly the same,
-    ``family`` those on the same picture.
+    ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
+    those of this machine. ``opinions`` are what the experts in use say beside the emotion; ``near``
+    are known memes that say or show nearly the same, ``family`` those on the same picture.
     Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
     nobody else judged.
     """

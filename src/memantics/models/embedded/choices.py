@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
 from memantics.core.language import guess_language
 from memantics.core.records import Field
 from memantics.models.embedded.evidence import (
+    LABEL,
     Evidence,
     Senses,
     asks_about_words,
@@ -31,6 +33,7 @@ _PROTOTYPES = {
     "en": ("I am happy, this is great and I like it", "I am upset, this is bad and I hate it"),
     "zh": ("我很开心，这太好了，我喜欢", "我很难过，这太糟了，我讨厌"),
 }
+_Sentences = tuple[tuple[str, ...], tuple[str, ...]]
 _OF_ONESELF = {
     "en": (
         ("I am so tired, I give up", "I am really sad", "I am so happy"),
@@ -42,6 +45,20 @@ _OF_ONESELF = {
     ),
 }
 _SELF = 0.05
+# English ones do not tell hateful texts from others (AUROC .54); there only words count.
+_HARM = {
+    "zh": (
+        (
+            "辱骂、侮辱、看不起别人",
+            "歧视女人、穷人、外地人",
+            "下流的性暗示",
+            "活着没意思，绝望",
+            "你这个傻子，滚",
+        ),
+        ("今天天气不错", "一起吃饭吧", "我家的猫很可爱", "学习使我快乐", "祝你生日快乐"),
+    ),
+}
+_NEAR_HARM = 0.1
 _WE = re.compile(r"我们|咱|\b(?:we|us|our)\b", re.IGNORECASE)
 _ME = re.compile(r"我|俺|\b(?:i|me|my|i'm)\b", re.IGNORECASE)
 _YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE)
@@ -100,9 +117,22 @@ def hear(text: str, senses: Senses) -> str:
 
 
 def is_harmful(evidence: Evidence, senses: Senses) -> bool:
-    """Whether the caption holds a rude or a gloomy word, as it stands or as it is heard."""
-    mood = senses.lexicon.feel(f"{evidence.said}\n{hear(evidence.said, senses)}")
-    return bool(mood.rude or mood.gloomy)
+    """Whether the caption holds a rude or gloomy word or is near to harm, as printed or heard."""
+    said = hear(evidence.said, senses)
+    mood = senses.lexicon.feel(f"{evidence.said}\n{said}")
+    return bool(mood.rude or mood.gloomy) or _lean(said, _HARM, senses) > _NEAR_HARM
+
+
+def _lean(text: str, sentences: Mapping[str, _Sentences], senses: Senses) -> float:
+    """How much nearer a text is to the nearest of some sentences than to that of others."""
+    if not text.strip():
+        return 0.0
+    one, other = sentences.get("zh" if has_chinese(text) else "en", ((), ()))
+    if not one:
+        return 0.0
+    rows = senses.encoder.encode([text, *one, *other])
+    near = rows[1:] @ rows[0]
+    return float(near[: len(one)].max() - near[len(one) :].max())
 
 
 def weigh(text: str, senses: Senses) -> float:
@@ -155,10 +185,7 @@ def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
     said = hear(evidence.said, senses)
     me, you = _ME.search(said) is not None, _YOU.search(said) is not None
     if not me and not you and said.strip():
-        own, other = _OF_ONESELF["zh" if has_chinese(said) else "en"]
-        rows = senses.encoder.encode([said, *own, *other])
-        near = rows[1:] @ rows[0]
-        me = bool(near[: len(own)].mean() - near[len(own) :].mean() > _SELF)
+        me = _lean(said, _OF_ONESELF, senses) > _SELF
     alone = "self" if me and not you else "other"
     wanted = "both" if _WE.search(said) else alone
     return next(sides[name] for name in (wanted, "other", *sides) if name in sides)
@@ -201,8 +228,8 @@ def _nearest(
     if find_topic(evidence.form, field) == "harm":
         moods = [senses.lexicon.feel(texts[i]).valence for i in kept]
         scores = scores - _HARM_WEIGHT * np.asarray(moods)
-    if not without and all(option.image is None for option in open_to):
-        # Who writes questions makes the right answer more exact than the wrong ones.
+    if not without and max(len(own) for own in texts) > LABEL:
+        # Who writes questions makes the right answer more exact; names of classes do not count.
         scores = scores + _LENGTH_WEIGHT * np.log([1 + len(texts[i]) for i in kept])
     return open_to[kept[int(np.argmax(scores))]].key
 

@@ -40,11 +40,7 @@ _SPEECH = {
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """What is read or how it is pronounced, where that is asked; else one sentence.
-
-    The sentence says what kind of thing the meme does, with its first words.
-    """
-    language = "zh" if evidence.form.language == "zh" else "en"
+    """What is read or how it is pronounced, where that is asked; else one sentence."""
     said = evidence.said
     asked = f"{field.name} {evidence.form.question}"
     if _SOUND.search(asked):
@@ -56,20 +52,26 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
         return hearing.heard if _HOMOPHONE.search(field.name) else hearing.written
     if _REASON.search(field.name) and evidence.texts:
         said = evidence.texts[-1]
-    phrases = _SPEECH[language]
+    language = "zh" if evidence.form.language == "zh" else "en"
     if not said.strip():
-        return phrases["silent"]
-    if _INTENT.search(asked) and language == "en":
+        return _SPEECH[language]["silent"]
+    if language == "en" and _INTENT.search(asked):
         deed = "praises" if senses.lexicon.feel(said).valence > _KIND else "mocks"
         return f"the meme {deed} {_find_topic(said, senses)}"
+    return _describe(said, language, senses)
+
+
+def _describe(said: str, language: str, senses: Senses) -> str:
+    """One sentence: what kind of thing the meme does, with its first words."""
     mood = senses.lexicon.feel(said)
     valence = weigh(said, senses)
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
     if kind == "plain" and abs(valence) > 0.2:
         kind = "positive" if valence > 0 else "negative"
+    phrase = _SPEECH[language][kind]
     if language == "en":
-        return f'{phrases[kind]} "{_start(said, language)}"'
-    return f"{phrases[kind]}“{_start(said, language)}”{_heard(said, senses)}"
+        return f'{phrase} "{_start(said, language)}"'
+    return f"{phrase}“{_start(said, language)}”{_heard(said, senses)}"
 
 
 def _find_topic(said: str, senses: Senses) -> str:
