@@ -74,9 +74,14 @@ def mix(share: float) -> Image.Image:
 
 @pytest.mark.parametrize(
     ("share", "medium"),
-    [(0.0, "drawing or screenshot"), (0.54, "drawing or screenshot"), (0.6, ""), (0.72, "photograph"),
-     (1.0, "photograph")],
-)  # fmt: skip
+    [
+        (0.0, "drawing or screenshot"),
+        (0.54, "drawing or screenshot"),
+        (0.6, ""),
+        (0.72, "photograph"),
+        (1.0, "photograph"),
+    ],
+)
 def test_how_a_picture_was_made_is_told_only_where_it_is_clear(share: float, medium: str) -> None:
     assert tell_medium(mix(share)) == medium
     assert measure_flatness(mix(share)) == pytest.approx(1 - share, abs=0.01)
