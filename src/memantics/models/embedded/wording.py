@@ -105,4 +105,4 @@ def _start(said: str, language: str) -> str:
 
 def _heard(said: str, senses: Senses) -> str:
     hearing = senses.ear.hear(said)
-    return f"，“{hearing.written}”听起来像“{hearing.heard}”" if hearing.meant else ""
+    return f"，听起来像“{hearing.meant}”" if hearing.meant else ""
