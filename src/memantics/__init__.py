@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.chains import audit_chains
+    from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
     from memantics.actions.compare import compare
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
+    from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.look_alikes import Grouped, group_look_alikes
     from memantics.actions.paper import RedonePaper, paper
     from memantics.actions.phonetics import (
         PunVerdict,
@@ -47,7 +50,15 @@ if TYPE_CHECKING:
     )
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
-    from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
+    from memantics.actions.reappraise import (
+        Reappraisal,
+        ReappraisalDrafts,
+        reappraisal,
+        reappraisal_async,
+        reappraise,
+        reappraise_async,
+    )
+    from memantics.actions.remake import Remade, remake, remake_async
     from memantics.actions.report import report
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
@@ -77,20 +88,31 @@ _PLACES = {
     ),
     "actions.audit": ("Audit", "audit"),
     "actions.chains": ("audit_chains",),
+    "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
     "actions.compare": ("compare",),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
+    "actions.edit": ("Edited", "edit", "edit_async"),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.expert": ("Expert", "ExpertOptions"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
+    "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
-    "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
+    "actions.reappraise": (
+        "Reappraisal",
+        "ReappraisalDrafts",
+        "reappraisal",
+        "reappraisal_async",
+        "reappraise",
+        "reappraise_async",
+    ),
+    "actions.remake": ("Remade", "remake", "remake_async"),
     "actions.report": ("report",),
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
@@ -111,13 +133,16 @@ _HOME = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "Analysis",
     "Audit",
+    "ChatFigures",
     "DataError",
     "Dataset",
     "Detector",
+    "Edited",
     "Expert",
     "ExpertOptions",
     "ExportSettings",
     "Exported",
+    "Grouped",
     "ImageError",
     "ImportSettings",
     "Imported",
@@ -132,7 +157,9 @@ __all__ = [
     "ProbeReport",
     "PunVerdict",
     "Reappraisal",
+    "ReappraisalDrafts",
     "RedonePaper",
+    "Remade",
     "Run",
     "Runs",
     "ScreenSettings",
@@ -150,9 +177,12 @@ __all__ = [
     "demo",
     "detect_pun",
     "detect_pun_async",
+    "edit",
+    "edit_async",
     "evaluate",
     "evaluate_async",
     "export_task",
+    "group_look_alikes",
     "import_answers",
     "judge",
     "judge_async",
@@ -160,13 +190,18 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "measure_chats",
     "paper",
     "probe",
     "probe_async",
     "publish",
     "read_aloud",
+    "reappraisal",
+    "reappraisal_async",
     "reappraise",
     "reappraise_async",
+    "remake",
+    "remake_async",
     "report",
     "retrieve",
     "retrieve_background",

@@ -291,6 +291,7 @@ def _save(
     out, (wording, tuning) = tuned.folder, chosen
     network.save_pretrained(str(out / ADAPTER))
     facts = {
+        "model": model.resolve().name,
         "wording": wording.describe() | {"prompt": wording.prompt.hash},
         "tuning": asdict(tuning),
         "before": asdict(tuned.before),
