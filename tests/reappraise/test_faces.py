@@ -153,9 +153,9 @@ def test_a_model_that_babbles_sees_no_face(tmp_path: Path) -> None:
 
 
 def test_a_box_is_read_to_its_edges() -> None:
-    assert read_faces('{"faces": [[0, 0, 1000, 1000]]}').faces == [(0, 0, 1000, 1000)]
+    assert read_faces('{"faces": [[0, 0, 1000, 1000]]}').faces == [[0, 0, 1000, 1000]]
     assert read_faces('{"faces": []}').faces == []
-    for wrong in ([0, 0, 1001, 9], [-1, 0, 9, 9], [9, 0, 9, 9], [0, 9, 9, 9]):
+    for wrong in ([0, 0, 9], [0, 0, 1001, 9], [-1, 0, 9, 9], [9, 0, 9, 9], [0, 9, 9, 9]):
         with pytest.raises(Exception, match="is no box"):
             read_faces(json.dumps({"faces": [wrong]}))
 

@@ -81,7 +81,8 @@ def whole_app() -> Any:
 
 def parse(words: str) -> tuple[str, set[str]]:
     """The command that words name, and the flags in them that it does not have."""
-    own, named, rest = whole_app(), [], shlex.split(words)[1:]
+    own, rest = whole_app(), shlex.split(words)[1:]
+    named: list[str] = []
     while rest and rest[0] in getattr(own, "commands", {}):
         own, named, rest = own.commands[rest[0]], [*named, rest[0]], rest[1:]
     if named == ["annotate"]:

@@ -153,7 +153,7 @@ class Faces(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    faces: list[tuple[int, int, int, int]]
+    faces: list[list[int]]
 
 
 class ModelFaces:
@@ -168,7 +168,7 @@ class ModelFaces:
         taken = await self._asker.take(Step(f"{meme}/faces", ask_faces(path), read_faces))
         scale = (image.width / _GRID, image.height / _GRID)
         named = taken.value.faces if taken.value else []
-        boxes = (clip(box, image.size, scale) for box in named)
+        boxes = (clip((a, b, c, d), image.size, scale) for a, b, c, d in named)
         found = [own for own in boxes if own is not None]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 
@@ -193,9 +193,9 @@ def read_faces(text: str) -> Faces:
     """The places in a reply; a box that is none is named."""
     found = read_object(text, Faces)
     for box in found.faces:
-        left, top, right, bottom = box
-        if not (0 <= left < right <= _GRID and 0 <= top < bottom <= _GRID):
-            raise Unparsed(f"{list(box)} is no box: left < right and top < bottom, 0 to {_GRID}")
+        sides = len(box) == 4 and 0 <= box[0] < box[2] <= _GRID and 0 <= box[1] < box[3] <= _GRID
+        if not sides:
+            raise Unparsed(f"{box} is no box: [left, top, right, bottom], each from 0 to {_GRID}")
     return found
 
 

@@ -93,7 +93,13 @@ def _cell(
     chosen = " ".join(f"--set {name}={value}" for name, value in column.options.items())
     fill = f"memantics run {material.name}/{column.task} --model MODEL {chosen}"
     compared = material.compared and bool(runs) and runs[0].facts.split == "all"
-    return replace(score_cell(score, 3, 1.0), paper=printed, compared=compared, fill=fill)
+    return replace(
+        score_cell(score, 3, 1.0),
+        paper=printed,
+        compared=compared,
+        fill="" if runs else fill,
+        reason="The run asked about no item that this figure counts." if runs else "",
+    )
 
 
 def table_2(material: Material) -> PaperPart:
