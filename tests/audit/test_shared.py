@@ -82,9 +82,9 @@ def test_mer_bench(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("name", "split", "size"),
     [
-        ("mquest", "toxmquest350", 71),
+        ("mquest", "toxmquest350", 54),
         ("memeintent/intent", "dev", 63),
-        ("punmemecn/ocr", "test", 0),
+        ("punmemecn/ocr", "test", 321),
     ],
 )
 def test_a_split_cuts_every_finding_down(shell: Shell, name: str, split: str, size: int) -> None:

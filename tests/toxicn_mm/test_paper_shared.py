@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
+import pytest
 from PIL import Image as Pillow
 
+from memantics.actions.paper import paper
 from memantics.actions.queues import make_error_queue, make_questionnaire
+from memantics.core.rundir import read_facts
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell
@@ -27,7 +31,7 @@ INPUTS = {
 }
 
 
-def draw_pictures(folder: Path, most: int = 14) -> Path:
+def draw_pictures(folder: Path, most: int = 8) -> Path:
     """Pictures for some memes of every type and modality: the part holds none."""
     folder.mkdir()
     rows = json.loads(
@@ -45,7 +49,9 @@ def draw_pictures(folder: Path, most: int = 14) -> Path:
 
 
 @needs_shared_data
-def test_on_the_development_part_no_cell_is_left_to_fill(encoder: Make, tmp_path: Path) -> None:
+def test_on_the_development_part_no_cell_is_left_to_fill(
+    encoder: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only 'closed' cells have no value: quotations, and what a part of the release lacks."""
     shell = Shell(tmp_path)
     images = draw_pictures(tmp_path / "pictures")
@@ -59,17 +65,19 @@ def test_on_the_development_part_no_cell_is_left_to_fill(encoder: Make, tmp_path
         *("detector", "study", "paper", "ridge", "--data", "toxicn_mm", *folders),
         *("--seeds", "0,1", "--epochs", "1", "--rate", "3e-3", "--hold-out", "random"),
     )  # fmt: skip
-    runs = []
-    for name, inputs in INPUTS.items():
-        for shown in inputs:
-            told = shell.done(
-                *("run", "toxicn_mm/detection", "toxicn_mm/type", "-m", "fake/keys", "--json"),
-                *("--set", f"input={shown}", "--set", "images=present", "--set", "wording=full"),
-                *("--sample", "60", "--out", f"runs/{name}-{shown}"),
-            )  # fmt: skip
-            runs += [tmp_path / str(own["folder"]) for own in json.loads(told)]
-            for run in runs[-2:]:
-                rename(run, f"openai/{name}")
+    told = shell.done(
+        *("run", "toxicn_mm/detection", "toxicn_mm/type", "-m", "fake/keys", "--sample", "40"),
+        *("--set", "input=text,image_text", "--set", "images=present", "--set", "wording=full"),
+        "--json",
+    )
+    asked = [tmp_path / str(own["folder"]) for own in json.loads(told)]
+    runs = [
+        rename(shutil.copytree(run, tmp_path / name / run.name), f"openai/{name}")
+        for name, inputs in INPUTS.items()
+        for run in asked
+        if read_facts(run).options["input"] in inputs
+    ]
+    assert len(runs) == 12
     memes = pick_memes("zh", 20)
     votes = make_queue(tmp_path / "votes", "label-by-vote", memes)
     judge(votes, "label-by-vote", {meme.id: label(meme) for meme in memes})
@@ -78,12 +86,10 @@ def test_on_the_development_part_no_cell_is_left_to_fill(encoder: Make, tmp_path
     errors = rate(
         make_error_queue(runs[:1], tmp_path / "errors").folder, {"error": "culture"}, "code"
     )
-    judged = [word for own in (votes, people, errors) for word in ("--verdicts", own)]
-    given = ("paper", "toxicn_mm", *runs, "--detectors", "study", *judged)
-    assert "paper: toxicn_mm-paper.html" in shell.done(*given)
-    page = (tmp_path / "toxicn_mm-paper.html").read_text(encoding="utf-8")
-    assert "a part of the release&#39;s 12,000 (not compared with the paper)" in page
-    rows = list(csv.DictReader(io.StringIO(shell.done(*given, "--format", "csv"))))
+    monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
+    sheet = paper("toxicn_mm", runs, detectors=tmp_path / "study", verdicts=[votes, people, errors])
+    assert "a part of the release's 12,000 (not compared with the paper)" in sheet.about[0]
+    rows = list(csv.DictReader(io.StringIO(sheet.render("csv"))))
     assert not [row for row in rows if row["status"] == "empty"]
     assert {row["status"] for row in rows} == {"computed", "closed"}
     closed = {row["part"]: row["reason"] for row in rows if row["status"] == "closed"}
@@ -97,5 +103,7 @@ def test_on_the_development_part_no_cell_is_left_to_fill(encoder: Make, tmp_path
     assert "over 2 seeds" in trained["note"]
     assert cells["Table 5", "ridge", "F1 (type)"]["value"]
     assert cells["Label versions", "Tg.", "harmless"]["status"] == "computed"
+    page = sheet.save(tmp_path / "paper.html").read_text(encoding="utf-8")
+    assert "fill: 1" not in page
     assert "prediction: " in page
     assert "clip+both ✓" in page or "clip+both ✗" in page
