@@ -16,7 +16,6 @@ import memantics as mm
 from memantics.actions.datasets import add_release
 from memantics.benchmarks.mquest.paper_models import _MODELS as SYSTEMS
 from memantics.benchmarks.mquest.paper_models import NAMES
-from memantics.core.paper import PaperSheet
 from memantics.core.queue import QueueCard, QueueItem, Verdict, write_queue, write_verdicts
 from memantics.registry import STARTER_IMAGES
 from tests.build.publish.queues import make_queue, pick_memes
@@ -51,7 +50,7 @@ def ask(task: str, model: str, out: Path, **options: str) -> Path:
     return rename(done.folder, f"openai/{model}")
 
 
-def check(sheet: PaperSheet, page: Path) -> Counter[str]:
+def check(sheet: mm.RedonePaper, page: Path) -> Counter[str]:
     """Every cell says what it is; what is closed says why, and the page shows it."""
     text = sheet.save(page).read_text(encoding="utf-8")
     assert find_empty(sheet) == {}

@@ -107,8 +107,8 @@ def test_what_cannot_be_learnt_is_one_line(
     words: tuple[str, ...], message: str, shell: Shell
 ) -> None:
     base = tiny.MAKERS["llama"](shell.folder / "base")
-    line = ("detector", "tune", base, "--question", "intent", "--set", "role=text", *words)
-    assert message in shell.refused(*line)
+    start = ("detector", "tune", base, "--question", "intent", "--set", "role=text")
+    assert message in shell.refused(*start, *words)
     assert "no meaning with --question harm" in shell.refused(
         "detector", "tune", base, "--question", "harm", "--set", "role=text"
     )
