@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from memantics.actions.audit import Audit, audit
     from memantics.actions.chains import audit_chains
     from memantics.actions.collect import collect
-    from memantics.actions.compare import compare
+    from memantics.actions.compare import FactorContrasts, compare, contrast
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
+    from memantics.actions.humans import HumanScores, export_humans, score_humans
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.paper import RedonePaper, paper
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
+    from memantics.actions.study import Study, StudySettings, study
     from memantics.core.errors import (
         DataError,
         ImageError,
@@ -78,12 +80,13 @@ _PLACES = {
     "actions.audit": ("Audit", "audit"),
     "actions.chains": ("audit_chains",),
     "actions.collect": ("collect",),
-    "actions.compare": ("compare",),
+    "actions.compare": ("FactorContrasts", "compare", "contrast"),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.expert": ("Expert", "ExpertOptions"),
+    "actions.humans": ("HumanScores", "export_humans", "score_humans"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.paper": ("RedonePaper", "paper"),
@@ -95,6 +98,7 @@ _PLACES = {
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
+    "actions.study": ("Study", "StudySettings", "study"),
     "core.errors": (
         "DataError",
         "ImageError",
@@ -118,6 +122,8 @@ __all__ = [
     "ExpertOptions",
     "ExportSettings",
     "Exported",
+    "FactorContrasts",
+    "HumanScores",
     "ImageError",
     "ImportSettings",
     "Imported",
@@ -137,6 +143,8 @@ __all__ = [
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Study",
+    "StudySettings",
     "Tour",
     "UnknownName",
     "__version__",
@@ -147,11 +155,13 @@ __all__ = [
     "build",
     "collect",
     "compare",
+    "contrast",
     "demo",
     "detect_pun",
     "detect_pun_async",
     "evaluate",
     "evaluate_async",
+    "export_humans",
     "export_task",
     "import_answers",
     "judge",
@@ -171,8 +181,10 @@ __all__ = [
     "retrieve",
     "retrieve_background",
     "score",
+    "score_humans",
     "screen",
     "starter",
+    "study",
 ]
 
 

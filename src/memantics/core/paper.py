@@ -133,7 +133,7 @@ class PaperMaterial(Generic[R]):
             reason = reason or "These data do not hold it."
         elif row and row.known is None:
             reason = reason or "The complete release does not hold it."
-        elif self.compared and not self.complete and not fill:
+        elif self.compared and not self.complete and value is None:
             reason = reason or "This copy is a part of the release and does not hold it."
         arithmetic = bool(row and row.basis == "paper")
         return Cell(
