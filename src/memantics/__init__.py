@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from memantics.actions.chains import audit_chains
     from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
-    from memantics.actions.compare import compare
+    from memantics.actions.compare import FactorContrasts, compare, contrast
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
     from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
+    from memantics.actions.humans import HumanScores, export_humans, score_humans
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
     from memantics.actions.look_alikes import Grouped, group_look_alikes
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
+    from memantics.actions.study import Study, StudySettings, study
     from memantics.core.errors import (
         DataError,
         ImageError,
@@ -90,13 +92,14 @@ _PLACES = {
     "actions.chains": ("audit_chains",),
     "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
-    "actions.compare": ("compare",),
+    "actions.compare": ("FactorContrasts", "compare", "contrast"),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
     "actions.edit": ("Edited", "edit", "edit_async"),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.expert": ("Expert", "ExpertOptions"),
+    "actions.humans": ("HumanScores", "export_humans", "score_humans"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
     "actions.look_alikes": ("Grouped", "group_look_alikes"),
@@ -117,6 +120,7 @@ _PLACES = {
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
+    "actions.study": ("Study", "StudySettings", "study"),
     "core.errors": (
         "DataError",
         "ImageError",
@@ -142,7 +146,9 @@ __all__ = [
     "ExpertOptions",
     "ExportSettings",
     "Exported",
+    "FactorContrasts",
     "Grouped",
+    "HumanScores",
     "ImageError",
     "ImportSettings",
     "Imported",
@@ -164,6 +170,8 @@ __all__ = [
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Study",
+    "StudySettings",
     "Tour",
     "UnknownName",
     "__version__",
@@ -174,6 +182,7 @@ __all__ = [
     "build",
     "collect",
     "compare",
+    "contrast",
     "demo",
     "detect_pun",
     "detect_pun_async",
@@ -181,6 +190,7 @@ __all__ = [
     "edit_async",
     "evaluate",
     "evaluate_async",
+    "export_humans",
     "export_task",
     "group_look_alikes",
     "import_answers",
@@ -206,8 +216,10 @@ __all__ = [
     "retrieve",
     "retrieve_background",
     "score",
+    "score_humans",
     "screen",
     "starter",
+    "study",
 ]
 
 

@@ -85,3 +85,22 @@ def make_roberta(folder: Path) -> Path:
     transformers.RobertaModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def make_image_encoder(folder: Path) -> Path:
+    """A CLIP of random weights that makes eight numbers of a picture."""
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.CLIPConfig(
+        text_config={**small, "vocab_size": 30, "intermediate_size": 16},
+        vision_config={**small, "image_size": 32, "patch_size": 16, "intermediate_size": 16},
+        projection_dim=8,
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    transformers.CLIPImageProcessor(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(folder)
+    return folder
