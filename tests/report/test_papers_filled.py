@@ -306,8 +306,8 @@ def test_the_released_part_of_punmemecn_leaves_only_published_systems_empty(
         label: {row.label for row in parts[label].rows if row.kind == "paper"}
         for label in ("Table 1", "Table 2", "Table 4", "Table 5", "Table 7")
     }
-    more = {label: rows - published.get(label, set()) for label, rows in empty.items()}
-    assert not any(more.values()), more
+    left = {label: rows - published.get(label, set()) for label, rows in empty.items()}
+    assert not any(left.values()), left
     own = {row.label: row.cells for row in parts["Table 5"].rows if row.kind == "own"}
     assert [cell.status for cell in own["fake/keys"]] == ["computed"] * 5
 
