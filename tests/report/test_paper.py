@@ -134,6 +134,10 @@ def test_notes_of_rows_are_told_once_below_the_table() -> None:
         PaperRow("e", (replace(other, note="late"), Cell())),
     )
     assert PaperPart("T", "", ("x", "y"), rows).remarks == ("s (a, b): lost", "e: late")
+    assert PaperPart("T", "", ("x", "y"), rows[:2]).remarks == ("lost",), "it holds for all rows"
+    many = tuple(PaperRow(name, (lost,)) for name in "abcde")
+    assert PaperPart("T", "", ("x",), (*many, rows[3])).remarks == ("a, b, 3 more rows: lost",)
+    assert PaperPart("T", "", ("x",), (*many[1:], rows[3])).remarks == ("b, c, d, e: lost",)
 
 
 def test_scores_are_found_by_name_and_part() -> None:

@@ -147,6 +147,8 @@ class PaperPart:
                 found.setdefault(note, {}).setdefault(row.section, []).append(row.label)
         return tuple(
             f"{'; '.join(_name_rows(*own) for own in rows.items())}: {note}"
+            if sum(map(len, rows.values())) < len(self.rows)
+            else note
             for note, rows in found.items()
         )
 
@@ -162,7 +164,8 @@ class PaperPart:
 
 
 def _name_rows(section: str, labels: list[str]) -> str:
-    return f"{section} ({', '.join(labels)})" if section else ", ".join(labels)
+    few = labels if len(labels) < 5 else [*labels[:2], f"{len(labels) - 2} more rows"]
+    return f"{section} ({', '.join(few)})" if section else ", ".join(few)
 
 
 @dataclass(frozen=True, slots=True)
