@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
 from memantics.core.card import Card
-from memantics.core.data import DataKind, Source, read_json
+from memantics.core.data import DataKind, Source, conform, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.paper import PaperMaterial, PaperPart, ScoredDetector
 from memantics.core.published import read_published
@@ -22,10 +22,12 @@ from memantics.core.records import Score
 from memantics.core.result import to_plain
 from memantics.core.review import Review, read_review
 from memantics.detector.card import place_card
+from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.study.running import STUDY, read_study, read_verdicts
 from memantics.registry import Benchmark, describe_data, find_benchmark, find_source
 from memantics.report.pages.paper import RedonePaper
 from memantics.report.runs import Run, load_runs
+from memantics.tasks.factories import share
 
 __all__ = ["PaperForm", "PaperSettings", "RedonePaper", "paper"]
 PaperForm = Literal["html", "md", "latex", "csv", "json"]
@@ -186,7 +188,9 @@ def _read_verdicts(path: Path) -> Review:
 
 
 def _read_detectors(path: Path) -> list[ScoredDetector]:
-    """The detectors of a study by variant, or one detector."""
+    """The detectors of a study by variant, a model tuned by LoRA, or one detector."""
+    if (path / TUNED).is_file():
+        return [_read_tuned(path)]
     if not (path / STUDY).is_file():
         return [_read_detector(path)]
     study = read_study(path)
@@ -218,6 +222,33 @@ def _read_detector(path: Path) -> ScoredDetector:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(card, f"is no detector's card: {error}") from error
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+class _Verdict(BaseModel):
+    """A line of a tuned model's verdicts."""
+
+    part: str
+    id: str
+    gold: bool
+    said: bool | None
+
+
+def _read_tuned(path: Path) -> ScoredDetector:
+    """A model tuned by LoRA: how it judged held-out groups, and memes from elsewhere."""
+    facts = read_json(path / TUNED)
+    if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
+        raise DataError(path / TUNED, "says nothing of how the model was asked", hint="tune again")
+    lines = path / "verdicts.jsonl"
+    rows = [conform(_Verdict, value, lines, number) for number, value in read_jsonl(lines)]
+    scores: dict[str, tuple[Score, ...]] = {}
+    for name, part in (("held out", "valid"), ("external", "external")):
+        found = []
+        for key, gold in (("tpr", True), ("tnr", False)):
+            own = [row for row in rows if row.part == part and row.gold is gold]
+            found.append(share(key, [row.said is gold for row in own], [row.id for row in own]))
+        scores[name] = tuple(found)
+    asked = {"question": wording.get("question"), "style": wording.get("style")}
+    return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
 
 
 def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
