@@ -18,6 +18,7 @@ from memantics.core.memes import read_captions, read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
+from memantics.detector.lora.card import Origin
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import fit_novelty
@@ -269,9 +270,6 @@ def looks_like_path(text: str) -> bool:
         return False
 
 
-Origin = tuple[str, str]
-
-
 def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
     """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
     if data not in (None, STARTER, "release", "punmemecn"):
@@ -288,8 +286,9 @@ def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
         Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
         for meme in memes
     )
-    named = ("PunMemeCN", licence or "not said") if kind == "release" else (STARTER, "CC0-1.0")
-    return cases, named
+    if kind == "starter":
+        return cases, Origin(STARTER, "CC0-1.0", sample=True)
+    return cases, Origin("PunMemeCN", licence or "not said")
 
 
 def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
@@ -307,7 +306,7 @@ def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
         for example in loaded.examples
         if example.label is not None
     )
-    return cases, (loaded.name, loaded.licence)
+    return cases, Origin(loaded.name, loaded.licence, sample=loaded.sample)
 
 
 def load_external_cases(folder: Path) -> tuple[Case, ...]:

@@ -147,6 +147,11 @@ def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
 def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
     try:
         facts = orjson.loads((folder / TUNED).read_bytes())
+        if "task" in facts["wording"]:
+            raise InputError(
+                f"{folder} was tuned for {facts['wording']['task']}, not to tell harm",
+                hint=f"memantics run {facts['wording']['task']} --model detector/{folder}",
+            )
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
         said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
         wording = TypeAdapter(Wording).validate_python(said)

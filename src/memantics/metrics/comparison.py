@@ -7,7 +7,7 @@ or averaged by meme before anything is resampled or tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,59 @@ class Resampled:
     low: float
     high: float
     p: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedContrast:
+    """Second less first, paired by meme: resampled over memes, and by two t-tests."""
+
+    memes: int
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    t_paired: float | None
+    t_unpaired: float | None
+
+
+def contrast_pairs(
+    first: Mapping[str, float], second: Mapping[str, float]
+) -> PairedContrast | None:
+    """Compare values by meme on the memes that both have; None where they share none.
+
+    Welch's test forgets the pairs and takes all values of both.
+
+    >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
+    >>> found.memes, found.difference
+    (2, 1.5)
+    """
+    shared = [meme for meme in first if meme in second]
+    if not shared:
+        return None
+    before, after = [first[meme] for meme in shared], [second[meme] for meme in shared]
+    gains = [b - a for a, b in zip(before, after, strict=True)]
+    span = paired_bootstrap(gains, shared)
+    paired = paired_t_test(before, after)
+    apart = welch_t_test(list(first.values()), list(second.values()))
+    return PairedContrast(
+        memes=len(shared),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        p=span.p if span else None,
+        t_paired=paired.p if paired else None,
+        t_unpaired=apart.p if apart else None,
+    )
+
+
+def correct_known(values: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction of those p-values that are known.
+
+    >>> correct_known([0.01, None, 0.04])
+    [0.02, None, 0.04]
+    """
+    corrected = iter(holm([value for value in values if value is not None]))
+    return [None if value is None else next(corrected) for value in values]
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significance | None:
