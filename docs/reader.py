@@ -36,7 +36,8 @@ SHIPPED = PACKAGE / "benchmarks"
 
 def run_tasks(out: Path) -> list[mm.Run]:
     """The reader on the starter pack, without experts."""
-    return list(mm.evaluate(list_tasks(), model=NAME, data="starter", out=out, progress=False))
+    runs = mm.evaluate(list_tasks(), model=NAME, data="starter", out=out)
+    return [runs] if isinstance(runs, mm.Run) else list(runs)
 
 
 def make_table(runs: list[mm.Run]) -> str:
