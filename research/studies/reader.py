@@ -155,7 +155,7 @@ def read_chats(level: str) -> Rows:
         memes = [chat.correct, *(own for _, own in chat.distractors)]
         if not all(own in memes_by_id for own in memes):
             continue
-        random.Random(chat.id).shuffle(memes)
+        random.Random(f"{chat.id}, order of options").shuffle(memes)
         field = letter_field([memes_by_id[own].caption for own in memes])
         form = Form(CHAT["zh"], (field,), "zh", context={"history": write_history(chat)})
         gold = LETTERS[memes.index(chat.correct)]
@@ -263,7 +263,7 @@ def _list_studies() -> Iterator[Study[Asked]]:
     yield _study("punmemecn/sentiment", read_sentiment, share, COMMONEST, ANY)
     for level in ("easy", "hard"):
         read = _few(partial(read_chats, level))
-        yield _study(f"punmemecn/chat, {level}", read, share, LONGEST, ANY)
+        yield _study(f"punmemecn/chat, {level}", read, share, LONGEST)
     for task, label in (("detection", "harm"), ("type", "type"), ("target", "target")):
         yield _study(f"toxicn_mm/{task}", _few(partial(read_harm, label)), macro, COMMONEST, ANY)
 
