@@ -134,6 +134,12 @@ class PaperPart:
         return (cell for row in self.rows for cell in row.cells)
 
     @property
+    def stated(self) -> bool:
+        """Whether it only repeats what the paper states: no cell can be computed."""
+        cells = list(self.cells)
+        return bool(cells) and all(c.status == "closed" and c.paper is not None for c in cells)
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The commands that would fill its empty cells, each once."""
         return tuple(dict.fromkeys(c.fill for c in self.cells if c.status == "empty"))
