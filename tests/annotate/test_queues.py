@@ -31,7 +31,6 @@ def test_a_questionnaire_asks_for_consent_first(tmp_path: Path) -> None:
     card, items = read_queue(done.folder)
     assert (card.workflow, len(items), done.items) == ("questionnaire", 3, 3)
     flow = read_workflow("questionnaire")
-    assert (flow.settings.daily_limit, flow.settings.weekly_limit) == (1, 1)
     fields = flow.stages[0].fields
     assert visible(flow, fields, {"consent": "no"}, frozenset()) == ("consent",)
     assert visible(flow, fields, {"consent": "yes"}, frozenset()) == fields
@@ -118,7 +117,7 @@ def test_what_people_are_and_what_they_vote_share_no_database(
     service: Service, tmp_path: Path
 ) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
-    forms = make_questionnaire(tmp_path / "q", 3).folder
+    forms = make_questionnaire(tmp_path / "q", 4).folder
     project = service.exchange.open_queue(lead, forms).id
     service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
     with pytest.raises(InputError, match="holds what people said about themselves"):
@@ -131,6 +130,7 @@ def test_what_people_are_and_what_they_vote_share_no_database(
         assert task is not None
         values: dict[str, JsonValue] = {"consent": "yes", "gender": gender}
         service.work.submit(person, task.assignment, values, task.version, 5.0)
+        assert service.work.next(person, project) is None, "nobody fills in two"
     lines = service.exchange.export(lead, project, "verdicts").data.splitlines()
     votes = [vote for line in lines for vote in json.loads(line)["votes"]]
     assert {(vote["person"], vote["at"]) for vote in votes} == {("", "")}
