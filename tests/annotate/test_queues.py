@@ -16,6 +16,7 @@ from memantics.actions.queues import (
     make_text_queue,
     normalise,
 )
+from memantics.annotate.errors import Forbidden
 from memantics.annotate.service import Service
 from memantics.annotate.values import visible
 from memantics.annotate.workflow import read_workflow
@@ -50,6 +51,7 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     done = make_text_queue(folder, tmp_path / "queue")
     _, items = read_queue(done.folder)
     assert [item.values["text"] for item in items] == ["one does not", "???"]
+    assert [len(item.shown) for item in items] == [1, 0], "shown where normalising changed it"
     assert all((done.folder / item.images[0]).is_file() for item in items)
     verdicts = [
         Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}),
@@ -137,9 +139,13 @@ def test_what_people_are_and_what_they_vote_share_no_database(
     assert [vote["values"]["gender"] for vote in votes] == ["female", "female", "male"], (
         "forms are in no order that tells who came when"
     )
-    raw = service.exchange.export(lead, project, "raw").data.decode()
-    assert "zoe" not in raw
-    assert "P02" not in raw
+    for what in ("raw", "resolved", "labelstudio", "audit"):
+        with pytest.raises(Forbidden, match="comes out as verdicts only"):
+            service.exchange.export(lead, project, what)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.items(lead, project)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.item(lead, 1)
 
 
 def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path: Path) -> None:

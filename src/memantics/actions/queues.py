@@ -65,7 +65,9 @@ def make_text_queue(folder: Path | str, out: Path | str) -> MadeQueue:
                 group=meme.id,
                 images=[name],
                 values=values,
-                shown=[Shown(label="As it was read", value=meme.text)] if meme.text else [],
+                shown=[Shown(label="As it was read", value=meme.text)]
+                if meme.text != normalise(meme.text)
+                else [],
             )
         )
     card = QueueCard(title="Texts of memes", workflow=_TEXTS, origin=f"annotate texts {folder}")
