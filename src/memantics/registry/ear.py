@@ -14,8 +14,8 @@ from memantics.models.embedded.sound import NOTHING, Hearing, has_chinese
 class PhoneticEar:
     """Judges Chinese captions as ``mm.detect_pun`` does, and calls a pun what is likely one.
 
-    ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always those
-    of jieba's list, since a baseline must not change with what else is installed.
+    ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always
+    those of jieba's list, since a baseline must not change with what else is installed.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -31,7 +31,7 @@ class YuNet:
             ) from error
 
     def find(self, image: Image.Image, name: str) -> list[FaceBox]:
-        """Boxes (left, top, right, bottom) of the faces that it is sure of; ``name`` is for errors."""
+        """Boxes (left, top, right, bottom) of faces that it is sure of; ``name`` is for errors."""
         import cv2
 
         pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[..., ::-1])
