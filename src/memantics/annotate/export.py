@@ -301,7 +301,8 @@ def _raw_lines(snapshot: Snapshot) -> list[Row]:
         {
             "kind": "project",
             "title": rights.title,
-            "workflow": rights.workflow.model_dump(mode="json"),
+            # Personal projects have no raw export: what is said of others stays as it was.
+            "workflow": rights.workflow.model_dump(mode="json", exclude={"personal"}),
             "settings": rights.settings.model_dump(),
             "language": rights.language,
         }
