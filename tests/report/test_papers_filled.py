@@ -64,7 +64,9 @@ def rate(queue: Path, values: dict[str, JsonValue], stage: str = "rate") -> Path
 
 
 def find_empty(sheet: PaperSheet) -> dict[str, set[str]]:
-    """Empty cells by part: the rows that they stand in."""
+    """Empty cells by part: the rows that they stand in. Every row has a cell for each column."""
+    for part in sheet.parts:
+        assert all(len(row.cells) == len(part.columns) for row in part.rows), part.label
     return {
         part.label: rows
         for part in sheet.parts
@@ -362,6 +364,9 @@ def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
+    assert parts["Figure 4"].columns[2:] == tuple(
+        f"{name}: apart from people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
+    )
     assert {row.label for row in parts["Table II"].rows} == {"identity", "recolour"}
     wins = {row.label: row.cells[0].value for row in parts["Figure 4, win rates"].rows}
     assert list(wins) == ["RF-VF", "RF-VL", "RL-VF", "RL-VL"]
