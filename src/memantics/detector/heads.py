@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, need_packages
 from memantics.detector.examples import Example
 from memantics.detector.features import (
     GRID,
@@ -175,6 +175,11 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Sin
     return vectors
 
 
+def need_training() -> None:
+    """Refuse to go on without the packages of the solvers."""
+    need_packages("trainings of detectors and experts", "train", "scipy", "sklearn")
+
+
 @dataclass(frozen=True, slots=True)
 class FittedHeads:
     """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
@@ -196,6 +201,7 @@ def fit_heads(
     embedder: Embedder | None = None,
 ) -> FittedHeads:
     """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    need_training()
     texts = cut_all(settings.blocks, examples)
     extractor = fit_extractor(settings.blocks, settings.dense, texts)
     rows = to_rows(extractor.transform(texts), make_dense(extractor, examples, embedder))
