@@ -19,7 +19,7 @@ from typing import Any
 from PIL import Image as Pillow
 
 from memantics.detector.lora.judging import Conversation, open_model
-from memantics.detector.lora.tuning import Tuning, _Fitting, add_adapter, tune
+from memantics.detector.lora.tuning import Fitting, Tuning, add_adapter, tune
 from memantics.detector.lora.wording import Case, Wording
 from memantics.detector.neural.feeding import draw_order
 from memantics.detector.neural.machine import find_versions, get_torch
@@ -54,7 +54,7 @@ def measure(folder: Path, cases: Sequence[Case], device: str, rounds: int) -> di
     where = torch.device(device)
     tuning = Tuning(batch=8, portion=8, rate=1e-4, device=device)
     network, talk = open_parts(folder, where, tuning)
-    fitting = _Fitting(network, talk, cases, tuning, "")
+    fitting = Fitting(network, talk, cases, tuning, "")
     rows = draw_order(tuple(range(len(cases))), 0, 0)[:8].tolist()
     ours, plain = [], []
     network.train()

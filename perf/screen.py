@@ -200,7 +200,8 @@ def compare_processes(what: str, one: Run, two: Run) -> Check:
 
 
 def measure_texts(folder: Path, rows: int, small: int, examples: int) -> Iterator[Check]:
-    texts = write_texts(folder / "small.jsonl", small)
+    # Starting Ray costs about ten seconds of CPU, whatever the number of rows.
+    texts = write_texts(folder / "texts.jsonl", 2 * small)
     fast = make_detector(folder / "fast.zip", examples, "fast")
     two = screen_apart(texts, fast, folder / "two")
     yield Check("texts: memes per CPU second", two.rows / two.cpu, 700, note="readings none")
@@ -210,7 +211,7 @@ def measure_texts(folder: Path, rows: int, small: int, examples: int) -> Iterato
     ray = screen_apart(texts, fast, folder / "ray", Way("ray"))
     yield Check("texts: CPU of Ray, times the pool's", ray.cpu / two.cpu, 1.3, most=True)
     linear = make_detector(folder / "linear.zip", examples, "linear")
-    first = screen_apart(texts, linear, folder / "few")
+    first = screen_apart(write_texts(folder / "small.jsonl", small), linear, folder / "few")
     many = screen_apart(write_texts(folder / "many.jsonl", rows), linear, folder / "many")
     for name in ("driver", "worker"):
         low, high = getattr(first, name), getattr(many, name)
@@ -250,7 +251,8 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
         return text
 
     screener._read = clock
-    memes = list(read_starter())[:count]
+    # Enough for two processes to end at about the same time.
+    memes = list(read_starter())[: 4 * count]
     refs = [Ref(meme.id, "file", str(image_path(meme.id))) for meme in memes]
     screener.screen(refs[:1])
     spent, started = 0.0, time.process_time()

@@ -46,8 +46,9 @@ def _name_kind(own: Sample) -> str:
 
 @cache
 def read_harm(labels: str = "v1") -> list[Row[Example]]:
-    """ToxiCN MM: a group is all memes with the same text."""
+    """ToxiCN MM: a group is all memes with the same text; targets are those of labels 2.0."""
     release = open_release(Source("release", _folder("toxicn_mm")))
+    targets = {meme.id: meme.target for meme in release.memes("v2", "train")}
     rows = []
     for meme in release.memes(labels, "train"):
         kind: Type | None = None if meme.harmful and meme.type == "none" else _type(meme.type)
@@ -60,6 +61,7 @@ def read_harm(labels: str = "v1") -> list[Row[Example]]:
             "type": meme.type,
             "where": meme.modality or "none",
             "length": tag_length(meme.text),
+            "target": targets.get(meme.id) or "none",
         }
         rows.append(Row(meme.id, name_group(meme.text), example, tags))
     return rows

@@ -40,44 +40,6 @@ class Row(Generic[T]):
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A figure that a study makes: of which cases, which figure, and what is wanted of it."""
-
-    cases: str
-    figure: Figure
-    wanted: float | None = None
-
-    @property
-    def name(self) -> str:
-        """How the log and the table call it."""
-        return f"{self.cases}: {self.figure.name}"
-
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether the wanted value is an upper bound."""
-        return self.figure.metric in ("false_alarms", "calibration_error")
-
-
-@dataclass(frozen=True, slots=True)
-class Study(Generic[T]):
-    """One experiment.
-
-    ``read`` gives all rows of the data set ``data``. ``measure`` may learn from the first rows and
-    judges the second; whatever it selects, it selects inside the first. ``seen`` says what of the
-    sealed part was in view before it was sealed. ``compositions`` are other mixtures to re-weight
-    to: a name, the tag, and the shares of its values.
-    """
-
-    name: str
-    data: str
-    read: Callable[[], Sequence[Row[T]]]
-    measure: Callable[[Sequence[Row[T]], Sequence[Row[T]]], Cases]
-    claims: tuple[Claim, ...]
-    seen: str = ""
-    compositions: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
-
-
 def place_of(data: str, group: str) -> float:
     """Where between 0 and 1 the hash of a group lies.
 
@@ -107,9 +69,48 @@ def split_folds(data: str, rows: Sequence[Row[T]], count: int = FOLDS) -> list[l
     return folds
 
 
-def rehearse(study: Study[Any], folds: int = FOLDS) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure that a study makes: of which cases, which figure, and what is wanted of it."""
+
+    cases: str
+    figure: Figure
+    wanted: float | None = None
+
+    @property
+    def name(self) -> str:
+        """How the log and the table call it."""
+        return f"{self.cases}: {self.figure.name}"
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the wanted value is an upper bound."""
+        return self.figure.metric in ("false_alarms", "calibration_error")
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Generic[T]):
+    """One experiment.
+
+    ``read`` gives all rows of the data set ``data``. ``measure`` may learn from the first rows and
+    judges the second; whatever it selects, it selects inside the first. ``seen`` says what of the
+    sealed part was in view before it was sealed. ``compositions`` are other mixtures to re-weight
+    to: a name, the tag, and the shares of its values. ``split`` cuts the rest into folds.
+    """
+
+    name: str
+    data: str
+    read: Callable[[], Sequence[Row[T]]]
+    measure: Callable[[Sequence[Row[T]], Sequence[Row[T]]], Cases]
+    claims: tuple[Claim, ...]
+    seen: str = ""
+    compositions: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
+    split: Callable[[str, Sequence[Row[T]]], list[list[Row[T]]]] = split_folds
+
+
+def rehearse(study: Study[Any]) -> dict[str, Any]:
     """The claims of a study on the rest, every fold judged by what learnt from the others."""
-    parts = split_folds(study.data, take_rest(study.data, study.read()), folds)
+    parts = study.split(study.data, take_rest(study.data, study.read()))
     found: dict[str, list[Case]] = {}
     for own in parts:
         others = [row for part in parts if part is not own for row in part]

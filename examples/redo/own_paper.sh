@@ -32,5 +32,5 @@ memantics detector study ridge linear --against ridge --data own_harm --out stud
 # Two models on both tasks.
 memantics run own_harm/detection own_harm/type --model fake/keys --model embedded/reader --out runs
 
-# The tables of the family's paper, from one's own data.
-memantics paper own_harm runs/own-harm-* --detectors study --verdicts "$memes"
+# The tables of the family's paper, from one's own data: all of it on one page.
+memantics paper own_harm runs/own-harm-* --detectors study --detectors own_harm.zip --verdicts "$memes"

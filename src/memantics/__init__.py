@@ -29,15 +29,19 @@ if TYPE_CHECKING:
     )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.chains import audit_chains
+    from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
-    from memantics.actions.compare import compare
+    from memantics.actions.compare import FactorContrasts, compare, contrast
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
+    from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
+    from memantics.actions.humans import HumanScores, export_humans, score_humans
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.look_alikes import Grouped, group_look_alikes
     from memantics.actions.paper import RedonePaper, paper
     from memantics.actions.phonetics import (
         PunVerdict,
@@ -47,11 +51,20 @@ if TYPE_CHECKING:
     )
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
-    from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
+    from memantics.actions.reappraise import (
+        Reappraisal,
+        ReappraisalDrafts,
+        reappraisal,
+        reappraisal_async,
+        reappraise,
+        reappraise_async,
+    )
+    from memantics.actions.remake import Remade, remake, remake_async
     from memantics.actions.report import report
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
     from memantics.actions.screen import Screened, ScreenSettings, screen
+    from memantics.actions.study import Study, StudySettings, study
     from memantics.core.errors import (
         DataError,
         ImageError,
@@ -77,24 +90,37 @@ _PLACES = {
     ),
     "actions.audit": ("Audit", "audit"),
     "actions.chains": ("audit_chains",),
+    "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
-    "actions.compare": ("compare",),
+    "actions.compare": ("FactorContrasts", "compare", "contrast"),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
+    "actions.edit": ("Edited", "edit", "edit_async"),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.expert": ("Expert", "ExpertOptions"),
+    "actions.humans": ("HumanScores", "export_humans", "score_humans"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
+    "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
-    "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
+    "actions.reappraise": (
+        "Reappraisal",
+        "ReappraisalDrafts",
+        "reappraisal",
+        "reappraisal_async",
+        "reappraise",
+        "reappraise_async",
+    ),
+    "actions.remake": ("Remade", "remake", "remake_async"),
     "actions.report": ("report",),
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
     "actions.screen": ("ScreenSettings", "Screened", "screen"),
+    "actions.study": ("Study", "StudySettings", "study"),
     "core.errors": (
         "DataError",
         "ImageError",
@@ -111,13 +137,18 @@ _HOME = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "Analysis",
     "Audit",
+    "ChatFigures",
     "DataError",
     "Dataset",
     "Detector",
+    "Edited",
     "Expert",
     "ExpertOptions",
     "ExportSettings",
     "Exported",
+    "FactorContrasts",
+    "Grouped",
+    "HumanScores",
     "ImageError",
     "ImportSettings",
     "Imported",
@@ -132,11 +163,15 @@ __all__ = [
     "ProbeReport",
     "PunVerdict",
     "Reappraisal",
+    "ReappraisalDrafts",
     "RedonePaper",
+    "Remade",
     "Run",
     "Runs",
     "ScreenSettings",
     "Screened",
+    "Study",
+    "StudySettings",
     "Tour",
     "UnknownName",
     "__version__",
@@ -147,12 +182,17 @@ __all__ = [
     "build",
     "collect",
     "compare",
+    "contrast",
     "demo",
     "detect_pun",
     "detect_pun_async",
+    "edit",
+    "edit_async",
     "evaluate",
     "evaluate_async",
+    "export_humans",
     "export_task",
+    "group_look_alikes",
     "import_answers",
     "judge",
     "judge_async",
@@ -160,19 +200,26 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "measure_chats",
     "paper",
     "probe",
     "probe_async",
     "publish",
     "read_aloud",
+    "reappraisal",
+    "reappraisal_async",
     "reappraise",
     "reappraise_async",
+    "remake",
+    "remake_async",
     "report",
     "retrieve",
     "retrieve_background",
     "score",
+    "score_humans",
     "screen",
     "starter",
+    "study",
 ]
 
 

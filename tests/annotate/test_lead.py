@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from memantics.annotate.errors import AnswerError, Locked, NotFound, TrainingFailed
 from memantics.annotate.records import Actor, Task
 from memantics.annotate.service import Service
-from memantics.annotate.workflow import Settings, workflow_text
+from memantics.annotate.workflow import Settings, read_workflow, workflow_text
 from memantics.core.errors import DataError, ImageError
 from memantics.core.queue import QueueItem
 from tests.annotate.team import (
@@ -70,6 +70,32 @@ def test_training_is_passed_before_real_work(service: Service, tmp_path: Path) -
     assert work_through(service, ann, project, lambda _: NO) == [5, 6, 7]
     (drift,) = service.lead.drift(lead, project)
     assert (drift.items, drift.accuracy) == (5, 0.8)
+
+
+def test_writers_of_intents_begin_with_worked_examples(service: Service, tmp_path: Path) -> None:
+    """An example in the guidelines, then a round that shows what others wrote."""
+    lead = make_lead(service)
+    project = service.projects.create(lead, "intents", "collect-and-edit").id
+    known: dict[str, JsonValue] = {"intents": ["mocks guards who do the harm they forbid"]}
+    items = [QueueItem(id=f"g{n}", group=f"g{n}", gold=known) for n in range(3)]
+    queue = make_queue(tmp_path / "q", "collect-and-edit", [*items, *plain_items(1)])
+    service.exchange.import_queue(lead, project, queue)
+    (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
+    told = read_workflow("collect-and-edit").instructions
+    assert "Example:" in told.en
+    assert "例：" in told.zh
+    for place in range(3):
+        task = service.work.next(ann, project)
+        assert task is not None
+        assert task.training
+        said: dict[str, JsonValue] = {"intents": [f"mine {place}"]}
+        saved = service.work.submit(ann, task.assignment, said, task.version)
+        assert saved.feedback is not None
+        assert saved.feedback.gold == known, "what others wrote is shown after one's own"
+    assert service.work.standing(ann, project).training == "passed", "there is no wrong intent"
+    task = service.work.next(ann, project)
+    assert task is not None
+    assert not task.training
 
 
 def test_training_can_fail_and_be_opened_again(service: Service, tmp_path: Path) -> None:

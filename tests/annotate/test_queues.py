@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.actions.queues import (
     apply_texts,
@@ -111,3 +112,39 @@ def test_a_questionnaire_is_opened_without_images(service: Service, tmp_path: Pa
     (found,) = (own for own in map(json.loads, made.splitlines()) if own["votes"])
     assert found["kept"] is True, found
     assert found["votes"][0]["values"]["gender"] == "female"
+
+
+def test_what_people_are_and_what_they_vote_share_no_database(
+    service: Service, tmp_path: Path
+) -> None:
+    lead = service.accounts.create_first("lead", PASSWORD)
+    forms = make_questionnaire(tmp_path / "q", 3).folder
+    project = service.exchange.open_queue(lead, forms).id
+    service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
+    with pytest.raises(InputError, match="holds what people said about themselves"):
+        service.projects.create(lead, "votes", "label-by-vote")
+    for name, gender in (("zoe", "male"), ("bob", "female"), ("cy", "female")):
+        person = service.accounts.create(lead, name, PASSWORD)
+        service.projects.add_member(lead, project, name, ("annotator",))
+        service.projects.consent(person, project)
+        task = service.work.next(person, project)
+        assert task is not None
+        values: dict[str, JsonValue] = {"consent": "yes", "gender": gender}
+        service.work.submit(person, task.assignment, values, task.version, 5.0)
+    lines = service.exchange.export(lead, project, "verdicts").data.splitlines()
+    votes = [vote for line in lines for vote in json.loads(line)["votes"]]
+    assert {(vote["person"], vote["at"]) for vote in votes} == {("", "")}
+    assert [vote["values"]["gender"] for vote in votes] == ["female", "female", "male"], (
+        "forms are in no order that tells who came when"
+    )
+    raw = service.exchange.export(lead, project, "raw").data.decode()
+    assert "zoe" not in raw
+    assert "P02" not in raw
+
+
+def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path: Path) -> None:
+    lead = service.accounts.create_first("lead", PASSWORD)
+    service.projects.create(lead, "votes", "label-by-vote")
+    with pytest.raises(InputError, match="asks people about themselves"):
+        service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 3).folder)
+    assert len(service.projects.mine(lead)) == 1

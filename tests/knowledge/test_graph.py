@@ -39,7 +39,7 @@ origins = st.none() | st.builds(
 relations = st.builds(
     Relation,
     st.sampled_from(tuple(RELATIONS)) | names,
-    st.builds("{}/{}".format, st.sampled_from(DIMENSIONS), names) | names,
+    st.builds("{}/{}".format, st.sampled_from((*DIMENSIONS, "ColorUse")), names) | names,
     origins,
     texts,
 )
@@ -53,7 +53,7 @@ def distinct(links: list[Relation]) -> tuple[Relation, ...]:
 
 individuals = st.builds(
     Individual,
-    st.sampled_from(DIMENSIONS),
+    st.sampled_from((*DIMENSIONS, "ColorUse")),
     names,
     texts,
     texts,

@@ -35,6 +35,19 @@ def make_encoder(folder: Path, seed: int = 1) -> Path:
     return folder
 
 
+def make_masked(folder: Path) -> Path:
+    """A masked language model, which is also an encoder."""
+    import torch
+    import transformers
+
+    tokenizer = make_tokenizer()
+    torch.manual_seed(4)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.6, **SIZE)
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def make_judge(folder: Path, labels: tuple[str, ...]) -> Path:
     import torch
     import transformers
@@ -71,4 +84,23 @@ def make_roberta(folder: Path) -> Path:
     config = transformers.RobertaConfig(vocab_size=len(tokenizer), initializer_range=0.6, **size)
     transformers.RobertaModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def make_image_encoder(folder: Path) -> Path:
+    """A CLIP of random weights that makes eight numbers of a picture."""
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.CLIPConfig(
+        text_config={**small, "vocab_size": 30, "intermediate_size": 16},
+        vision_config={**small, "image_size": 32, "patch_size": 16, "intermediate_size": 16},
+        projection_dim=8,
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    transformers.CLIPImageProcessor(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(folder)
     return folder

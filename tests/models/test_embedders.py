@@ -12,7 +12,7 @@ from memantics.core.errors import InputError, MissingExtra
 from memantics.models import embedders
 from memantics.models.embedders import LocalImageEncoder, LocalTextEncoder
 from memantics.starter import image_path
-from tests.metrics.tiny_models import make_encoder
+from tests.metrics.tiny_models import make_encoder, make_image_encoder
 
 TEXTS = ["the cat sleeps", "a meme mocks updates", "the cat sleeps", ""]
 
@@ -24,22 +24,7 @@ def text_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    import transformers
-
-    folder = tmp_path_factory.mktemp("image")
-    torch.manual_seed(1)
-    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.CLIPConfig(
-        text_config={**small, "vocab_size": 30, "intermediate_size": 16},
-        vision_config={**small, "image_size": 32, "patch_size": 16, "intermediate_size": 16},
-        projection_dim=8,
-    )
-    transformers.CLIPModel(config).save_pretrained(folder)
-    transformers.CLIPImageProcessor(
-        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
-    ).save_pretrained(folder)
-    return folder
+    return make_image_encoder(tmp_path_factory.mktemp("image"))
 
 
 def test_texts_become_unit_vectors(text_folder: Path) -> None:

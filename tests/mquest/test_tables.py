@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.mquest.load import open_release
+from memantics.benchmarks.mquest.task import parse_as_published
 from memantics.core.cache import request_digest
 from memantics.core.data import Source
 from memantics.core.images import read_bytes
 from memantics.core.records import Form, Image, Item, Outcome, Score
+from memantics.core.task import Unparsed
 from memantics.registry import STARTER_IMAGES, find_tasks
 from memantics.tasks.choices import letter_field
 from tests.commands import Shell
@@ -110,6 +112,29 @@ def rescore(shell: Shell, folder: Path) -> object:
     ran = shell.apart.run("score", folder, "--json")
     assert ran.code == 0, ran
     return json.loads(ran.out)[0]["scores"]["scores"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("It is B. Sure.", "B"),
+        ("I choose option C because", "C"),
+        ("(D) it is", "D"),
+        ("Answer: A because", "A"),
+        ("So the answer is\nB  ", "B"),
+        ("Answer B", "B"),
+        ("The U.S. flag", "S"),
+        ("Answer B because of the flag", None),
+        ("answer b", None),
+    ],
+)
+def test_parser_paper_takes_what_the_official_patterns_take(reply: str, letter: str | None) -> None:
+    """Five patterns in turn; without a colon "Answer B" is one only where the reply ends."""
+    if letter is None:
+        with pytest.raises(Unparsed):
+            parse_as_published(reply)
+    else:
+        assert parse_as_published(reply) == letter
 
 
 def test_a_linked_pair_counts_not_all_of_a_memes_questions() -> None:

@@ -136,6 +136,7 @@ def test_reading_pinyin_and_harm(clone: Source) -> None:
     [
         ("detection", {"hint": "pinyin"}, "hint=pinyin"),
         ("detection", {"prompt": "4", "layout": "turns"}, "layout=turns"),
+        ("detection", {"question": "structured"}, "question=structured"),
         ("chat", {"prompt": "4", "shots": "ours"}, "shots=ours"),
         ("harmful", {"caption": "none"}, "caption=none"),
     ],

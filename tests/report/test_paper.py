@@ -6,15 +6,32 @@ import csv
 import io
 import json
 import os
+import re
+import shlex
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from memantics.actions.paper import paper
+from memantics.cli.annotate import FIRST
+from memantics.cli.main import make_app
 from memantics.core.errors import DataError, InputError
-from memantics.core.paper import Cell, PaperSheet, find_score, same_system, score_cell
+from memantics.core.paper import (
+    Cell,
+    PaperPart,
+    PaperRow,
+    PaperSheet,
+    find_score,
+    same_system,
+    score_cell,
+)
 from memantics.core.records import Score
 from memantics.registry import STARTER_IMAGES, find_benchmarks
+from memantics.report.pages.paper import _make_block
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
@@ -57,6 +74,37 @@ def test_no_cell_claims_what_was_not_computed(name: str) -> None:
         assert cell.status != "closed" or cell.reason
 
 
+@cache
+def whole_app() -> Any:
+    return typer.main.get_command(make_app(lazy=False))
+
+
+def parse(words: str) -> tuple[str, set[str]]:
+    """The command that words name, and the flags in them that it does not have."""
+    own, rest = whole_app(), shlex.split(words)[1:]
+    named: list[str] = []
+    while rest and rest[0] in getattr(own, "commands", {}):
+        own, named, rest = own.commands[rest[0]], [*named, rest[0]], rest[1:]
+    if named == ["annotate"]:
+        own = own.commands[FIRST]  # "annotate QUEUE" names no command
+    known = {flag for each in own.params for flag in each.opts}
+    return " ".join(named), {word for word in rest if word.startswith("--")} - known
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_commands_that_fill_cells_exist(name: str) -> None:
+    sheet = paper(name, data="starter")
+    told = [command for part in sheet.parts for command in part.commands]
+    told += [text.body for part in sheet.parts for text in part.texts]
+    pieces = (own.strip() for words in told for own in re.split(r"\n|;|&&", words))
+    commands = {own for own in pieces if own.startswith("memantics ")}
+    assert commands or not told
+    for own in commands:
+        named, unknown = parse(own)
+        assert named, own
+        assert unknown == set(), own
+
+
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
     sheet = paper(name, data="starter")
@@ -94,6 +142,39 @@ def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
 )
 def test_what_a_cell_may_claim(cell: Cell, status: str) -> None:
     assert cell.status == status
+
+
+def test_the_better_of_a_column_is_darker_and_equals_are_plain() -> None:
+    values = (
+        (0.0, 5.0, None),
+        (25.0, 5.0, 1.0),
+        (74.9, 5.0, 2.0),
+        (75.0, 5.0, 3.0),
+        (100.0, 5.0, 0),
+    )
+    rows = tuple(
+        PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
+    )
+    part = PaperPart("T", "", ("a", "b", "c"), rows, shaded=True)
+    shades = list(zip(*_make_block(1, part).shades, strict=True))
+    assert shades[0] == ("shade1", "shade2", "shade3", "shade4", "shade4")
+    assert set(shades[1]) == {""}
+    assert shades[2][0] == ""
+    assert set(_make_block(1, replace(part, shaded=False)).shades) == {("", "", "")}
+
+
+def test_every_row_with_a_value_is_a_polygon() -> None:
+    values = ((1.0, 2.0, None), (0.0, 0.0, 0.0), (None, None, None))
+    rows = tuple(
+        PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
+    )
+    part = PaperPart("F", "", ("north", "south <east>", "west"), rows, radar=True)
+    drawn = dict(_make_block(1, part).radars)
+    assert list(drawn) == ["0", "1"]
+    assert "outer ring 2.00; north: 1.00; south &lt;east&gt;: 2.00; west: –" in drawn["0"]
+    # North stands at half of the radius of 66, upwards from the middle (150, 92).
+    assert 'class="area" points="150.0,59.0 ' in drawn["0"]
+    assert 'class="area" points="150.0,92.0 150.0,92.0 150.0,92.0"' in drawn["1"]
 
 
 def test_scores_are_found_by_name_and_part() -> None:

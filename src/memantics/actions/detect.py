@@ -21,7 +21,9 @@ from memantics.detector.card import (
     SAMPLE_LIMIT,
     SAMPLE_NOTE,
     ModelCard,
+    format_card,
     make_card,
+    read_stored,
     write_card,
 )
 from memantics.detector.evaluation import (
@@ -35,7 +37,7 @@ from memantics.detector.evaluation import (
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.explanation import Explanation, explain
 from memantics.detector.fast import FastSettings, Prediction, TypeHead, find_preset, fit
-from memantics.detector.features import Dense, Embedder, FeatureBlock
+from memantics.detector.features import Dense, FeatureBlock
 from memantics.detector.folds import Split
 from memantics.detector.heads import need_training
 from memantics.detector.judges import (
@@ -200,7 +202,7 @@ class Detector:
                 hint=f"use memantics detector train-neural --preset {preset}",
             )
         settings = _add_blocks(find_preset(preset), options)
-        encoder = open_encoder(settings, options.embedder)
+        encoder = open_embedder(settings, options.embedder)
         loaded = find_examples(data, options.split, options.labels)
         need_labels(loaded.examples, loaded.name)
         if options.ocr:
@@ -249,6 +251,10 @@ class Detector:
                 f"{self.name} cannot be written as one file", hint="copy what it was opened from"
             )
         return target
+
+    def show_card(self) -> str:
+        """Its model card as Markdown: data, figures, errors by target, limits (fast detectors)."""
+        return format_card(read_stored(self.card, self.name))
 
     def predict(self, items: Item | Sequence[Item] | Loaded) -> list[Prediction]:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
@@ -339,17 +345,6 @@ class Detector:
         return compare(loaded.examples, one, two)
 
 
-def open_encoder(settings: FastSettings, folder: Path | None) -> Embedder | None:
-    """The text encoder that settings ask for; a folder that they have no use for is refused."""
-    found = open_embedder(settings, folder)
-    if folder is not None and found is None:
-        raise InputError(
-            f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
-            hint="use --preset full",
-        )
-    return found
-
-
 def _add_blocks(settings: FastSettings, options: TrainOptions) -> FastSettings:
     blocks, dense = settings.blocks, settings.dense
     if options.ocr:
@@ -379,7 +374,7 @@ def validate_preset(
 ) -> Measured:
     """Cross-validate a preset; near-duplicates are counted between its folds."""
     settings = replace(find_preset(validation.preset), inner=validation.folds)
-    trainer = make_trainer(settings, open_encoder(settings, validation.embedder))
+    trainer = make_trainer(settings, open_embedder(settings, validation.embedder))
     study = cross_validate(data.examples, trainer, settings.inner, validation.count, on_fold)
     report = None
     if validation.near_duplicates:

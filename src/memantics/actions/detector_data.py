@@ -18,6 +18,7 @@ from memantics.core.memes import read_captions, read_memes
 from memantics.core.registry import read_registry
 from memantics.detector.examples import Example, Loaded, Modality, Type, list_languages
 from memantics.detector.fast import Prediction
+from memantics.detector.lora.card import Origin
 from memantics.detector.lora.wording import Case
 from memantics.detector.neural.feeding import fold_text
 from memantics.detector.novelty import fit_novelty
@@ -50,31 +51,32 @@ def load_examples(
 
 
 def put_captions(loaded: Loaded, path: Path) -> Loaded:
-    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``).
+    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``)."""
+    examples, note = replace_captions(loaded.examples, path, loaded.name)
+    mark = f"{loaded.checksum}/{checksum([path], path.parent)}"
+    return replace(loaded, examples=examples, notes=(*loaded.notes, note), checksum=mark)
 
-    A meme or a caption that the file does not have keeps what it had; the note counts them.
+
+def replace_captions(
+    examples: Sequence[Example], path: Path, name: str
+) -> tuple[tuple[Example, ...], str]:
+    """Examples with the captions of a file, and a note that counts them.
+
+    A meme or a caption that the file does not have keeps what it had.
     """
     found = read_captions(path)
-    known = {example.id for example in loaded.examples} & found.keys()
+    known = {example.id for example in examples} & found.keys()
     if not known:
-        raise DataError(
-            path, f"names no meme of {loaded.name}", hint="ids must be those of the data"
-        )
-    examples = tuple(
+        raise DataError(path, f"names no meme of {name}", hint="ids must be those of the data")
+    made = tuple(
         replace(
             own,
             text_caption=found.get(own.id, {}).get("meaning", own.text_caption),
             image_caption=found.get(own.id, {}).get("description", own.image_caption),
         )
-        for own in loaded.examples
+        for own in examples
     )
-    note = f"captions of {path.name}: {len(known):,} of {len(examples):,} memes have new ones"
-    return replace(
-        loaded,
-        examples=examples,
-        notes=(*loaded.notes, note),
-        checksum=f"{loaded.checksum}/{checksum([path], path.parent)}",
-    )
+    return made, f"captions of {path.name}: {len(known):,} of {len(made):,} memes have new ones"
 
 
 def _load(data: str | None, split: str, labels: str) -> Loaded:
@@ -193,6 +195,8 @@ def read_release(benchmark: Benchmark, split: str, labels: str) -> Loaded:
                 f"{benchmark.card.name} has no part {split!r}, only {', '.join(parts)}",
                 hint="publish it again with --split 8:2, or use --split all",
             )
+    # Version 2.0 alone says whom a meme attacks, of the memes of both versions.
+    targets = {own.id: own.target for part in release.parts.values() for own in part if own.target}
     examples = tuple(
         Example(
             id=meme.id,
@@ -201,6 +205,7 @@ def read_release(benchmark: Benchmark, split: str, labels: str) -> Loaded:
             image_caption=meme.image_caption,
             image=meme.image,
             label=int(meme.harmful),
+            target=targets.get(meme.id) if meme.harmful else None,
             # One row of version 2.0 is harmful without a type: it trains no type head.
             type=None if meme.harmful and meme.type == "none" else cast("Type", meme.type),
             modality=cast("Modality | None", meme.modality),
@@ -265,9 +270,6 @@ def looks_like_path(text: str) -> bool:
         return False
 
 
-Origin = tuple[str, str]
-
-
 def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
     """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
     if data not in (None, STARTER, "release", "punmemecn"):
@@ -284,8 +286,9 @@ def load_pun_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
         Case(meme.id, meme.group, meme.is_pun, meme.caption, meme.explanation, meme.image)
         for meme in memes
     )
-    named = ("PunMemeCN", licence or "not said") if kind == "release" else (STARTER, "CC0-1.0")
-    return cases, named
+    if kind == "starter":
+        return cases, Origin(STARTER, "CC0-1.0", sample=True)
+    return cases, Origin("PunMemeCN", licence or "not said")
 
 
 def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
@@ -303,7 +306,7 @@ def load_harm_cases(data: str | None) -> tuple[tuple[Case, ...], Origin]:
         for example in loaded.examples
         if example.label is not None
     )
-    return cases, (loaded.name, loaded.licence)
+    return cases, Origin(loaded.name, loaded.licence, sample=loaded.sample)
 
 
 def load_external_cases(folder: Path) -> tuple[Case, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,13 @@ from memantics.detector.expert_evaluation import (
 )
 from memantics.detector.expert_file import load_expert, save_expert
 from memantics.detector.explanation import ExpertExplanation, explain_label
-from memantics.detector.features import Embedder
+from memantics.detector.features import Dense, Embedder
 from memantics.detector.heads import FastSettings, find_preset
 from memantics.detector.in_use import find_in_use, forget_in_use, list_in_use, set_in_use
-from memantics.detector.judges import open_embedder
+from memantics.detector.judges import open_embedders
 from memantics.detector.opinions import judge_text, measure_sure
+from memantics.detector.pictures import SeeingEmbedder
+from memantics.models.embedders import LOCAL
 
 __all__ = [
     "Expert",
@@ -54,6 +56,7 @@ _HELD_OUT = (
     " predictions, so an outer test is a little lower (see expert eval --folds)."
 )
 _WIDTH = 48
+_PICTURE = 1.0  # how much a picture weighs beside the words of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,16 @@ class ExpertOptions:
 
     ``preset`` ``auto`` takes ``fast`` for Chinese texts and ``words`` for others; those that end in
     ``full`` also compare meanings. ``split`` is a part of a release, ``data`` starter or release,
-    ``embedder`` the folder of a text encoder.
+    ``embedder`` the folder of a text encoder. ``pictures`` is the folder of a vision model (CLIP,
+    SigLIP, …) through which pictures are seen, ``captions`` a file with captions by any model.
     """
 
     preset: str = AUTO
     split: str = "all"
     data: DataKind | None = None
     embedder: Path | None = None
+    pictures: Path | None = None
+    captions: Path | None = None
 
 
 class Expert:
@@ -145,12 +151,11 @@ class Expert:
         """Train an expert for ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
         options = options or ExpertOptions()
         loaded = (
-            find_labelled(data, data=options.data, split=options.split)
+            find_labelled(data, data=options.data, split=options.split, captions=options.captions)
             if isinstance(data, str)
             else data
         )
-        settings = choose_preset(options.preset, loaded)
-        embedder = open_embedder(settings, options.embedder)
+        settings, embedder = _choose(options, loaded)
         trained = fit_expert(loaded.data, settings, embedder)
         found = evaluate_expert(loaded.data, trained.held_out)
         card = make_expert_card(trained.expert, loaded.facts, found, _HELD_OUT)
@@ -166,11 +171,16 @@ class Expert:
         return made
 
     @classmethod
-    def load(cls, path: str | Path, embedder: Path | None = None) -> Expert:
-        """Open an expert: a file, or the ``NAME/LABEL`` of one that was trained here."""
+    def load(
+        cls, path: str | Path, embedder: Path | None = None, pictures: Path | None = None
+    ) -> Expert:
+        """Open an expert: a file, or the ``NAME/LABEL`` of one that was trained here.
+
+        ``embedder`` and ``pictures`` are the folders of the models that it was trained with.
+        """
         place = find_expert(path)
         expert, card = load_expert(place)
-        return cls(expert, card, open_embedder(expert.settings, embedder), place)
+        return cls(expert, card, open_embedders(expert.settings, embedder, pictures), place)
 
     def save(self, path: str | Path | None = None) -> Path:
         """Write it as one file, with its card beside it; by default where NAME/LABEL finds it."""
@@ -217,6 +227,20 @@ class Expert:
         return examples
 
 
+def _choose(options: ExpertOptions, data: LabelledData) -> tuple[FastSettings, Embedder | None]:
+    """Settings and encoders; with a vision model, pictures become a block of their own."""
+    settings = choose_preset(options.preset, data)
+    embedder = open_embedders(settings, options.embedder, options.pictures)
+    if isinstance(embedder, SeeingEmbedder):
+        if not any(own.image is not None for own in data.data.examples):
+            raise InputError(
+                f"{data.name}: no meme has its picture", hint="add the images to the release"
+            )
+        seen = Dense("picture", _PICTURE, embedder.width)
+        settings = replace(settings, dense=(*settings.dense, seen))
+    return settings, embedder
+
+
 def choose_preset(name: str, data: LabelledData) -> FastSettings:
     """Settings by name; ``auto`` looks at the language of the texts."""
     if name != AUTO:
@@ -232,8 +256,7 @@ def cross_validate(
     on_fold: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ExpertEvaluation:
     """Figures of a preset on groups that were held out, everything learnt inside the folds."""
-    settings = choose_preset(options.preset, data)
-    embedder = open_embedder(settings, options.embedder)
+    settings, embedder = _choose(options, data)
     said = cross_validate_expert(data.data, settings, embedder, folds, on_fold)
     return evaluate_expert(data.data, said)
 
@@ -260,7 +283,13 @@ def find_expert(name: str | Path) -> Path:
 def use_expert(path: str | Path) -> tuple[str, Path]:
     """Use an expert for its topic in analyze, reappraise, screen and embedded/reader."""
     place = find_expert(path).absolute()
-    topic = Expert.load(place).topic
+    own = Expert.load(place)
+    topic = own.topic
+    if LOCAL in own.expert.embedder:
+        raise InputError(
+            f"{place.name} needs the model {own.expert.embedder}, which other commands do not open",
+            hint="ask it with expert predict, or train one without a model of your own",
+        )
     set_in_use(topic, place)
     return topic, place
 

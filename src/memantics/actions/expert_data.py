@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from memantics.actions.detector_data import replace_captions
 from memantics.core.data import DataKind, Skip, checksum, inside
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.labelled import LabelledMeme
@@ -93,12 +94,29 @@ def find_labelled(
     data: DataKind | None = None,
     split: str = "all",
     classes: tuple[str, ...] | None = None,
+    captions: Path | None = None,
 ) -> LabelledData:
     """Labelled memes by ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
 
     Without a registered release (or with ``data="starter"``) that is the benchmark's sample.
-    ``classes`` are those of an expert that is to be judged on them.
+    ``classes`` are those of an expert that is to be judged on them. ``captions`` is a file whose
+    captions take the place of those in the data, such as ``build captions`` writes.
     """
+    loaded = _find(name, data, split, classes)
+    if captions is None:
+        return loaded
+    examples, note = replace_captions(loaded.data.examples, captions, loaded.name)
+    return replace(
+        loaded,
+        data=replace(loaded.data, examples=examples),
+        notes=(*loaded.notes, note),
+        checksum=f"{loaded.checksum}/{checksum([captions], captions.parent)}",
+    )
+
+
+def _find(
+    name: str, data: DataKind | None, split: str, classes: tuple[str, ...] | None
+) -> LabelledData:
     head, _, label = name.rpartition("/")
     place = Path(head)
     if head and (place.is_dir() or place.suffix.lower() in TABLE_ENDINGS):

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from memantics.actions.report import export_humans
+from memantics.actions.report import RunLike, find_folder
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.queue import VERDICTS, Verdict, read_verdicts
 from memantics.core.rundir import read_facts
-from memantics.registry import open_task_of_run
+from memantics.registry import Benchmark, find_benchmark, find_benchmarks, open_task_of_run
 from memantics.run.ratings import HumanScores, Rated, score_ratings
 from memantics.run.score import read_outcomes
+from memantics.tasks.plugin import HumanExport
 
 __all__ = ["HumanScores", "export_humans", "score_humans"]
 KEY, QUEUE = "key.jsonl", "queue"
@@ -29,8 +30,30 @@ class _KeyRow(BaseModel):
     options: dict[str, str]
 
 
+def export_humans(
+    runs: Sequence[RunLike], out: Path | str = "humans", *, memes: int = 30, seed: int = 0
+) -> HumanExport:
+    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
+    folders = [find_folder(run) for run in runs]
+    name = read_facts(folders[0]).benchmark
+    export = find_benchmark(name).plugin.human_ratings
+    if export is None:
+        known = find_benchmarks().values()
+        having = sorted(own.card.name for own in known if _rates(own))
+        raise InputError(
+            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
+        )
+    return export(folders, Path(out), seed, memes)
+
+
+def _rates(benchmark: Benchmark) -> bool:
+    """Whether a benchmark of ours has a protocol for human ratings."""
+    ours = benchmark.runnable and not benchmark.card.like
+    return ours and benchmark.plugin.human_ratings is not None
+
+
 def score_humans(
-    folder: Path | str, runs: Sequence[Path] = (), *, verdicts: Path | str | None = None
+    folder: Path | str, runs: Sequence[RunLike] = (), *, verdicts: Path | str | None = None
 ) -> HumanScores:
     """Join people's verdicts with the key of an export: means, tests, agreement.
 
@@ -46,7 +69,7 @@ def score_humans(
             hint="rate the queue (memantics annotate QUEUE) and export its verdicts",
         )
     names = name_settings(list(keys.values()))
-    marks = _read_marks(keys, runs)
+    marks = _read_marks(keys, [find_folder(run) for run in runs])
     rated = []
     for row, verdict in enumerate(read_verdicts(given), 1):
         key = keys.get(verdict.item)

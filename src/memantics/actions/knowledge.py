@@ -13,7 +13,7 @@ from memantics.knowledge.adoption import Account
 from memantics.knowledge.drawing import draw, read_style
 from memantics.knowledge.figures import StoreFigures, list_dangling, measure
 from memantics.knowledge.formats import Format, guess_format, serialize
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, DIMENSIONS, RELATIONS
+from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.knowledge.querying import MOST_CHARACTERS, Rows, shorten
 from memantics.knowledge.records import (
     Dangling,
@@ -145,8 +145,8 @@ Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
 def outline(known: Knowledge) -> Outline:
     """What is known about a meme: each dimension that holds something, its individuals, links."""
     return [
-        (DIMENSION_TERMS[name].label, [(own, _tell_links(known, own)) for own in members])
-        for name in DIMENSIONS
+        (name_dimension(name), [(own, _tell_links(known, own)) for own in members])
+        for name in known.counts()
         if (members := known.of(name))
     ]
 
@@ -158,7 +158,7 @@ def _tell_links(known: Knowledge, own: Individual) -> list[str]:
         verb = term.label if term else f"“{link.relation}”"
         end = f"{link.target} (leads nowhere)"
         if target is not None:
-            end = f"{target.label} [{DIMENSION_TERMS[target.dimension].label}]"
+            end = f"{target.label} [{name_dimension(target.dimension)}]"
         told.append(f"{verb} → {end}")
     return told
 

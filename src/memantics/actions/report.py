@@ -18,9 +18,6 @@ from memantics.core.records import Field, Item, Outcome
 from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.core.task import Task, Unparsed
 from memantics.registry import (
-    Benchmark,
-    find_benchmark,
-    find_benchmarks,
     find_published,
     open_task_of_run,
 )
@@ -37,12 +34,10 @@ from memantics.report.inspection import check_inspect, write_log
 from memantics.report.payload import list_gold_keys
 from memantics.report.runs import Run, split_unfinished
 from memantics.run.score import read_outcomes
-from memantics.tasks.plugin import HumanExport
 
 __all__ = [
     "ReportForm",
     "RunLike",
-    "export_humans",
     "export_inspect",
     "find_folder",
     "read_figures",
@@ -159,27 +154,6 @@ def _find_marks(run: Run) -> dict[str, float | None]:
     with suppress(InputError):
         return _mark(run)
     return {}
-
-
-def export_humans(
-    folders: Sequence[Path], out: Path, *, memes: int = 30, seed: int = 0
-) -> HumanExport:
-    """Write the answers of runs as a blind queue for raters, and the key to who gave them."""
-    name = read_facts(folders[0]).benchmark
-    export = find_benchmark(name).plugin.human_ratings
-    if export is None:
-        known = find_benchmarks().values()
-        having = sorted(own.card.name for own in known if _rates(own))
-        raise InputError(
-            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
-        )
-    return export(folders, out, seed, memes)
-
-
-def _rates(benchmark: Benchmark) -> bool:
-    """Whether a benchmark of ours has a protocol for human ratings."""
-    ours = benchmark.runnable and not benchmark.card.like
-    return ours and benchmark.plugin.human_ratings is not None
 
 
 def write_gallery(run: RunLike, out: str | Path = "gallery.html") -> Path:

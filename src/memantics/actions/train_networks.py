@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.actions.detector_data import load_external_cases, load_harm_cases, load_pun_cases
+from memantics.actions.answers import TaskChoiceSettings, pose_one
+from memantics.actions.detector_data import (
+    STARTER,
+    load_external_cases,
+    load_harm_cases,
+    load_pun_cases,
+)
 from memantics.benchmarks.punmemecn import detection
 from memantics.benchmarks.punmemecn.official import official_prompts, strip_lines
 from memantics.core.data import Skip
 from memantics.core.errors import DataError, InputError
+from memantics.core.language import guess_language
 from memantics.core.result import Result, Table, to_plain
-from memantics.detector.examples import Loaded, keep_typed
+from memantics.detector.examples import Loaded, keep_typed, list_languages
+from memantics.detector.lora.card import Origin
+from memantics.detector.lora.card import write_card as write_tuned_card
 from memantics.detector.lora.tuning import Tools, Tuned, Tuning, tune
-from memantics.detector.lora.tuning import write_card as write_tuned_card
 from memantics.detector.lora.wording import Language, Question, Style, Wording
+from memantics.detector.lora.writing import TunedWriter, tune_writer
 from memantics.detector.neural.card import CARD, write_card
 from memantics.detector.neural.seeds import SeedPlan, Trained, summarise, tabulate, train_neural
 from memantics.detector.neural.settings import (
@@ -43,13 +53,16 @@ __all__ = [
     "TrainedNetwork",
     "Training",
     "TuneOptions",
+    "TunedModel",
     "Tuning",
     "Weighting",
-    "Wording",
+    "WriterOptions",
     "train_network",
+    "tune_intents",
     "tune_model",
 ]
 Say = Callable[[str], None]
+INTENT = "intent"
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
@@ -121,39 +134,116 @@ def train_network(data: Loaded, plan: SeedPlan, out: Path, say: Say = print) -> 
 class TuneOptions:
     """What a local model is tuned on: ``data`` by name, ``external`` a folder to judge last.
 
-    ``official`` asks in the words of PunMemeCN's authors, read from a registered clone.
+    ``language`` is that of the questions; without one, that of most captions. ``official`` asks in
+    the words of PunMemeCN's authors, read from a registered clone.
     """
 
     model: Path
-    wording: Wording
     tuning: Tuning
     out: Path
+    question: Question = "pun"
+    style: Style = "caption"
+    language: Language | None = None
     data: str | None = None
     external: Path | None = None
     official: bool = False
 
 
 @dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """What a local model learns to write intents from: ``data`` by name and its part.
+
+    ``options`` are those of the task (``background=human``, ``role=text``): memes are put to the
+    model as ``memantics run`` puts them.
+    """
+
+    model: Path
+    tuning: Tuning
+    out: Path
+    data: str | None = None
+    split: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class TunedModel(Result):
     """A tuned model, and how many memes were left out for want of an image."""
 
-    tuned: Tuned
-    left_out: int
+    tuned: Tuned | TunedWriter
+    left_out: int = 0
 
 
 def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     """Tune a local model by LoRA to tell puns or harm, judge held-out groups, write its card."""
-    wording = read_official(options.wording) if options.official else options.wording
-    load = load_pun_cases if wording.question == "pun" else load_harm_cases
+    load = load_pun_cases if options.question == "pun" else load_harm_cases
     cases, origin = load(options.data)
+    captions = [case.caption for case in cases if case.caption.strip()]
+    origin = replace(origin, languages=tuple(list_languages(captions)))
+    language = options.language or _find_language(captions)
+    wording = Wording(options.question, options.style, language)
+    wording = read_official(wording) if options.official else wording
     usable = tuple(case for case in cases if case.image is not None)
     if not usable:
         raise InputError("no meme of the data has an image", hint="add the images to the data")
     outside = () if options.external is None else load_external_cases(options.external)
-    tools = Tools(outside, say)
-    tuned = tune(options.model, usable, wording, options.tuning, options.out, tools)
-    write_tuned_card(tuned, options.model, (wording, options.tuning), origin)
+    tools = Tools(outside, say, origin)
+    tuning, model = options.tuning, options.model
+    tuned = tune(model, usable, wording, tuning, options.out, tools)
+    given = ", in words that were given" if wording.text else ""
+    facts = {
+        "Asked": f"whether a meme {'puns' if wording.question == 'pun' else 'harms'};"
+        f" style {wording.style}, questions in {wording.language}{given}",
+        "Memes": f"{tuned.trained_on:,} to train on,"
+        f" {tuned.after.memes:,} of other groups to judge",
+        "Training": _describe_tuning(tuning),
+    }
+    invalid = "A reply without a verdict counts as a miss of its class; it is never guessed."
+    write_tuned_card(options.out, model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned, len(cases) - len(usable))
+
+
+def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
+    """Tune a local model by LoRA to write intents, score it on held-out memes, write its card."""
+    name = "memeintent" if options.data in (None, STARTER, "release") else str(options.data)
+    kind: Literal["starter", "release"] | None = None
+    if options.data in (STARTER, "release"):
+        kind = "starter" if options.data == STARTER else "release"
+    # The test part of the release stays unseen, for the runs to come.
+    whole = not find_source(find_benchmark(name), kind).official
+    split = options.split or (None if whole else "train")
+    wanted = TaskChoiceSettings(kind, split, options=options.options)
+    posed = pose_one(f"{name}/{INTENT}", wanted)
+    task, data = posed.task, posed.data
+    texts = [item.form.context.get("text", "") for item in task.items()]
+    origin = Origin(
+        f"{posed.cards[0].title}, {data.kind}, split {posed.scope.split}",
+        data.licence or "not said",
+        tuple(list_languages([text for text in texts if text.strip()])),
+        data.kind == STARTER,
+    )
+    tuned = tune_writer(options.model, task, options.tuning, options.out, Tools((), say, origin))
+    chosen = ", ".join(f"{name}={value}" for name, value in sorted(options.options.items()))
+    facts = {
+        "Asked": f"as {task.name} asks{f' with {chosen}' if chosen else ''}",
+        "Memes": f"{tuned.trained_on:,} to train on, {tuned.held_out:,} others to judge",
+        "Training": _describe_tuning(options.tuning),
+    }
+    invalid = "A reply without a word counts as wrong."
+    write_tuned_card(options.out, options.model, facts, tuned.table(), origin, invalid)
+    return TunedModel(tuned)
+
+
+def _describe_tuning(tuning: Tuning) -> str:
+    return (
+        f"rank {tuning.rank}, rate {tuning.rate:g}, batch {tuning.batch},"
+        f" {tuning.epochs} epochs, seed {tuning.seed}"
+    )
+
+
+def _find_language(captions: Sequence[str]) -> Language:
+    """The language in which to ask about captions: Chinese where half of them are."""
+    chinese = sum(guess_language(text).language == "zh" for text in captions)
+    return "zh" if 2 * chinese >= len(captions) else "en"
 
 
 def read_official(wording: Wording) -> Wording:

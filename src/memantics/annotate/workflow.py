@@ -204,7 +204,11 @@ class Settings(BaseModel):
 
 
 class Workflow(BaseModel):
-    """All that a file says; read it with :func:`read_workflow`."""
+    """All that a file says; read it with :func:`read_workflow`.
+
+    ``personal``: people answer about themselves. Such projects share no database with others, and
+    exports say neither who answered nor when.
+    """
 
     model_config = _CLOSED
 
@@ -212,6 +216,7 @@ class Workflow(BaseModel):
     title: Words
     instructions: Words = Words(en="")
     shuffle: bool = False
+    personal: bool = False
     fields: Annotated[tuple[Field, ...], Limit(min_length=1)]
     stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
     resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]

@@ -32,7 +32,7 @@ app.command("study")(detector_study.study)
 Part = Annotated[str, typer.Option("--split", help="Part of a release: train, test or all.")]
 Labels = Annotated[Literal["v1", "v2"], typer.Option(help="Label version of ToxiCN MM.")]
 Preset = Annotated[
-    str, typer.Option(help="fast, linear, ridge, readings or full (needs the sentence encoder).")
+    str, typer.Option(help="fast, linear, ridge, readings, static or full (sentence encoder).")
 ]
 Inner = Annotated[
     Literal["random", "blocks"],
@@ -87,6 +87,16 @@ def train(
     console().print(plain(f"{out} ({size:.1f} MB), card: {cards[0].name}, {cards[1].name}"))
     if made.sample:
         console().print(plain(detect.SAMPLE_LIMIT, "dim"))
+
+
+@app.command("info")
+def info(model: ModelFile, as_json: AsJson = False) -> None:
+    """Show a detector's model card: data, figures, errors by target, limits."""
+    judge = detect.Detector.load(model)
+    if as_json:
+        print_json(dict(judge.card))
+        return
+    print_lines(judge.show_card().splitlines())
 
 
 @app.command("use")
@@ -278,6 +288,8 @@ def explain(
 
 def _show_evaluation(found: Evaluation, title: str) -> None:
     show_table(found.table(title))
+    if found.target_table is not None:
+        show_table(found.target_table)
     error = f"calibration error {100 * found.calibration_error:.1f} points"
     console().print(plain(f"{found.count:,} memes; {error}"))
 

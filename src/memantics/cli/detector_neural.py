@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from memantics.actions.asking import read_pairs
 from memantics.actions.detector_data import RELEASE, STARTER, load_examples
 from memantics.actions.train_networks import (
     Backbones,
     HoldOut,
     Language,
     Precision,
-    Question,
     Style,
     Target,
     TrainedNetwork,
     Training,
+    TunedModel,
     TuneOptions,
     Tuning,
     Weighting,
-    Wording,
+    WriterOptions,
     plan_network,
     read_seeds,
     train_network,
+    tune_intents,
     tune_model,
 )
-from memantics.cli.flags import AsJson
+from memantics.cli.flags import AsJson, Options
 from memantics.cli.terminal import console, plain, print_json, show_table
+from memantics.core.errors import InputError
 
 Data = Annotated[
     str | None,
@@ -137,10 +140,16 @@ def _listen(as_json: bool) -> Callable[[str], None]:
 
 
 Model = Annotated[Path, typer.Argument(help="Folder of a local model that sees.")]
-AskedFor = Annotated[Question, typer.Option(help="Whether a meme puns, or whether it harms.")]
+AskedFor = Annotated[
+    Literal["pun", "harm", "intent"],
+    typer.Option(help="Whether a meme puns, whether it harms, or what its author does with it."),
+]
 Given = Annotated[
-    Style,
-    typer.Option(help="The image alone, with its caption, or also reasons before a verdict."),
+    Style | None,
+    typer.Option(
+        help="For pun and harm: the image alone, with its caption (default), or also reasons before"
+        " a verdict."
+    ),
 ]
 Whose = Annotated[
     Literal["ours", "official"],
@@ -150,20 +159,30 @@ Whose = Annotated[
 ]
 Cases = Annotated[
     str | None,
-    typer.Option("--data", help="For harm: as in train-neural. For pun: starter or release."),
+    typer.Option(
+        "--data",
+        help="For harm: as in train-neural. For pun and intent: starter or release; for intent also"
+        " a benchmark that was published from intents.",
+    ),
 ]
 External = Annotated[Path | None, typer.Option(help="Folder of memes of which none puns or harms.")]
 Groups = Annotated[int | None, typer.Option(min=1, help="Groups to train on. Default: 500 of 653.")]
 Merge = Annotated[bool, typer.Option("--merge", help="Also write a whole model, for local/PATH.")]
+Asked = Annotated[
+    Language | None, typer.Option(help="Of the questions. Default: that of most captions.")
+]
+Part = Annotated[str | None, typer.Option(help="For intent: the part of the data to learn from.")]
 
 
 def tune(
     model: Model,
     question: AskedFor = "pun",
-    style: Given = "caption",
-    language: Annotated[Language, typer.Option(help="Of the questions.")] = "zh",
+    style: Given = None,
+    language: Asked = None,
     words: Whose = "ours",
     data: Cases = None,
+    split: Part = None,
+    option: Options = None,
     external: External = None,
     out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("tuned"),
     epochs: Annotated[int, typer.Option(min=1)] = 3,
@@ -178,7 +197,10 @@ def tune(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Tune a local model by LoRA to tell puns or harm; held-out groups judge it."""
+    """Tune a local model by LoRA to tell puns or harm, or to write intents.
+
+    Held-out memes judge it, before and after.
+    """
     tuning = Tuning(
         seed=seed,
         epochs=epochs,
@@ -192,9 +214,24 @@ def tune(
         train_groups=train_groups,
         merge=merge,
     )
-    wording = Wording(question, style, language)
-    options = TuneOptions(model, wording, tuning, out, data, external, words == "official")
-    done = tune_model(options, _listen(as_json))
+    listen = _listen(as_json)
+    if question == "intent":
+        words_given = "official" if words == "official" else None
+        others = {"--style": style, "--language": language, "--external": external}
+        _refuse("intent", {**others, "--wording": words_given})
+        given = read_pairs("--set", option)
+        done = tune_intents(WriterOptions(model, tuning, out, data, split, given), listen)
+    else:
+        _refuse(question, {"--split": split, "--set": option})
+        chosen = TuneOptions(
+            model, tuning, out, question, style or "caption", language, data, external,
+            words == "official",
+        )  # fmt: skip
+        done = tune_model(chosen, listen)
+    _show_tuned(done, as_json)
+
+
+def _show_tuned(done: TunedModel, as_json: bool) -> None:
     tuned = done.tuned
     if as_json:
         print_json(tuned)
@@ -204,3 +241,14 @@ def tune(
         console().print(plain(f"left out: {done.left_out} memes without an image"))
     adapter = f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes"
     console().print(plain(f"{adapter}; card: CARD.md"))
+
+
+def _refuse(question: str, given: Mapping[str, object]) -> None:
+    """Say that a flag does not belong to what is learnt."""
+    for flag, value in given.items():
+        if value is not None:
+            hint = "memes are put as memeintent/intent puts them: use --set"
+            raise InputError(
+                f"{flag} has no meaning with --question {question}",
+                hint=hint if question == "intent" else "leave it out",
+            )

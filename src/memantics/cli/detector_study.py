@@ -69,31 +69,30 @@ def study(
     A validation part of the training memes ends each training; the test part decides nothing.
     Run again, it goes on where it stopped.
     """
-    encoding = action.Encoding(
-        text_backbone, image_backbone, resnet_backbone, clip_backbone, from_scratch
-    )
-    training = action.Training(
+    settings = action.StudySettings(
+        test=test,
+        labels=labels,
+        captions=captions,
+        text_backbone=text_backbone,
+        image_backbone=image_backbone,
+        resnet_backbone=resnet_backbone,
+        clip_backbone=clip_backbone,
+        from_scratch=from_scratch,
+        tasks=tasks,
+        against=against,
         seeds=read_seeds(seeds),
+        epochs=epochs,
+        rate=rate,
         batch=batch,
         patience=patience,
         hold_out=hold_out,
         share=share,
+        pooling=pooling,
         precision=precision,
         device=device,
     )
-    both: tuple[action.Target, ...] = ("harmful", "type")
-    plan = action.StudyPlan(
-        action.choose_variants(variants or (), encoding),
-        encoding,
-        training,
-        both if tasks == "both" else (tasks,),
-        epochs=epochs,
-        rate=rate,
-        pooling=pooling,
-        against=against,
-    )
-    chosen = action.StudyData(data, test, labels, captions)
-    done = action.study_detectors(chosen, plan, out, (lambda _: None) if as_json else tell)
+    say = None if as_json else tell
+    done = action.study(variants or (), data=data, out=out, settings=settings, say=say)
     if as_json:
         print_json(done)
     else:

@@ -35,6 +35,14 @@ Kind = Annotated[
 ]
 Part = Annotated[str, typer.Option("--split", help="Part of a release, or all.")]
 Encoder = Annotated[Path | None, typer.Option("--embedder", help="Folder of a text encoder.")]
+Pictures = Annotated[
+    Path | None,
+    typer.Option("--image-encoder", help="Folder of a vision model (CLIP, SigLIP) for pictures."),
+]
+Captions = Annotated[
+    Path | None,
+    typer.Option(help="JSON lines with id, text_caption and image_caption, by any model."),
+]
 
 
 @app.command("train")
@@ -48,12 +56,16 @@ def train(
         typer.Option(help="The file to write. Default: where NAME/LABEL finds it, and in use."),
     ] = None,
     embedder: Encoder = None,
+    pictures: Pictures = None,
+    captions: Captions = None,
     as_json: AsJson = False,
 ) -> None:
     """Train an expert, and write it with its model card."""
-    made = experts.Expert.train(label, experts.ExpertOptions(preset, split, data, embedder))
+    options = experts.ExpertOptions(preset, split, data, embedder, pictures, captions)
+    made = experts.Expert.train(label, options)
     place = made.save(out)
-    used = out is None and not made.sample
+    # Other commands have no way to name the folder of a model.
+    used = out is None and not made.sample and embedder is pictures is None
     if used:
         experts.use_expert(place)
     if as_json:
@@ -81,19 +93,23 @@ def evaluate(
     split: Part = "all",
     folds: Annotated[int, typer.Option(min=2, help="Without an expert: folds of groups.")] = 5,
     embedder: Encoder = None,
+    pictures: Pictures = None,
+    captions: Captions = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure an expert on labelled memes, or a preset by cross-validation over groups."""
     note = ""
     if model is None:
-        loaded = find_labelled(label, data=data, split=split)
-        options = experts.ExpertOptions(preset, split, data, embedder)
+        loaded = find_labelled(label, data=data, split=split, captions=captions)
+        options = experts.ExpertOptions(preset, split, data, embedder, pictures)
         found = experts.cross_validate(
             loaded, options, folds, lambda done, total: tell(f"fold {done} of {total}")
         )
     else:
-        judge = experts.Expert.load(model, embedder)
-        loaded = find_labelled(label, data=data, split=split, classes=judge.classes)
+        judge = experts.Expert.load(model, embedder, pictures)
+        loaded = find_labelled(
+            label, data=data, split=split, classes=judge.classes, captions=captions
+        )
         found = judge.evaluate(loaded)
         note = experts.SEEN if judge.has_seen(loaded) else ""
     if as_json:
@@ -110,10 +126,11 @@ def predict(
     model: Model,
     texts: Annotated[list[str], typer.Argument(help="Texts, or image files to read.")],
     embedder: Encoder = None,
+    pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
     """Give texts or images their labels."""
-    judge = experts.Expert.load(model, embedder)
+    judge = experts.Expert.load(model, embedder, pictures)
     said = judge.predict(texts)
     if as_json:
         print_json(said)
@@ -129,10 +146,11 @@ def explain(
     text: Annotated[str, typer.Argument(help="The text on a meme, or an image file.")],
     label: Annotated[str, typer.Option(help="Towards which label. Default: the likeliest.")] = "",
     embedder: Encoder = None,
+    pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which words moved an expert towards a label."""
-    found = experts.Expert.load(model, embedder).explain(text, label)
+    found = experts.Expert.load(model, embedder, pictures).explain(text, label)
     if as_json:
         print_json(found)
         return

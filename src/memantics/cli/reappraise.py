@@ -54,6 +54,15 @@ Sticker = Annotated[
     bool | None,
     typer.Option("--sticker/--no-sticker", help="Embedded editor: add a sticker. Default: yes."),
 ]
+Face = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--face",
+        metavar="WHERE",
+        help="Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
+        " --model, or the file of a YuNet detector (.onnx).",
+    ),
+]
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
@@ -90,6 +99,7 @@ def reappraise(
     sticker: Sticker = None,
     best_of: BestOf = 1,
     mood: MoodCheck = True,
+    face: Face = None,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -108,6 +118,7 @@ def reappraise(
             sticker=sticker,
             best_of=best_of,
             mood=mood,
+            face=face or (),
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,
@@ -128,6 +139,7 @@ def build_reappraisal(
     verdicts: Negative = None,
     best_of: BestOf = 1,
     mood: MoodCheck = True,
+    face: Face = None,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -143,6 +155,7 @@ def build_reappraisal(
             model=model,
             best_of=best_of,
             mood=mood,
+            face=face or (),
             editor_url=editor_url,
             editor_params=read_pairs("--editor-param", editor_param),
             asking=asking,

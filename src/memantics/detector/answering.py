@@ -1,10 +1,14 @@
-"""``detector/FILE``: a detector as a model, for tasks that ask whether or how memes are harmful."""
+"""``detector/FILE``: a detector as a model, for tasks that ask whether or how memes are harmful.
+
+A folder that was tuned to write intents answers as the local model that it is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -15,6 +19,9 @@ from memantics.core.records import Form, Image, Reply, Request
 from memantics.detector.card import SAMPLE_NOTE
 from memantics.detector.examples import Example
 from memantics.detector.judges import open_judge, read_images
+from memantics.detector.lora.judging import ADAPTER
+from memantics.detector.lora.writing import find_writer
+from memantics.models.local import LocalModel, read_settings
 from memantics.models.replies import answer_choice
 
 # How forms call the texts that a detector reads.
@@ -74,6 +81,20 @@ class DetectorModel:
             )
         text = answer_choice(request.form, options[verdict])
         return Reply(text, finish="stop", served_by=f"{said.probability:.4f}")
+
+
+def open_writer(name: str, params: Mapping[str, str]) -> LocalModel | None:
+    """A model that was tuned to write, where the folder holds one."""
+    folder = Path(name.removeprefix("detector/")).expanduser()
+    facts = find_writer(folder)
+    if facts is None:
+        return None
+    # Images are shrunk as they were when it learnt.
+    settings = read_settings(params)
+    pixels = settings.max_pixels or int(facts["tuning"]["max_pixels"])
+    made = LocalModel(f"local/{folder / ADAPTER}", replace(settings, max_pixels=pixels))
+    made.name, made.note = name, f"tuned by LoRA on {facts['data']}"
+    return made
 
 
 def _find_verdicts(form: Form) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from memantics import __version__
 from memantics.core.data import dump_json
+from memantics.core.errors import InputError, first_fault
 from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.detector.evaluation import Evaluation
@@ -15,6 +18,7 @@ from memantics.detector.examples import Loaded
 from memantics.detector.expert import FastExpert
 from memantics.detector.expert_evaluation import ExpertEvaluation
 from memantics.detector.fast import FastDetector
+from memantics.detector.targets import TargetErrors, tabulate_targets
 
 LIMITS = (
     "It reads texts and captions, not images; what only an image says stays unseen.",
@@ -65,6 +69,7 @@ class ModelCard:
     made_by: str = f"memantics {__version__}"
     notes: tuple[str, ...] = field(default=())
     labels: Mapping[str, int] = field(default_factory=dict)
+    targets: tuple[TargetErrors, ...] = ()
 
     def dump(self) -> dict[str, object]:
         """As JSON."""
@@ -95,6 +100,7 @@ def make_card(
         figures_note=note,
         limits=(SAMPLE_LIMIT, *LIMITS) if sample else LIMITS,
         notes=loaded.notes,
+        targets=evaluation.targets,
     )
 
 
@@ -150,8 +156,41 @@ def format_card(card: ModelCard) -> str:
             f"| {clean_markdown(s.label) or task} | {s.key} | {_share(s.value)} | {_span(s)} |"
             for s in scores
         ]
-    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
+    lines += ["", *_list_targets(card), "## Limits", "", *(f"- {own}" for own in card.limits), ""]
     return "\n".join(lines)
+
+
+def _list_targets(card: ModelCard) -> Iterator[str]:
+    if not card.targets:
+        return
+    table = tabulate_targets(card.targets)
+    yield "## Errors by target"
+    yield ""
+    yield (
+        "Of harmful memes that attack a group, how many are found; of harmless ones that use its"
+        " words (the ones that memes against it use most), how many are called harmful. In per"
+        " cent, with 95 % intervals, on the same memes as above."
+    )
+    yield ""
+    yield f"| {' | '.join(name for name, _ in table.sides)} |"
+    yield "|" + "---|" * len(table.columns)
+    yield from (f"| {' | '.join(map(clean_markdown, row))} |" for row in table.rows)
+    yield ""
+
+
+_CARDS = TypeAdapter(ModelCard)
+
+
+def read_stored(stored: Mapping[str, object], name: str) -> ModelCard:
+    """The card inside a model's file, among what else is stored there."""
+    known = {own.name for own in fields(ModelCard)}
+    try:
+        return _CARDS.validate_python({key: own for key, own in stored.items() if key in known})
+    except ValidationError as error:
+        problem = f"{name} holds no model card ({first_fault(error)})"
+        raise InputError(
+            problem, hint="give a file that 'memantics detector train' wrote"
+        ) from error
 
 
 def _count_labels(card: ModelCard) -> str:

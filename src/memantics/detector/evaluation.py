@@ -25,6 +25,7 @@ from memantics.detector.fast import FastSettings, Prediction, train
 from memantics.detector.features import Embedder
 from memantics.detector.folds import Folds, Split, split_examples
 from memantics.detector.kernel import Singles
+from memantics.detector.targets import TargetErrors, find_target_errors, tabulate_targets
 from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
 from memantics.metrics.interval import Floats, bootstrap, wilson
@@ -36,7 +37,7 @@ class Evaluation(Result):
 
     ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
     share of harmful memes that is found, by where the harm lies; ``curve`` mean chance, share of
-    harmful memes and count in bins.
+    harmful memes and count in bins; ``targets`` errors by the group that is attacked.
     """
 
     count: int
@@ -46,6 +47,7 @@ class Evaluation(Result):
     baselines: Mapping[str, tuple[float, float | None]]
     curve: tuple[tuple[float, float, int], ...]
     calibration_error: float
+    targets: tuple[TargetErrors, ...] = ()
 
     def find(self, key: str, section: str = "harmful") -> float | None:
         """One figure by its key (``macro_f1``) from ``harmful`` or ``types``."""
@@ -68,9 +70,15 @@ class Evaluation(Result):
             rows.append(("baseline", f"macro-f1 {name}", percent(first), beside))
         return Table(("task", "figure", ">value", ">95 %"), tuple(rows), title)
 
+    @property
+    def target_table(self) -> Table | None:
+        """Errors by target; None where no target is known."""
+        return tabulate_targets(self.targets) if self.targets else None
+
     def _repr_html_(self) -> str:
         off = f"{self.count:,} memes, calibration error {100 * self.calibration_error:.1f} points"
-        return self.table(off)._repr_html_()
+        shown = [self.table(off), *([self.target_table] if self.target_table else [])]
+        return "".join(own._repr_html_() for own in shown)
 
 
 def percent(value: float | None) -> str:
@@ -105,6 +113,7 @@ def evaluate(examples: Sequence[Example], predictions: Sequence[Prediction]) -> 
         baselines=_score_baselines(examples),
         curve=curve,
         calibration_error=calibration_error(curve),
+        targets=find_target_errors(examples, [p.label for p in predictions]),
     )
 
 
@@ -352,7 +361,7 @@ def cross_validate(
 
 
 def _blind(example: Example) -> Example:
-    return replace(example, label=None, type=None, modality=None)
+    return replace(example, label=None, type=None, modality=None, target=None)
 
 
 def _check(examples: Sequence[Example], folds: Folds) -> None:

@@ -30,8 +30,8 @@ class Example:
     ``text`` is printed on it, ``text_caption`` says what that text means and ``image_caption``
     what the image shows; ``ocr`` is what a reader found in the image, where one was asked.
     ``label`` is 1 for harmful, 0 for harmless, None where nobody said. ``modality`` says where
-    the harm lies. ``id`` and the image's name are for people and for splits: no feature may look
-    at them.
+    the harm lies, ``target`` whom it attacks. ``id`` and the image's name are for people and for
+    splits: no feature may look at them.
     """
 
     id: str
@@ -43,6 +43,7 @@ class Example:
     type: Type | None = None
     modality: Modality | None = None
     ocr: str = ""
+    target: str | None = None
 
     @property
     def empty(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from memantics.detector.features import (
     FeatureBlock,
     Field,
     Kind,
+    Seer,
     cut,
     hear,
     read_field,
@@ -210,11 +212,17 @@ class _Silent:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.version = embedder.version if embedder is not None else ""
+        self._seer = embedder if isinstance(embedder, Seer) else None
         self._width = embedder.encode(["a"]).shape[1] if embedder is not None else 1
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Zeros."""
         return np.zeros((len(texts), self._width), np.float32)
+
+    def see(self, images: Sequence[Path | None]) -> Singles:
+        """No image: zeros."""
+        width = 0 if self._seer is None else self._seer.see([None]).shape[1]
+        return np.zeros((len(images), width), np.float32)
 
 
 def _odds(logits: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:

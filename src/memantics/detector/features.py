@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +174,15 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class Seer(Protocol):
+    """What also turns images into vectors of length 1; a missing image is all zeros."""
+
+    def see(self, images: Sequence[Path | None]) -> Singles:
+        """One row per image."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureBlock:
     """One view of one field: its pieces, and how much it weighs. ``fewest``: memes with a piece."""
@@ -190,10 +200,14 @@ class FeatureBlock:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A block of plain numbers: meanings of a field by an embedder, or statistics of the image."""
+    """A block of plain numbers: meanings of a field by an embedder, or statistics of the image.
 
-    source: Literal["text", "text_caption", "image_caption", "ocr", "image"]
+    ``picture`` is the image through a vision model, whose number of columns is its ``width``.
+    """
+
+    source: Literal["text", "text_caption", "image_caption", "ocr", "image", "picture"]
     weight: float
+    width: int = 0
 
     @property
     def name(self) -> str:
@@ -264,12 +278,12 @@ class Extractor:
 
     def dense_factors(self, total: int) -> list[tuple[int, np.float32]]:
         """Columns and weight of each dense block, where all together have ``total`` columns."""
-        images = sum(block.source == "image" for block in self.dense)
-        meanings = len(self.dense) - images
-        width = (total - images * IMAGE_WIDTH) // max(1, meanings)
+        known = [IMAGE_WIDTH if b.source == "image" else b.width for b in self.dense]
+        # Meanings of texts by one embedder are equally wide.
+        width = (total - sum(known)) // max(1, known.count(0))
         return [
-            (IMAGE_WIDTH if b.source == "image" else width, np.float32(b.weight / self.scale))
-            for b in self.dense
+            (own or width, np.float32(b.weight / self.scale))
+            for own, b in zip(known, self.dense, strict=True)
         ]
 
     def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> SparseRows:

@@ -23,6 +23,7 @@ from memantics.detector.features import (
     Extractor,
     FeatureBlock,
     Field,
+    Seer,
     cut_all,
     fit_extractor,
     read_field,
@@ -158,6 +159,8 @@ def make_dense(
     for block in extractor.dense:
         if block.source == "image":
             part = measure_images([example.image for example in examples])
+        elif block.source == "picture":
+            part = _see(embedder, examples)
         elif embedder is None:
             raise InputError(f"the block {block.name} needs an embedder", hint="use --preset fast")
         else:
@@ -166,10 +169,21 @@ def make_dense(
     return np.hstack(parts) if parts else None
 
 
+def _see(embedder: Embedder | None, examples: Sequence[Example]) -> Singles:
+    if not isinstance(embedder, Seer):
+        raise InputError(
+            "it looks at pictures through a vision model", hint="name its folder (--image-encoder)"
+        )
+    return _round(embedder.see([example.image for example in examples]))
+
+
+def _round(vectors: Singles) -> Singles:
+    return (np.rint(np.array(vectors, np.float32) * GRID) / GRID).astype(np.float32)
+
+
 def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Singles:
     texts = [read_field(example, field) for example in examples]
-    rounded = np.rint(np.array(embedder.encode(texts), np.float32) * GRID) / GRID
-    vectors = rounded.astype(np.float32)
+    vectors = _round(embedder.encode(texts))
     # A field that is empty has no meaning, whatever an embedder makes of nothing.
     vectors[[not text for text in texts]] = 0
     return vectors
@@ -205,7 +219,8 @@ def fit_heads(
     texts = cut_all(settings.blocks, examples)
     extractor = fit_extractor(settings.blocks, settings.dense, texts)
     rows = to_rows(extractor.transform(texts), make_dense(extractor, examples, embedder))
-    named = embedder.version if embedder is not None and embeds(settings) else ""
+    needed = embeds(settings) or sees(settings)
+    named = embedder.version if embedder is not None and needed else ""
     best: FittedHeads | None = None
     for ridge in settings.ridges:
         scorer, held_out = _fit_once(rows, targets, settings, ridge, groups)
@@ -245,5 +260,10 @@ def split_inner(
 
 
 def embeds(settings: FastSettings) -> bool:
-    """Whether settings ask for meanings by an embedder."""
-    return any(block.source != "image" for block in settings.dense)
+    """Whether settings ask for meanings of texts by an embedder."""
+    return any(block.source not in ("image", "picture") for block in settings.dense)
+
+
+def sees(settings: FastSettings) -> bool:
+    """Whether settings ask for pictures through a vision model."""
+    return any(block.source == "picture" for block in settings.dense)

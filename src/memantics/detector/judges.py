@@ -15,7 +15,7 @@ from memantics.core.images import read_bytes
 from memantics.detector.examples import Example
 from memantics.detector.fast import FastDetector, FastSettings, Prediction
 from memantics.detector.features import Embedder
-from memantics.detector.heads import STATIC
+from memantics.detector.heads import STATIC, embeds
 from memantics.detector.lora.judging import ADAPTER, open_adapter
 from memantics.detector.lora.judging import FACTS as TUNED
 from memantics.detector.lora.wording import Case, Wording
@@ -25,10 +25,11 @@ from memantics.detector.neural.saved import (
     open_neural,
     predict_neural,
 )
+from memantics.detector.pictures import SeeingEmbedder
 from memantics.detector.storage import load_with_card
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedded.static import StaticEncoder
-from memantics.models.embedders import LOCAL, open_text_encoder
+from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,11 @@ def open_fast(path: Path, encoder: Path | None = None) -> FastJudge:
 def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
     try:
         facts = orjson.loads((folder / TUNED).read_bytes())
+        if "task" in facts["wording"]:
+            raise InputError(
+                f"{folder} was tuned for {facts['wording']['task']}, not to tell harm",
+                hint=f"memantics run {facts['wording']['task']} --model detector/{folder}",
+            )
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
         said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
         wording = TypeAdapter(Wording).validate_python(said)
@@ -166,12 +172,28 @@ def _open_lora(folder: Path, base: Path | None) -> LoraJudge:
 
 
 def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:
-    """The encoder of a folder, or the one that ships, where the settings ask for meanings."""
-    if not any(block.source != "image" for block in settings.dense):
+    """The encoder of a folder, or the one that ships, where the settings ask for meanings.
+
+    A folder that they have no use for is refused.
+    """
+    if not embeds(settings):
+        if folder is not None:
+            raise InputError(
+                f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
+                hint="use --preset full or words-full",
+            )
         return None
     if settings.preset == STATIC and folder is None:
         return StaticEncoder()
     return open_text_encoder(folder)
+
+
+def open_embedders(
+    settings: FastSettings, texts: Path | None = None, pictures: Path | None = None
+) -> Embedder | None:
+    """The encoder of texts that settings ask for and, with ``pictures``, a vision model."""
+    found = open_embedder(settings, texts)
+    return found if pictures is None else SeeingEmbedder(found, LocalImageEncoder(pictures))
 
 
 def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:

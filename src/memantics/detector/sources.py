@@ -22,7 +22,9 @@ from memantics.detector.examples import (
 )
 
 METADATA = ("metadata.jsonl", "metadata.csv")
-COLUMNS = ("id", "text", "text_caption", "image_caption", "image", "label", "type", "modality")
+COLUMNS = (
+    "id", "text", "text_caption", "image_caption", "image", "label", "type", "modality", "target",
+)  # fmt: skip
 _LONGEST = 20_000
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, **{name: n for n, name in enumerate(LABELS)}}
 
@@ -41,6 +43,7 @@ class _Row(BaseModel):
     label: str | int | bool | None = None
     type: str | int | None = None
     modality: str | None = None
+    target: str | None = None
 
 
 def read_examples(path: Path) -> Loaded:
@@ -127,6 +130,7 @@ def _make(row: _Row, table: Path, number: int) -> Example:
         label=label,
         type=kind,
         modality=_read_modality(row.modality, table, number),
+        target=(row.target or "").strip() or None,
     )
 
 

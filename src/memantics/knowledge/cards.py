@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from memantics.core.text import drop_unseen, mend_surrogates
 from memantics.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
-    DIMENSIONS,
     RELATIONS,
     Dimension,
+    name_dimension,
 )
 from memantics.knowledge.records import Individual, Knowledge, Relation
 
@@ -130,7 +130,7 @@ class IndividualCard:
     @property
     def kicker(self) -> str:
         """The small line above the title."""
-        label = DIMENSION_TERMS[self.own.dimension].label
+        label = name_dimension(self.own.dimension)
         if len(self.numbers) > 1:
             return f"{label} × {len(self.numbers)}"
         return f"{label} · {tame(self.own.kind).lower()}" if self.own.kind else label
@@ -246,9 +246,16 @@ class Legend:
 
 
 def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
-    """All ten dimensions, those without individuals included."""
-    counts = knowledge.counts()
+    """All ten dimensions, those without individuals included; then those of the user's own."""
     return tuple(
-        Legend(name, DIMENSION_TERMS[name].label, DIMENSION_TERMS[name].definition, counts[name])
-        for name in DIMENSIONS
+        Legend(
+            name,
+            name_dimension(name),
+            DIMENSION_TERMS[name].definition if name in DIMENSION_TERMS else _OWN,
+            count,
+        )
+        for name, count in knowledge.counts().items()
     )
+
+
+_OWN = "a dimension of this build's own"

@@ -34,6 +34,8 @@ COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
     ("how it works", ("Scene", "AnalogicalMapping", "SemioticProjection", "Emotion")),
     ("what it does", ("OverallIntent", "Toxicity", "TargetCommunity")),
 )
+_OWN = 2  # dimensions of a user's own stand with how it works
+_COLUMN_OF = {name: place for place, (_, members) in enumerate(COLUMNS) for name in members}
 WIDTH = 196.0
 _GAP, _NARROW = 72.0, 360.0
 _SHORT = 6
@@ -146,8 +148,8 @@ class _Wide(_Drawing):
         """
         linked = {place for start, _, end in self.links() for place in (start, end)}
         found = {}
-        for place, (_, members) in enumerate(COLUMNS):
-            own = [at for at, card in enumerate(self.cards) if card.own.dimension in members]
+        for place in range(len(COLUMNS)):
+            own = [at for at, card in enumerate(self.cards) if _find_column(card) == place]
             room = max(0, _SHORT - sum(at in linked for at in own))
             alone = [at for at in own if at not in linked][:room]
             found[place] = tuple(at for at in own if at in linked or at in alone)
@@ -243,15 +245,15 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 class _Narrow(_Drawing):
     def draw(self) -> Markup:
-        order = [place for _, members in _READING for place in self.members(members)]
+        order = [place for column in _READING for place in self.members(column)]
         links = list(self.links())
         margin = 16.0 + min(74.0, 7.0 * max(1, len(links)))
         width = _NARROW - margin - 2
         tops, here, titles = {}, 0.0, []
-        for title, members in _READING:
-            if not (found := self.members(members)):
+        for column in _READING:
+            if not (found := self.members(column)):
                 continue
-            titles.append((title, here + 16))
+            titles.append((COLUMNS[column][0], here + 16))
             here += 28
             for place in found:
                 tops[place] = here
@@ -279,13 +281,10 @@ class _Narrow(_Drawing):
             self.port(self.cards[a], margin, start)
         return self.close(_NARROW, here)
 
-    def members(self, dimensions: Sequence[Dimension]) -> list[int]:
-        return [
-            place
-            for dimension in dimensions
-            for place, card in enumerate(self.cards)
-            if card.own.dimension == dimension
-        ]
+    def members(self, column: int) -> list[int]:
+        """Cards of a column, dimension by dimension."""
+        found = [place for place, card in enumerate(self.cards) if _find_column(card) == column]
+        return sorted(found, key=lambda at: _rank(column, self.cards[at]))
 
     def share(
         self, links: Sequence[tuple[int, int, int]], tops: dict[int, float], width: float
@@ -305,4 +304,14 @@ class _Narrow(_Drawing):
         return ends
 
 
-_READING = (COLUMNS[1], COLUMNS[2], COLUMNS[0], COLUMNS[3])
+def _rank(column: int, card: IndividualCard) -> int:
+    members = COLUMNS[column][1]
+    name = card.own.dimension
+    return members.index(name) if name in members else len(members)
+
+
+def _find_column(card: IndividualCard) -> int:
+    return _COLUMN_OF.get(card.own.dimension, _OWN)
+
+
+_READING = (1, 2, 0, 3)

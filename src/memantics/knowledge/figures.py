@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from memantics.knowledge.naming import MEME, SAID, TERM, meme_of, read_thing, unescape
+from memantics.knowledge.naming import MEME, OWN, SAID, TERM, meme_of, read_thing, unescape
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, TOXICITY_KINDS
 from memantics.knowledge.querying import select
 from memantics.knowledge.records import Dangling
@@ -71,13 +71,14 @@ class StoreFigures:
 def measure(store: GraphStore) -> StoreFigures:
     """Count what a store holds."""
     found = {
-        row["class"].value.removeprefix(TERM): DimensionFigures(
+        row["class"].value.removeprefix(TERM).removeprefix(OWN): DimensionFigures(
             int(row["count"].value), int(row["memes"].value)
         )
         for row in select(store.graphs, _INDIVIDUALS)
     }
+    own = sorted(found.keys() - set(DIMENSIONS))
     dimensions: dict[str, DimensionFigures] = {
-        name: found.get(name, DimensionFigures(0, 0)) for name in DIMENSIONS
+        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *own)
     }
     links = {
         row["relation"].value: int(row["count"].value) for row in select(store.graphs, _RELATIONS)

@@ -33,6 +33,7 @@ _CONTEXT: dict[str, JsonValue] = {
     "@vocab": TERM,
     "meme": MEME,
     "said": PREFIXES["said"],
+    "own": PREFIXES["own"],
     "prov": PREFIXES["prov"],
     "label": PREFIXES["rdfs"] + "label",
     "description": PREFIXES["dcterms"] + "description",
@@ -260,7 +261,7 @@ def _name_term(iri: str) -> str:
     name = iri.removeprefix(TERM)
     if name != iri and name.isalnum() and name not in _CONTEXT:
         return name
-    for prefix in ("said", "prov"):
+    for prefix in ("said", "own", "prov"):
         start = PREFIXES[prefix]
         if iri.startswith(start):
             return f"{prefix}:{iri.removeprefix(start)}"

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from memantics.core.errors import DataError
 from memantics.knowledge.naming import (
     MODEL,
+    OWN,
     PERSON,
     PREFIXES,
     SAID,
     TERM,
+    class_iri,
     clean,
     escape,
     graph_iri,
@@ -114,7 +116,7 @@ class _Writer:
 
     def individual(self, own: Individual, position: int) -> Iterator[Quad]:
         subject = thing_iri(self.knowledge.meme, own.key)
-        yield self.link(subject, TYPE, TERM + own.dimension)
+        yield self.link(subject, TYPE, class_iri(own.dimension))
         yield self.link(subject, f"{TERM}inMeme", graph_iri(self.knowledge.meme))
         yield self.say(subject, f"{TERM}name", own.name)
         yield self.say(subject, f"{TERM}position", str(position), f"{_XSD}integer")
@@ -131,11 +133,13 @@ class _Writer:
 
     def relation(self, source: str, own: Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
-        ends = (
-            thing_iri(meme, source),
-            predicate_iri(own.relation),
-            thing_iri(meme, own.target),
-        )
+        # The ontology's relations hold between its dimensions: those of others are told as said.
+        known = self.knowledge.by_key
+        theirs = [
+            known[key].dimension in DIMENSIONS for key in (source, own.target) if key in known
+        ]
+        predicate = predicate_iri(own.relation) if all(theirs) else SAID + escape(own.relation)
+        ends = (thing_iri(meme, source), predicate, thing_iri(meme, own.target))
         yield self.link(*ends)
         if own.provenance or own.written:
             place = f"{graph_iri(meme)}#statement/{_digest(*ends)}"
@@ -257,7 +261,7 @@ class _Reader:
         for iri, subject in self.subjects.items():
             if not iri.startswith(things):
                 continue
-            found = [_CLASSES[name] for name in subject.said.get(TYPE, ()) if name in _CLASSES]
+            found = list(filter(None, map(_read_class, subject.said.get(TYPE, ()))))
             if found:
                 made = self.individual(iri, found[0], subject)
                 placed.append((_whole(subject.one(f"{TERM}position")), made.key, made))
@@ -317,6 +321,11 @@ class _Reader:
             activity.one(SOURCE),
         )
         return made or None
+
+
+def _read_class(iri: str) -> Dimension | None:
+    """The dimension that a class stands for."""
+    return iri.removeprefix(OWN) if iri.startswith(OWN) else _CLASSES.get(iri)
 
 
 def _whole(text: str) -> int:

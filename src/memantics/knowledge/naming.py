@@ -12,12 +12,14 @@ from memantics.knowledge.ontology.vocabulary import DIMENSIONS
 ONTOLOGY = "urn:memantics:ontology"
 TERM = f"{ONTOLOGY}#"
 SAID = "urn:memantics:said#"
+OWN = "urn:memantics:own#"
 MEME = "urn:memantics:meme:"
 MODEL = "urn:memantics:model:"
 PERSON = "urn:memantics:person:"
 PREFIXES = {
     "mm": TERM,
     "said": SAID,
+    "own": OWN,
     "meme": MEME,
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -28,6 +30,7 @@ PREFIXES = {
 THING = "thing"
 _HALVES = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
+_OWN_NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
 
 @lru_cache(maxsize=4096)
@@ -66,6 +69,24 @@ def graph_iri(meme: str) -> str:
     return MEME + escape(meme)
 
 
+def is_dimension(name: str) -> bool:
+    """Whether a name is a dimension's: one of the ten, or what users may call their own.
+
+    >>> is_dimension("Scene"), is_dimension("ColorUse"), is_dimension("color use")
+    (True, True, False)
+    """
+    return name in DIMENSIONS or bool(_OWN_NAME.fullmatch(name))
+
+
+def class_iri(dimension: str) -> str:
+    """The class of a dimension: the ontology's, or one in a namespace of users' own.
+
+    >>> class_iri("Scene"), class_iri("ColorUse")
+    ('urn:memantics:ontology#Scene', 'urn:memantics:own#ColorUse')
+    """
+    return (TERM if dimension in DIMENSIONS else OWN) + dimension
+
+
 def thing_iri(meme: str, key: str) -> str:
     """What ``Dimension/name`` stands for in a meme; other words become a thing of that name.
 
@@ -73,7 +94,7 @@ def thing_iri(meme: str, key: str) -> str:
     ('urn:memantics:meme:7#Scene/a%20duel', 'urn:memantics:meme:7#thing/a%20duel')
     """
     dimension, slash, name = key.partition("/")
-    if not slash or dimension not in DIMENSIONS:
+    if not slash or not is_dimension(dimension):
         dimension, name = THING, key
     return f"{graph_iri(meme)}#{dimension}/{escape(name)}"
 

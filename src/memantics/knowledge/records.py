@@ -6,7 +6,6 @@ addressed (TargetCommunity), and these are two individuals.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import DataError, first_fault
+from memantics.knowledge.naming import is_dimension
 from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS, Dimension, ToxicityKind
 
 
@@ -170,7 +170,6 @@ def tell_apart(individuals: Iterable[Individual]) -> tuple[Individual, ...]:
 
 KNOWLEDGE = "knowledge.jsonl"
 _KNOWLEDGE = TypeAdapter(Knowledge)
-_OWN = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
 
 def dump_knowledge(knowledge: Knowledge) -> bytes:
@@ -203,26 +202,7 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
     except ValidationError as error:
         raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
     for own in read.individuals:
-        if own.dimension not in DIMENSIONS and not _OWN.fullmatch(own.dimension):
+        if not is_dimension(own.dimension):
             said = f"{own.dimension[:60]!r} is no name of a dimension"
             raise DataError(path, said, row=row, hint="mend that line")
     return read
-
-
-def keep_known(knowledge: Knowledge) -> Knowledge:
-    """What the ontology has words for: without dimensions of a user's own, and links to them."""
-    kept = tuple(
-        replace(own, relations=tuple(r for r in own.relations if _is_known(r.target)))
-        for own in knowledge.individuals
-        if own.dimension in DIMENSIONS
-    )
-    return (
-        knowledge
-        if len(kept) == len(knowledge.individuals)
-        else replace(knowledge, individuals=kept)
-    )
-
-
-def _is_known(target: str) -> bool:
-    head, slash, _ = target.partition("/")
-    return not slash or head in DIMENSIONS or not _OWN.fullmatch(head)

@@ -21,7 +21,6 @@ from memantics.knowledge.records import (
     Knowledge,
     Provenance,
     Relation,
-    keep_known,
     read_knowledge,
 )
 from memantics.knowledge.store import GraphStore
@@ -43,7 +42,7 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
     for queue in sorted(build.glob("queue*")):
         if (queue / CARD).is_file() and (queue / VERDICTS).is_file():
             _gather(read_review(queue, None), agreed)
-    for knowledge in map(keep_known, read_knowledge(build)):
+    for knowledge in read_knowledge(build):
         own = agreed.get(knowledge.meme)
         yield confirm(knowledge, own) if own else knowledge
 

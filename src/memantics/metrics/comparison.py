@@ -7,14 +7,19 @@ or averaged by meme before anything is resampled or tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from memantics.metrics.interval import Floats, draw_sums, percentile_span, sum_by_cluster
+
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,59 @@ class Resampled:
     low: float
     high: float
     p: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedContrast:
+    """Second less first, paired by meme: resampled over memes, and by two t-tests."""
+
+    memes: int
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    t_paired: float | None
+    t_unpaired: float | None
+
+
+def contrast_pairs(
+    first: Mapping[str, float], second: Mapping[str, float]
+) -> PairedContrast | None:
+    """Compare values by meme on the memes that both have; None where they share none.
+
+    Welch's test forgets the pairs and takes all values of both.
+
+    >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
+    >>> found.memes, found.difference
+    (2, 1.5)
+    """
+    shared = [meme for meme in first if meme in second]
+    if not shared:
+        return None
+    before, after = [first[meme] for meme in shared], [second[meme] for meme in shared]
+    gains = [b - a for a, b in zip(before, after, strict=True)]
+    span = paired_bootstrap(gains, shared)
+    paired = paired_t_test(before, after)
+    apart = welch_t_test(list(first.values()), list(second.values()))
+    return PairedContrast(
+        memes=len(shared),
+        difference=sum(gains) / len(gains),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        p=span.p if span else None,
+        t_paired=paired.p if paired else None,
+        t_unpaired=apart.p if apart else None,
+    )
+
+
+def correct_known(values: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction of those p-values that are known.
+
+    >>> correct_known([0.01, None, 0.04])
+    [0.02, None, 0.04]
+    """
+    corrected = iter(holm([value for value in values if value is not None]))
+    return [None if value is None else next(corrected) for value in values]
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significance | None:
@@ -79,15 +137,25 @@ def student_tails(statistic: float, freedom: float) -> float:
     >>> round(student_tails(2.228138852, 10), 6)
     0.05
     """
-    import mpmath
-
     # The tails are at most outside ** (n / 2), here below the smallest number there is.
     if freedom / 2 * math.log1p(statistic * statistic / freedom) > 746:
         return 0.0
-    with mpmath.workdps(30):  # in 16 digits a small statistic is lost in the sum below
-        n = mpmath.mpf(freedom)
-        outside = n / (n + mpmath.mpf(statistic) ** 2)
-        return float(mpmath.betainc(n / 2, 0.5, 0, outside, regularized=True))
+    with _open_mpmath() as mp:
+        n = mp.mpf(freedom)
+        outside = n / (n + mp.mpf(statistic) ** 2)
+        return float(mp.betainc(n / 2, 0.5, 0, outside, regularized=True))
+
+
+@contextmanager
+def _open_mpmath() -> Iterator[Any]:
+    """Functions with 30 digits, of which small statistics need more than 16.
+
+    The package keeps its precision in one place for all threads, so that one computes at a time.
+    """
+    import mpmath
+
+    with _ONE_AT_A_TIME, mpmath.workdps(30):
+        yield mpmath
 
 
 @cache
@@ -97,9 +165,8 @@ def student_bound(freedom: int, level: float = 0.95) -> float:
     >>> round(student_bound(10), 4)
     2.2281
     """
-    import mpmath
-
-    scale = math.sqrt(freedom) * float(mpmath.beta(0.5, freedom / 2))
+    with _open_mpmath() as mp:
+        scale = math.sqrt(freedom) * float(mp.beta(0.5, freedom / 2))
     bound = NormalDist().inv_cdf((1 + level) / 2)
     # Newton's method: the tails are convex and the start is below the bound, so it only rises.
     for _ in range(50):
@@ -173,10 +240,9 @@ def mcnemar(only_first: int, only_second: int) -> Significance:
     n, fewer = only_first + only_second, min(only_first, only_second)
     if not n:
         return Significance(None, 1.0)
-    import mpmath
-
     # The chance of this count, times how much rarer each smaller one is.
-    chance = float(mpmath.binomial(n, fewer) * mpmath.mpf(2) ** -n)
+    with _open_mpmath() as mp:
+        chance = float(mp.binomial(n, fewer) * mp.mpf(2) ** -n)
     rarer = np.cumprod(np.arange(fewer, 0, -1) / np.arange(n - fewer + 1, n + 1))
     return Significance(None, min(1.0, 2 * chance * (1 + float(rarer.sum()))))
 
@@ -210,9 +276,8 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     >>> round(chi_square_tail(3.841459, 1), 6)
     0.05
     """
-    import mpmath
-
-    return float(mpmath.gammainc(freedom / 2, statistic / 2, mpmath.inf, regularized=True))
+    with _open_mpmath() as mp:
+        return float(mp.gammainc(freedom / 2, statistic / 2, mp.inf, regularized=True))
 
 
 def cohen_d_z(differences: Sequence[float]) -> float | None:

@@ -7,6 +7,7 @@ Nothing is downloaded, and no code from such a folder is run. Sentence models sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from PIL import Image
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.images import load
@@ -94,19 +96,25 @@ class LocalImageEncoder:
         self._processor = _open(folder, transformers.AutoImageProcessor.from_pretrained)
         self._model = _open(folder, transformers.AutoModel.from_pretrained).eval()
 
+    @cached_property
+    def width(self) -> int:
+        """How many numbers an image becomes."""
+        return int(self._encode([Image.new("RGB", (32, 32))]).shape[1])
+
     def encode_files(self, paths: Sequence[Path]) -> Vectors:
         """One row of length 1 per image file, each decoded within bounds."""
+        parts = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
+        return _unit([self._encode([load(path) for path in part]) for part in parts])
+
+    def _encode(self, images: Sequence[Image.Image]) -> Vectors:
         import torch
 
-        rows = []
-        for start in range(0, len(paths), _BATCH):
-            images = [load(path) for path in paths[start : start + _BATCH]]
-            inputs = self._processor(images=images, return_tensors="pt")
-            features = getattr(self._model, "get_image_features", self._model)
-            with torch.inference_mode():
-                found: Any = features(pixel_values=inputs["pixel_values"])
-            rows.append(_pool(found).float().numpy())
-        return _unit(rows)
+        inputs = self._processor(images=list(images), return_tensors="pt")
+        features = getattr(self._model, "get_image_features", self._model)
+        with torch.inference_mode():
+            found: Any = features(pixel_values=inputs["pixel_values"])
+        rows: Vectors = _pool(found).float().numpy()
+        return rows
 
 
 def _pool(found: Any) -> Any:

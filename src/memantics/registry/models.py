@@ -9,10 +9,10 @@ from memantics.models.kinds import MODEL_KINDS as PLAIN_KINDS
 from memantics.models.kinds import ModelKind, ModelSettings, open_kind
 
 
-def _open_detector(name: str, settings: ModelSettings) -> Model:  # noqa: ARG001
-    from memantics.detector.answering import DetectorModel
+def _open_detector(name: str, settings: ModelSettings) -> Model:
+    from memantics.detector.answering import DetectorModel, open_writer
 
-    return DetectorModel(name)
+    return open_writer(name, settings.params) or DetectorModel(name)
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:
@@ -36,7 +36,7 @@ MODEL_KINDS = (
     ModelKind(
         "detector",
         "detector/FILE",
-        "a detector of harmful memes: fast, neural, exported or LoRA",
+        "a detector of harmful memes: fast, neural, exported or LoRA; or a tuned writer of intents",
         _open_detector,
     ),
 )

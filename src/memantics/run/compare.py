@@ -14,7 +14,7 @@ from memantics.core.task import Task
 from memantics.metrics.comparison import (
     clustered_mcnemar,
     cohen_d_z,
-    holm,
+    correct_known,
     mcnemar,
     mean_by_cluster,
     odds_ratio,
@@ -92,19 +92,14 @@ def _mark(task: Task, side: Side) -> _Marked:
 def correct(found: Sequence[Comparison]) -> list[Comparison]:
     """Correct the p-values of all comparisons together, each kind of test by itself."""
     rows = [row for one in found for row in one.differences]
-    tests = _correct([row.p for row in rows])
-    t_tests = _correct([row.t_test for row in rows])
-    apart = _correct([row.t_unpaired for row in rows])
+    tests = correct_known([row.p for row in rows])
+    t_tests = correct_known([row.t_test for row in rows])
+    apart = correct_known([row.t_unpaired for row in rows])
     mended = iter(
         replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
         for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
     )
     return [replace(one, differences=tuple(next(mended) for _ in one.differences)) for one in found]
-
-
-def _correct(values: Sequence[float | None]) -> list[float | None]:
-    corrected = iter(holm([value for value in values if value is not None]))
-    return [None if value is None else next(corrected) for value in values]
 
 
 def _check(sides: Sequence[Side]) -> None:

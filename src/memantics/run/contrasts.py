@@ -14,7 +14,7 @@ from statistics import fmean
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
 from memantics.core.rundir import RunFacts
-from memantics.metrics.comparison import holm, paired_bootstrap
+from memantics.metrics.comparison import correct_known, paired_bootstrap
 from memantics.run.compare import RIGHT, Side, compare_pairs
 from memantics.run.differences import Comparison, show_p
 from memantics.run.score import counts
@@ -87,6 +87,9 @@ class FactorContrasts(Result):
             rows.append((levels, own.key, f"{own.difference:+.3f}{span}", str(own.settings), *ps))
         columns = (self.factor, "figure", "mean difference (95 %)", ">settings", ">p", ">Holm")
         return Table(columns, tuple(rows), "Over all settings")
+
+    def _repr_html_(self) -> str:
+        return self.effect_table()._repr_html_() + self.table()._repr_html_()
 
 
 def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) -> FactorContrasts:
@@ -181,10 +184,8 @@ def _pool(
                     p=span.p if span else None,
                 )
             )
-    tested = [row for row, own in enumerate(effects) if own.p is not None]
-    for row, value in zip(tested, holm([effects[row].p or 0.0 for row in tested]), strict=True):
-        effects[row] = replace(effects[row], corrected=value)
-    return tuple(effects)
+    corrected = correct_known([own.p for own in effects])
+    return tuple(replace(own, corrected=p) for own, p in zip(effects, corrected, strict=True))
 
 
 def _find_values(

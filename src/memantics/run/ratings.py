@@ -6,7 +6,7 @@ The replies were rated blind; the key says which setting gave each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
@@ -15,7 +15,7 @@ import numpy as np
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.metrics.agreement import krippendorff_alpha, pairwise_agreement
-from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test, welch_t_test
+from memantics.metrics.comparison import contrast_pairs, correct_known
 from memantics.metrics.correlation import spearman, spearman_span
 from memantics.metrics.interval import bootstrap
 from memantics.run.differences import show_p
@@ -150,6 +150,10 @@ class HumanScores(Result):
         columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
         return Table(columns, tuple(rows), "Metrics against people")
 
+    def _repr_html_(self) -> str:
+        tables = (self.table(), self.contrast_table(), self.agreement_table(), self.metric_table())
+        return "".join(own._repr_html_() for own in tables if own.rows)
+
 
 def _show(score: Score | None) -> str:
     if score is None or score.value is None:
@@ -204,33 +208,11 @@ def _contrast(
             for name in settings
         }
         for first, second in combinations(settings, 2):
-            one, other = by_setting[first], by_setting[second]
-            shared = [meme for meme in one if meme in other]
-            if not shared:
-                continue
-            before, after = [one[meme] for meme in shared], [other[meme] for meme in shared]
-            gains = [b - a for a, b in zip(before, after, strict=True)]
-            span = paired_bootstrap(gains, shared)
-            paired = paired_t_test(before, after)
-            apart = welch_t_test(list(one.values()), list(other.values()))
-            found.append(
-                RatingContrast(
-                    scale=scale,
-                    first=first,
-                    second=second,
-                    memes=len(shared),
-                    difference=fmean(gains),
-                    low=span.low if span else None,
-                    high=span.high if span else None,
-                    p=span.p if span else None,
-                    t_paired=paired.p if paired else None,
-                    t_unpaired=apart.p if apart else None,
-                )
-            )
-    tested = [row for row, own in enumerate(found) if own.p is not None]
-    for row, value in zip(tested, holm([found[row].p or 0.0 for row in tested]), strict=True):
-        found[row] = replace(found[row], corrected=value)
-    return tuple(found)
+            made = contrast_pairs(by_setting[first], by_setting[second])
+            if made is not None:
+                found.append(RatingContrast(scale, first, second, *astuple(made)))
+    corrected = correct_known([own.p for own in found])
+    return tuple(replace(own, corrected=p) for own, p in zip(found, corrected, strict=True))
 
 
 def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[Score, ...]:

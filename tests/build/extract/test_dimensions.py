@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
+import memantics as mm
 from memantics.actions.build_settings import make_extract_settings, with_dimensions
+from memantics.build.extract.asking import Situation, ask_individuals
 from memantics.build.extract.plan import DEFAULT, adapt_plan, list_relations
 from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.memes import Meme
 from memantics.knowledge.ontology.specs import SPECS, DimensionSpec, read_specs
-from memantics.knowledge.ontology.vocabulary import DIMENSIONS, RELATIONS
-from memantics.knowledge.records import read_knowledge
+from memantics.knowledge.ontology.vocabulary import DIMENSIONS, KIND_TERMS, RELATIONS
+from memantics.knowledge.records import Individual, read_knowledge
 from memantics.registry import find_benchmark, find_source
+from memantics.starter import image_path
 from tests.commands import Shell
 
 COLOUR = """
@@ -46,6 +51,17 @@ def test_the_ten_are_files_and_their_relations_are_the_ontologys() -> None:
         allowed = {term.name for term in RELATIONS.values() if name in term.domain}
         assert asked <= allowed
         assert allowed - asked <= {"mappedOnto"}
+
+
+def test_toxicity_is_told_the_papers_kinds_and_no_base_rate() -> None:
+    step = next(own for own in DEFAULT.steps if own.dimension == "Toxicity")
+    meme = Situation(Meme("1", image_path("en-001"), "a text"))
+    asked = ask_individuals(meme, step, {}, step.relations())
+    said = " ".join(str(part) for own in asked.messages for part in own.parts)
+    for term in KIND_TERMS.values():
+        assert term.definition.rstrip(".").casefold() in said.casefold(), term.name
+    for word in ("most memes", "rare", "seldom", "usually", "per cent", "%"):
+        assert word not in said.casefold()
 
 
 def test_a_plan_is_changed_dropped_from_and_added_to() -> None:
@@ -100,6 +116,29 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
     assert with_dimensions(plain, None) is plain
 
 
+def check_store(shell: Shell, colours: list[Individual]) -> None:
+    """A store keeps what the ontology has no words for, and says so wherever one looks."""
+    figures = json.loads(shell.done("kb", "stats", "--store", "kb", "--json"))
+    assert figures["dimensions"]["ColorUse"]["individuals"] == len(colours)
+    count = "SELECT (COUNT(*) AS ?n) { ?one a own:ColorUse ; mm:inMeme ?meme }"
+    rows = json.loads(shell.done("kb", "query", count, "--store", "kb", "--json"))
+    assert str(len(colours)) in json.dumps(rows)
+    for engine in ("store", "pyshacl"):
+        found = shell.run("kb", "validate", "--store", "kb", "--engine", engine, "--json")
+        assert "own#ColorUse" not in found.out
+    with contextlib.chdir(shell.folder):
+        store = mm.KnowledgeStore.open("kb")
+        meme = next(own for own in store.ids() if store.get(own).of("ColorUse"))
+    assert "color use" in shell.done("kb", "show", meme, "--store", "kb")
+    page = (shell.folder / f"{meme}.html").read_text(encoding="utf-8")
+    assert 'class="card d-ColorUse"' in page
+    for form in ("nq", "trig", "ttl", "jsonld"):
+        shell.done("kb", "export", "--store", "kb", "--out", f"out.{form}")
+        shell.done("kb", "import", f"out.{form}", "--store", f"kb-{form}")
+        again = json.loads(shell.done("kb", "stats", "--store", f"kb-{form}", "--json"))
+        assert again["dimensions"] == figures["dimensions"], form
+
+
 def test_a_dimension_of_ones_own_becomes_questions_of_a_benchmark(shell: Shell) -> None:
     write(
         shell.folder / "mine",
@@ -132,6 +171,7 @@ def test_a_dimension_of_ones_own_becomes_questions_of_a_benchmark(shell: Shell) 
     assert "ColorUse" in {json.loads(line)["dimension"] for line in lines}
     stored = shell.run("kb", "import", folder, "--store", "kb")
     assert stored.code == 0, stored
+    check_store(shell, [own for own in known if own.dimension == "ColorUse"])
     done = shell.run("publish", folder, "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
     assert done.code == 0, done
     benchmark = find_benchmark("mine")

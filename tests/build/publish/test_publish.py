@@ -140,6 +140,15 @@ def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> 
         (shell.folder / "published" / "my_intents" / "data" / "sigdial.json").read_text()
     )
     assert [row["intents"] for row in rows.values()] == [list(meme.intents) for meme in memes]
+    # Statistics of one's own: as the paper's Section 3.3 gives them.
+    told = json.loads(shell.done("data", "stats", "my_intents", "--json"))["statistics"]
+    figures = {row["key"]: row["value"] for row in told}
+    words = [len(i.removeprefix("the meme ").split()) for meme in memes for i in meme.intents]
+    assert figures["words.mean"] == round(sum(words) / len(words), 3)
+    facts = [len(meme.background) for meme in memes]
+    assert figures["background.mean"] == round(sum(facts) / len(facts), 3)
+    page = shell.done("paper", "my_intents", run, "--verdicts", queue, "--format", "md")
+    assert "Words per intent, mean" in page
 
 
 def test_drafted_intents_are_published_as_they_are(shell: Shell, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from memantics.core.records import Outcome
 from memantics.core.review import Review
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.services import Services
-from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test, welch_t_test
+from memantics.metrics.comparison import contrast_pairs, correct_known
 from memantics.metrics.correlation import spearman
 from memantics.tasks.factories import mean_score
 
@@ -194,22 +194,22 @@ def contrasts(material: Material) -> PaperPart:
             grid.setdefault(key, {}).setdefault(level, run)
         for setting, own in grid.items():
             for first, second in combinations(own, 2):
-                pair = marks[own[first].folder], marks[own[second].folder]
-                found.append((factor, setting, f"{first} → {second}", _contrast(*pair)))
-    tested = [own for own in found if own[3] is not None]
-    adjusted = iter(holm([float(own[3][3]) for own in tested if own[3] is not None]))
-    rows = []
-    for factor, setting, levels, made in tested:
-        if made is None:
-            continue
-        difference, low, high, _, paired, unpaired, n = made
-        cells = (
-            Cell(value=difference, low=low, high=high, n=n, digits=3),
-            Cell(value=round(next(adjusted), 4), digits=3),
-            Cell(value=paired, digits=3),
-            Cell(value=unpaired, digits=3),
+                made = contrast_pairs(marks[own[first].folder], marks[own[second].folder])
+                if made is not None and made.p is not None:
+                    found.append((factor, f"{first} → {second} ({setting})", made))
+    adjusted = correct_known([made.p for *_, made in found])
+    rows = [
+        PaperRow(
+            label,
+            (
+                Cell(value=own.difference, low=own.low, high=own.high, n=own.memes, digits=3),
+                *(Cell(value=_round(p), digits=3) for p in (p, own.t_paired, own.t_unpaired)),
+            ),
+            "own",
+            factor,
         )
-        rows.append(PaperRow(f"{levels} ({setting})", cells, "own", factor))
+        for (factor, label, own), p in zip(found, adjusted, strict=True)
+    ]
     grid_of = "--set background=none,auto,human --set shots=zero,few"
     if not rows:
         fill = f"memantics run {material.name}/intent {grid_of} --model MODEL"
@@ -227,6 +227,10 @@ def contrasts(material: Material) -> PaperPart:
     )
 
 
+def _round(p: float | None) -> float | None:
+    return None if p is None else round(p, 4)
+
+
 def _mark(run: ScoredRun) -> Mapping[str, float]:
     """Each meme's ROUGE-L."""
     answers = last_answers(run.folder)
@@ -242,20 +246,6 @@ def _mark(run: ScoredRun) -> Mapping[str, float]:
         for own, value in zip(outcomes, values, strict=True)
         if value is not None
     }
-
-
-Made = tuple[float, float, float, float, float | None, float | None, int]
-
-
-def _contrast(one: Mapping[str, float], other: Mapping[str, float]) -> Made | None:
-    memes = [meme for meme in one if meme in other]
-    before, after = [one[meme] for meme in memes], [other[meme] for meme in memes]
-    span = paired_bootstrap([b - a for a, b in zip(before, after, strict=True)], memes)
-    if span is None:
-        return None
-    paired, apart = paired_t_test(before, after), welch_t_test(before, after)
-    tests = [None if own is None else round(own.p, 4) for own in (paired, apart)]
-    return span.mean, span.low, span.high, span.p, tests[0], tests[1], len(memes)
 
 
 def across_settings(material: Material) -> PaperPart:

@@ -11,7 +11,9 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.records import ROLES, PunMeme
+from memantics.benchmarks.punmemecn.replies import find_objects, read_choice
 from memantics.benchmarks.punmemecn.wording import Brief, describe
+from memantics.core.errors import InputError
 from memantics.core.records import (
     Field,
     Form,
@@ -26,7 +28,7 @@ from memantics.core.task import Task, Unparsed
 from memantics.metrics import classification as figures
 from memantics.tasks.choices import commonest
 from memantics.tasks.factories import share_by, spanned
-from memantics.tasks.parse import parse_label
+from memantics.tasks.parse import clean, parse_label
 
 PUN, NON_PUN = "pun", "non-pun"
 WORDS = {"zh": {PUN: "双关", NON_PUN: "非双关"}, "en": {PUN: "pun", NON_PUN: "non-pun"}}
@@ -38,20 +40,38 @@ ALIASES = {
     ),
 }
 QUESTION = {"zh": "这张表情包是不是双关表情包？", "en": "Is this meme a pun meme?"}
+# What the structured question asks for, in the order in which it is to be thought through.
+PARTS = {
+    "zh": ("词语", "字面意思", "另一层意思", "画面所示", "判断"),
+    "en": ("word", "written", "other", "seen", "judgment"),
+}
+SEEN = {"zh": ("字面", "另一层", "两者", "都没有"), "en": ("written", "other", "both", "neither")}
 _LEFT_OUT = frozenset(name for ids in DETECTION.values() for name in ids)
 
 
 def make(brief: Brief) -> Task:
     """The task ``detection``."""
     words = WORDS[brief.language]
+    _check(brief)
     prompt = prepare("detection", brief, DETECTION, lambda meme: words[_gold(meme)])
     return brief.make(
         items=lambda: _items(brief),
-        ask=lambda item, _complaint: _ask(prompt, item),
+        ask=lambda item, _complaint: _ask(prompt, item, brief),
         parse=partial(_parse, brief),
         score=score,
         used=prompt.hashes,
     )
+
+
+def _check(brief: Brief) -> None:
+    """The structured question has no worked examples, and the official rule cannot read replies."""
+    style = brief.style
+    if style.structured and (style.shots or brief.options["parser"] == "paper"):
+        clash = f"prompt={brief.options['prompt']}" if style.shots else "parser=paper"
+        raise InputError(
+            f"question=structured does not go with {clash}",
+            hint="use prompt=1 or prompt=2 and parser=tolerant, or leave question out",
+        )
 
 
 def _gold(meme: PunMeme) -> str:
@@ -84,14 +104,50 @@ def _items(brief: Brief) -> Iterator[Item]:
             )
 
 
-def _ask(prompt: MemePrompt, item: Item) -> Request:
-    return Request(prompt.write(item), item.form, Sampling(temperature=0.0))
+def _ask(prompt: MemePrompt, item: Item, brief: Brief) -> Request:
+    schema = _make_schema(brief.language) if brief.style.structured else None
+    return Request(prompt.write(item), item.form, Sampling(temperature=0.0), schema)
+
+
+def _make_schema(language: str) -> dict[str, JsonValue]:
+    *texts, seen, judgment = PARTS[language]
+    fields: dict[str, JsonValue] = {
+        **{name: {"type": "string"} for name in texts},
+        seen: {"type": "string", "enum": list(SEEN[language])},
+        judgment: {"type": "string", "enum": list(WORDS[language].values())},
+    }
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
 
 
 def _parse(brief: Brief, text: str, _form: Form) -> JsonValue:
     if brief.options["parser"] == "paper":
         return parse_as_published(text, reasons=brief.style.reasons)
-    return parse_label(text, ALIASES, {PUN: NON_PUN, NON_PUN: PUN})
+    if brief.style.structured:
+        return parse_structured(text, PARTS[brief.language][-1])
+    return parse_label(text, ALIASES, _OPPOSITES)
+
+
+_OPPOSITES = {PUN: NON_PUN, NON_PUN: PUN}
+
+
+def parse_structured(text: str, judgment: str) -> str:
+    """The judgment of the object that holds one; a reply without an object may be the label alone.
+
+    >>> parse_structured('{"word": "鱼", "seen": "written", "judgment": "pun"}', "judgment")
+    'pun'
+    >>> parse_structured("non-pun", "judgment")
+    'non-pun'
+    """
+    held = [own[judgment] for own in find_objects(clean(text)) if judgment in own]
+    said = {read_choice(value, ALIASES, judgment, _OPPOSITES) for value in held}
+    if len(said) > 1:
+        raise Unparsed("several judgments that differ")
+    return said.pop() if said else parse_label(text, ALIASES, _OPPOSITES)
 
 
 def parse_as_published(text: str, *, reasons: bool = False) -> str:

@@ -57,13 +57,12 @@ class MemePrompt:
     def _text(self, context: Mapping[str, str], told: bool) -> str:
         say = self.wording.say
         last = self.wording.ordinal(len(self.shots) + 1)
-        rule = "reasons" if self.style.reasons else "reply"
         return say(
             self.task,
             examples=say("examples", last=last, shown=self._show()) if told else "",
             meme=say("meme_last", place=last) if told else say("meme"),
             facts=self.wording.tell(context),
-            reply=say(f"{self.task}_{rule}"),
+            reply=say(f"{self.task}_{self.style.rule}"),
         )
 
     def _show(self) -> str:
@@ -83,8 +82,7 @@ def prepare(
 ) -> MemePrompt:
     """The prompt of a brief; ``label`` writes a meme's right answer. Examples need the data."""
     wording, style = read_wording(brief), brief.style
-    rule = "reasons" if style.reasons else "reply"
-    hashes = wording.hashes(task, f"{task}_{rule}", "meme", *name_facts(style))
+    hashes = wording.hashes(task, f"{task}_{style.rule}", "meme", *name_facts(style))
     shots: tuple[Shot, ...] = ()
     official = brief.read_official(task)
     if official is not None:

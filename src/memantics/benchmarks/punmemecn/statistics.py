@@ -188,7 +188,7 @@ def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, Js
         "puns.homophone.length": len(changed) - len(level),
         "puns.polysemy": len(puns) - len(changed),
         "captions.length.pun": round(length / len(puns), 1) if puns else None,
-        "captions.similar_text_is_reading": sum(m.caption == readings[m.group] for m in told),
+        "captions.similar_text_is_reading": sum(m.caption == readings.get(m.group) for m in told),
         "captions.pun_and_not": len(as_pun.keys() & as_other.keys()),
         "captions.bound.f1": _best_f1(as_pun, as_other),
     }

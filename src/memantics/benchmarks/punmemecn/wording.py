@@ -29,12 +29,21 @@ STARTER = FOLDER.parent.parent / "starter"
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a prompt shows besides the image, and whether reasons are asked for."""
+    """What a prompt shows besides the image, and what is asked for besides the answer.
+
+    ``structured`` asks for the word with two readings and which of them is seen.
+    """
 
     caption: bool = False
     pinyin: bool = False
     shots: bool = False
     reasons: bool = False
+    structured: bool = False
+
+    @property
+    def rule(self) -> str:
+        """The ending of the prompt file that says how to reply."""
+        return "structured" if self.structured else "reasons" if self.reasons else "reply"
 
 
 STYLES: Mapping[str, Style] = {
@@ -74,7 +83,9 @@ class Brief(TaskSetup):
         hint = self.options["hint"]
         pinyin = own.pinyin if hint == "prompt" else hint == "pinyin"
         # Readings say the caption anyway, so it is shown with them.
-        return Style(own.caption or hint == "readings", pinyin, own.shots, own.reasons)
+        told = own.caption or hint == "readings"
+        structured = self.options.get("question") == "structured"
+        return Style(told, pinyin, own.shots, own.reasons, structured)
 
     def read_official(self, task: str) -> Prompt | None:
         """The authors' own prompt for these options; None where ours is asked for.
@@ -83,7 +94,7 @@ class Brief(TaskSetup):
         """
         if self.options.get("wording") != "official" or self.source is None:
             return None
-        theirs = {"hint": "prompt", "caption": "known"}
+        theirs = {"hint": "prompt", "caption": "known", "question": "label"}
         if self.options.get("prompt", "1") in "34567":
             theirs |= {"layout": "message", "shots": "auto"}
         for name, value in theirs.items():

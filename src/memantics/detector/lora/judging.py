@@ -12,8 +12,7 @@ from typing import Any, Literal
 from PIL import Image as Pillow
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.images import load, shrink
-from memantics.detector.lora.wording import Case, Wording
+from memantics.detector.lora.wording import Case, Lesson, Wording
 from memantics.detector.neural.machine import (
     Ranks,
     check_packages,
@@ -23,50 +22,47 @@ from memantics.detector.neural.machine import (
 )
 from memantics.metrics.classification import count_binary, f1, macro_f1, tnr, tpr
 from memantics.models.chat import ChatTemplate, move, open_processor
+from memantics.models.local.settings import LocalSettings
 
 ADAPTER, FACTS = "adapter", "tuning.json"
 _IGNORED = -100
 _NEEDED = ("torch", "transformers", "safetensors", "peft")
+_DEFAULT = Wording()
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A case as text before and behind the point where the model takes over, and its image."""
+    """A lesson as text before and behind the point where the model takes over, and its images."""
 
     prompt: str
     answer: str
-    image: Pillow.Image | None
+    images: tuple[Pillow.Image, ...]
 
 
 class Conversation:
     """The processor of a model that sees, or the tokenizer of one that only reads."""
 
-    def __init__(self, processor: Any, sees: bool, wording: Wording, max_pixels: int = 0) -> None:
+    def __init__(
+        self, processor: Any, sees: bool, wording: Wording = _DEFAULT, max_pixels: int = 0
+    ) -> None:
+        from memantics.models.local.runtime import Dialogue
+
         self._chat = ChatTemplate(processor, sees)
-        self._wording, self._max_pixels = wording, max_pixels
-        self.tokenizer = self._chat.tokenizer
         if self._chat.template is None:
             raise InputError(
                 "this model has no chat template", hint="use its instruction-tuned version"
             )
+        # A tuned model is asked through the same dialogue later.
+        self._dialogue = Dialogue(processor, sees, LocalSettings(max_pixels=max_pixels), None)
+        self._wording = wording
+        self.tokenizer = self._chat.tokenizer
 
-    def render(self, case: Case) -> Rendered:
-        """One meme as the chat template shows it; a missing or broken image is an error."""
-        question = self._chat.defuse(self._wording.ask(case))
-        content: Any = question
-        image = None
-        if self._chat.sees:
-            content = [{"type": "text", "text": question}]
-            if case.image is None:
-                raise InputError(f"meme {case.id} has no image", hint="leave it out")
-            image = shrink(load(case.image), self._max_pixels)
-            content.insert(0, {"type": "image"})
-        turns = [{"role": "user", "content": content}]
-        prompt = self._chat.template.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=True
-        )
-        answer = self._chat.defuse(self._wording.answer(case)) + (self.tokenizer.eos_token or "")
-        return Rendered(str(prompt), answer, image)
+    def render(self, case: Case | Lesson) -> Rendered:
+        """A lesson as the chat template shows it; a missing or broken image is an error."""
+        own = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
+        prompt = self._dialogue.render(own.request)
+        answer = self._chat.defuse(own.answer) + (self.tokenizer.eos_token or "")
+        return Rendered(prompt.text, answer, prompt.images)
 
     def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
         """Questions alone, padded on the left: what is generated follows each directly."""
@@ -96,8 +92,7 @@ class Conversation:
     def _encode(
         self, texts: list[str], rows: Sequence[Rendered], side: Literal["left", "right"]
     ) -> dict[str, Any]:
-        images = [[] if row.image is None else [row.image] for row in rows]
-        return self._chat.encode(texts, images, side)
+        return self._chat.encode(texts, [row.images for row in rows], side)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of generated tokens."""
@@ -229,25 +224,29 @@ class Judge:
         return losses.new_zeros(len(rows)).index_add(0, places, -losses)
 
     def _write(self, cases: Sequence[Case], longest: int) -> list[LoraVerdict]:
-        inputs = self._prepare(cases)
-        length = inputs["input_ids"].shape[1]
-        tokenizer = self._conversation.tokenizer
-        found = self._model.generate(
-            **inputs,
-            max_new_tokens=longest,
-            do_sample=False,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-        replies = [self._conversation.decode(row) for row in found[:, length:].tolist()]
+        rows = [self._conversation.render(case) for case in cases]
+        replies = write_replies(self._model, self._conversation, rows, longest)
         return [
             LoraVerdict(case.id, case.label, self._wording.read(reply), None, reply)
             for case, reply in zip(cases, replies, strict=True)
         ]
 
-    def _prepare(self, cases: Sequence[Case]) -> dict[str, Any]:
-        rows = [self._conversation.render(case) for case in cases]
-        return move(self._conversation.encode_prompts(rows), self._model)
+
+def write_replies(
+    model: Any, conversation: Conversation, rows: Sequence[Rendered], longest: int
+) -> list[str]:
+    """What a model writes behind each question, the likeliest token at each step."""
+    inputs = move(conversation.encode_prompts(rows), model)
+    tokenizer = conversation.tokenizer
+    found = model.generate(
+        **inputs,
+        max_new_tokens=longest,
+        do_sample=False,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    length = inputs["input_ids"].shape[1]
+    return [conversation.decode(row) for row in found[:, length:].tolist()]
 
 
 def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:

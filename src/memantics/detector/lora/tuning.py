@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.journal import replace_file
 from memantics.core.result import Result, Table
-from memantics.detector.card import clean_markdown
+from memantics.detector.lora.card import UNKNOWN, Origin
 from memantics.detector.lora.judging import (
     ADAPTER,
     FACTS,
@@ -28,7 +27,7 @@ from memantics.detector.lora.judging import (
     rate,
     token_losses,
 )
-from memantics.detector.lora.wording import Case, Wording, split_groups
+from memantics.detector.lora.wording import Case, Lesson, Wording, split_groups
 from memantics.detector.neural.checkpoint import (
     Epoch,
     Progress,
@@ -109,17 +108,18 @@ def tune(
     kill, it goes on behind the last whole epoch.
     """
     tools = tools or Tools()
-    _check(tuning)
-    check_model(model)
+    check_tuning(model, tuning)
     with hold_folder(out):
         return _tune(model, cases, wording, tuning, out, tools)
 
 
-def _check(tuning: Tuning) -> None:
+def check_tuning(model: Path, tuning: Tuning) -> None:
+    """Refuse settings, folders and machines with which no tuning can begin."""
     if not 0 < tuning.rate < 1:
         raise InputError(f"rate {tuning.rate:g} is not possible", hint="such as --rate 1e-4")
     if tuning.seed < 0:
         raise InputError(f"seed {tuning.seed} is below 0", hint="give 0, 1, 2, …")
+    check_model(model)
 
 
 def _tune(
@@ -131,17 +131,13 @@ def _tune(
     tools: Tools,
 ) -> Tuned:
     split = split_groups(cases, tuning.seed, tuning.train_groups)
-    mark = _fingerprint(model, cases, wording, tuning)
-    device = resolve_device(tuning.device, Ranks())
-    fix_arithmetic(True, strict=False)
-    base, processor, sees = open_model(model, device, _precision(tuning, device))
-    conversation = Conversation(processor, sees, wording, tuning.max_pixels)
-    get_torch().manual_seed(tuning.seed)
-    network = add_adapter(base, tuning)
+    rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
+    mark = fingerprint(model, tuning, [wording.describe(), wording.prompt.hash, rows])
+    network, conversation = open_network(model, tuning, wording)
     judge = Judge(network, conversation, wording)
     with network.disable_adapter():
         before = rate(judge.judge(split.valid))
-    fitted = _Fitting(network, conversation, split.train, tuning, mark)
+    fitted = Fitting(network, conversation, split.train, tuning, mark)
     history = fitted.run(out / RUNNING, tools.say)
     verdicts = judge.judge(split.valid)
     outside = judge.judge(tools.external) if tools.external else []
@@ -153,17 +149,45 @@ def _tune(
         history,
         len(split.train),
     )
-    _save(network, model, tuned, (wording, tuning), mark)
+    facts = {
+        "wording": wording.describe() | {"prompt": wording.prompt.hash},
+        "before": asdict(tuned.before),
+        "after": asdict(tuned.after),
+        "external": None if tuned.external is None else asdict(tuned.external),
+    }
+    save_tuned(network, model, out, tuning, facts | tools.tell(history, len(split.train), mark))
     _write_verdicts(out / "verdicts.jsonl", {"valid": verdicts, "external": outside})
     return tuned
 
 
+def open_network(
+    model: Path, tuning: Tuning, wording: Wording | None = None
+) -> tuple[Any, Conversation]:
+    """The model with a fresh adapter, and how it is talked to."""
+    device = resolve_device(tuning.device, Ranks())
+    fix_arithmetic(True, strict=False)
+    base, processor, sees = open_model(model, device, _precision(tuning, device))
+    conversation = Conversation(processor, sees, wording or Wording(), tuning.max_pixels)
+    get_torch().manual_seed(tuning.seed)
+    return add_adapter(base, tuning), conversation
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a caller may hand in: memes of an external test, and who listens."""
+    """What a caller may hand in: memes of an external test, who listens, and whose data it is."""
 
     external: tuple[Case, ...] = ()
     say: Say = print
+    origin: Origin = UNKNOWN
+
+    def tell(self, history: Sequence[Epoch], trained_on: int, mark: str) -> dict[str, Any]:
+        """What every tuned model says of its training."""
+        return {
+            **asdict(self.origin),
+            "history": [asdict(epoch) for epoch in history],
+            "trained_on": trained_on,
+            "fingerprint": mark,
+        }
 
 
 def add_adapter(base: Any, tuning: Tuning) -> Any:
@@ -205,14 +229,14 @@ class _Adapter:
                 self._own[name].copy_(tensor)
 
 
-class _Fitting:
+class Fitting:
     """The loop: some memes a step, the loss on the answers' tokens alone."""
 
     def __init__(
         self,
         network: Any,
         conversation: Conversation,
-        cases: Sequence[Case],
+        cases: Sequence[Case | Lesson],
         tuning: Tuning,
         mark: str,
     ) -> None:
@@ -285,23 +309,18 @@ def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
     return (losses / counts[places]).sum()
 
 
-def _save(
-    network: Any, model: Path, tuned: Tuned, chosen: tuple[Wording, Tuning], mark: str
+def save_tuned(
+    network: Any, model: Path, out: Path, tuning: Tuning, facts: Mapping[str, Any]
 ) -> None:
-    out, (wording, tuning) = tuned.folder, chosen
+    """Write the adapter, what is known of it, and the whole model where that is wanted."""
     network.save_pretrained(str(out / ADAPTER))
-    facts = {
-        "wording": wording.describe() | {"prompt": wording.prompt.hash},
+    known = {
+        "model": model.resolve().name,
+        **facts,
         "tuning": asdict(tuning),
-        "before": asdict(tuned.before),
-        "after": asdict(tuned.after),
-        "external": None if tuned.external is None else asdict(tuned.external),
-        "history": [asdict(epoch) for epoch in tuned.history],
-        "trained_on": tuned.trained_on,
-        "fingerprint": mark,
         "versions": find_versions(),
     }
-    write_whole(out / FACTS, orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+    write_whole(out / FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
     if tuning.merge:
         network.merge_and_unload().save_pretrained(str(out / MERGED))
         copy_reading(model, out / MERGED)
@@ -330,57 +349,10 @@ def _precision(tuning: Tuning, device: Any) -> str:
     return "bfloat16" if device.type == "cuda" else "float32"
 
 
-def _fingerprint(model: Path, cases: Sequence[Case], wording: Wording, tuning: Tuning) -> str:
+def fingerprint(model: Path, tuning: Tuning, lessons: Any) -> str:
+    """One hash over the model, what it learns and how; where it runs changes nothing."""
     settled = replace(tuning, device="", merge=False)
-    rows = [asdict(case) | {"image": case.image and case.image.name} for case in cases]
-    facts = [asdict(settled), wording.describe(), wording.prompt.hash, rows]
-    return hash_folder(model, orjson.dumps(facts))
-
-
-CARD = "CARD.md"
-_LIMITS = """## Limits
-
-- It was judged on memes of the data it was tuned on, in groups that it had not seen: other
-  sources and other times are harder.
-- A reply without a verdict counts as a miss of its class; it is never guessed.
-- Weights learnt from restricted data fall under its terms: read these before you publish any."""
-
-
-def write_card(
-    tuned: Tuned, model: Path, chosen: tuple[Wording, Tuning], data: tuple[str, str]
-) -> Path:
-    """Write ``CARD.md`` beside the adapter; ``data`` is its name and its licence."""
-    path = tuned.folder / CARD
-    text = describe(tuned, model, chosen, data)
-    replace_file(path, text.encode("utf-8", "replace"), "model card")
-    return path
-
-
-def describe(
-    tuned: Tuned, model: Path, chosen: tuple[Wording, Tuning], data: tuple[str, str]
-) -> str:
-    """The card as Markdown."""
-    wording, tuning = chosen
-    name, licence = (clean_markdown(part) for part in data)
-    asks = "whether a meme puns" if wording.question == "pun" else "whether a meme harms"
-    said = {
-        "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
-        "Asked": f"{asks}; style {wording.style}, language {wording.language}"
-        f"{', in words that were given' if wording.text else ''}",
-        "Data": f"{name}; licence of the data: {licence}",
-        "Memes": f"{tuned.trained_on:,} to train on,"
-        f" {tuned.after.memes:,} of other groups to judge",
-        "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
-        "Training": f"rank {tuning.rank}, rate {tuning.rate:g}, batch {tuning.batch},"
-        f" {tuning.epochs} epochs, seed {tuning.seed}",
-        "Packages": ", ".join(f"{own} {version}" for own, version in find_versions().items()),
-    }
-    shown = tuned.table()
-    head = " | ".join(name for name, _ in shown.sides)
-    rows = [f"| {' | '.join(row)} |" for row in shown.rows]
-    facts = "\n".join(f"- {own}: {what}." for own, what in said.items())
-    table = "\n".join([f"| {head} |", "|---|---:|---:|---:|---:|---:|---:|", *rows])
-    return f"# Model card: a tuned judge of memes\n\n{facts}\n\n{table}\n\n{_LIMITS}\n"
+    return hash_folder(model, orjson.dumps([asdict(settled), *lessons]))
 
 
 def _show(rates: Rates) -> tuple[str, ...]:

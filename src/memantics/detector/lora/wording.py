@@ -1,4 +1,4 @@
-"""What a model is asked in the three styles, what it should say, and what it said."""
+"""What a model is asked about a meme, what it should say, and what it said."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from memantics.core.errors import InputError
 from memantics.core.prompt import Prompt, read_prompts
+from memantics.core.records import Form, Image, Message, Part, Request
 
 # The paper's split of its 653 groups; other numbers are cut in the same proportion.
 TRAIN_GROUPS, ALL_GROUPS = 500, 653
@@ -34,6 +35,26 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """A request, and what a good reply to it says."""
+
+    request: Request
+    answer: str = ""
+
+
+class Grouped(Protocol):
+    """What belongs to a group that is never parted."""
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        ...
+
+
+G = TypeVar("G", bound=Grouped)
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Cases by use."""
 
@@ -41,14 +62,10 @@ class Split:
     valid: tuple[Case, ...]
 
 
-def split_groups(cases: Sequence[Case], seed: int = 0, train_groups: int | None = None) -> Split:
-    """Put whole groups aside at random: 153 of 653, or as large a share.
-
-    >>> cases = [Case(f"{n}{part}", str(n), part == "a") for n in range(653) for part in "abc"]
-    >>> split = split_groups(cases)
-    >>> len(split.train), len(split.valid)
-    (1500, 459)
-    """
+def part_groups(
+    cases: Sequence[G], seed: int = 0, train_groups: int | None = None
+) -> tuple[tuple[G, ...], tuple[G, ...]]:
+    """Put whole groups aside at random: 153 of 653, or as large a share."""
     groups = sorted({case.group for case in cases})
     count = train_groups or round(len(groups) * TRAIN_GROUPS / ALL_GROUPS)
     if not 0 < count < len(groups):
@@ -58,10 +75,21 @@ def split_groups(cases: Sequence[Case], seed: int = 0, train_groups: int | None 
         )
     random.Random(seed).shuffle(groups)
     chosen = set(groups[:count])
-    split = Split(
+    return (
         tuple(case for case in cases if case.group in chosen),
         tuple(case for case in cases if case.group not in chosen),
     )
+
+
+def split_groups(cases: Sequence[Case], seed: int = 0, train_groups: int | None = None) -> Split:
+    """Whole groups to train on and to judge; each part must hold both classes.
+
+    >>> cases = [Case(f"{n}{part}", str(n), part == "a") for n in range(653) for part in "abc"]
+    >>> split = split_groups(cases)
+    >>> len(split.train), len(split.valid)
+    (1500, 459)
+    """
+    split = Split(*part_groups(cases, seed, train_groups))
     for name, part in (("training", split.train), ("validation", split.valid)):
         if len({case.label for case in part}) < 2:
             raise InputError(
@@ -123,6 +151,15 @@ class Wording:
         """
         prompt = self.prompt
         return prompt.fill(caption=case.caption) if prompt.holes else prompt.fill()
+
+    def pose(self, case: Case, sees: bool) -> Lesson:
+        """A case as a request: its image, where the model sees, then the question."""
+        parts: tuple[Part, ...] = (self.ask(case),)
+        if sees:
+            if case.image is None:
+                raise InputError(f"meme {case.id} has no image", hint="leave it out")
+            parts = (Image(case.image), *parts)
+        return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
 
     def answer(self, case: Case) -> str:
         r"""What a tuned model should say.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memantics.core.records import Score
 from memantics.detector.examples import MODALITIES, Example
-from memantics.metrics.comparison import holm, resampled_p, welch_t_test
+from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
 from memantics.metrics.interval import Floats, bootstrap, draw_sums, percentile_span
 
 Places = NDArray[np.int64]
@@ -210,13 +210,8 @@ def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
     mended = list(found)
     for task in dict.fromkeys(own.task for own in found):
         rows = [row for row, own in enumerate(found) if own.task == task]
-        memes = _adjust([found[row].p for row in rows])
-        seeds = _adjust([found[row].p_seeds for row in rows])
+        memes = correct_known([found[row].p for row in rows])
+        seeds = correct_known([found[row].p_seeds for row in rows])
         for row, by_meme, by_seed in zip(rows, memes, seeds, strict=True):
             mended[row] = replace(found[row], corrected=by_meme, seeds_corrected=by_seed)
     return tuple(mended)
-
-
-def _adjust(values: Sequence[float | None]) -> list[float | None]:
-    adjusted = iter(holm([value for value in values if value is not None]))
-    return [None if value is None else next(adjusted) for value in values]

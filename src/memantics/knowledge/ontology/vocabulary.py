@@ -28,6 +28,7 @@ __all__ = [
     "ToxicityKind",
     "find_dimension",
     "find_kind",
+    "name_dimension",
 ]
 ToxicityKind = Literal["Abusive", "Cyberbullying", "Harmful", "Hateful", "Misogynous", "Propaganda"]
 
@@ -193,6 +194,16 @@ def find_dimension(name: str) -> Dimension | None:
     ('Emotion', 'Scene', None)
     """
     return _DIMENSION_NAMES.get(name)
+
+
+def name_dimension(name: Dimension) -> str:
+    """How people call a dimension; one of a user's own by its name, spelled out.
+
+    >>> name_dimension("Scene"), name_dimension("ColorUse")
+    ('scene', 'color use')
+    """
+    term = DIMENSION_TERMS.get(name)
+    return term.label if term else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def find_kind(label: str) -> ToxicityKind | None:

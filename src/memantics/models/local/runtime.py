@@ -24,6 +24,7 @@ from memantics.core.errors import ModelError, Rejected, Unavailable
 from memantics.core.images import load, shrink
 from memantics.core.records import Image, Message, Reply, Request
 from memantics.models.chat import ChatTemplate, move, open_processor
+from memantics.models.local.adapters import find_base, join_adapter
 from memantics.models.local.plain import PlainDialogue, encodes
 from memantics.models.local.settings import MAX_TOKENS, LocalSettings
 from memantics.models.wire import split_thought
@@ -241,6 +242,7 @@ class Runtime:
         logs: Any = importlib.import_module("transformers.utils.logging")
         logs.set_verbosity_error()
         logs.disable_progress_bar()
+        adapter, folder = folder, find_base(folder) or folder
         trust = self._settings.trust_remote_code
         arguments: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust}
         config = transformers.AutoConfig.from_pretrained(str(folder), **arguments)
@@ -250,18 +252,17 @@ class Runtime:
         else:
             processor = transformers.AutoTokenizer.from_pretrained(str(folder), **arguments)
         self.dialogue = Dialogue(processor, sees, self._settings, config)
-        kind = transformers.AutoModelForCausalLM
-        if sees:
-            kind = transformers.AutoModelForImageTextToText
+        kind = "AutoModelForImageTextToText" if sees else "AutoModelForCausalLM"
         if self._settings.attn != "auto":
             arguments["attn_implementation"] = self._settings.attn
-        self._model = kind.from_pretrained(
+        model = getattr(transformers, kind).from_pretrained(
             str(folder),
             dtype=resolve_dtype(self._settings.dtype, device),
             device_map="auto" if device == "spread" else {"": device},
             use_safetensors=True,
             **arguments,
-        ).eval()
+        )
+        self._model = (model if adapter == folder else join_adapter(model, adapter)).eval()
         self.architecture = type(self._model).__name__
         self._generation, self._ends = self._settle(self._model.generation_config)
         text = config.get_text_config()

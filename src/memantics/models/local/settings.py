@@ -15,6 +15,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError, MissingExtra, UnknownName
+from memantics.models.local.adapters import find_base
 from memantics.models.replies import json_or_text
 
 PACKAGES = ("torch", "transformers", "accelerate", "torchvision")
@@ -45,8 +46,19 @@ def find_versions() -> dict[str, JsonValue]:
 
 
 def check_folder(path: Path) -> Path:
-    """The folder, if it looks like a checkpoint that transformers can load."""
+    """The folder, if it looks like a checkpoint that transformers can load, or a LoRA adapter."""
     hint = "give the folder with config.json and *.safetensors, such as local/models/Qwen2-VL-2B"
+    base = find_base(path)
+    if base is not None:
+        if find_spec("peft") is None:
+            raise MissingExtra("LoRA adapters", "local")
+        if not base.is_dir():
+            raise InputError(
+                f"{path} was tuned on {base}, which is not there",
+                hint="put the model there again, or tune with --merge",
+            )
+        check_folder(base)
+        return path
     if not path.is_dir():
         raise InputError(f"no such folder: {path}", hint=hint)
     try:
@@ -78,7 +90,8 @@ def digest(folder: Path) -> str:
     ...     first == digest(Path(made))
     False
     """
-    total = hashlib.sha256()
+    base = find_base(folder)
+    total = hashlib.sha256(b"" if base is None else digest(base).encode())
     files = (p for p in folder.iterdir() if p.suffix in _SUFFIXES and p.is_file())
     for path in sorted(files, key=lambda p: p.name):
         size = path.stat().st_size

@@ -54,6 +54,7 @@ def write_evaluation(
             "loaded": loaded,
             "found": found,
             "report": report,
+            "targets": found.target_table,
             "curve": draw_curve(found.curve),
             "mistakes": _add_images(shown),
             "total": len(mistakes),

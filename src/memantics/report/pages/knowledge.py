@@ -12,7 +12,7 @@ from memantics.core.errors import DataError
 from memantics.core.journal import replace_file
 from memantics.knowledge.cards import choose_cards, make_legend, read_fields, tame
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
-from memantics.knowledge.ontology.vocabulary import DIMENSION_TERMS, RELATIONS
+from memantics.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.knowledge.records import Individual, Knowledge, Provenance
 from memantics.report.page import fill_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
@@ -106,7 +106,7 @@ def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> En
                 term is None,
             )
         )
-    label = DIMENSION_TERMS[own.dimension].label
+    label = name_dimension(own.dimension)
     return Entry(number, own, label, tuple(links), _tell_origin(own.provenance))
 
 

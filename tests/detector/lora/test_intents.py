@@ -1,0 +1,114 @@
+"""A tiny model with random weights learns to write intents, and answers the task it learnt."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import memantics as mm
+from memantics.actions.answers import TaskChoiceSettings, pose_one
+from memantics.actions.train_networks import WriterOptions, tune_intents
+from memantics.core.errors import InputError, StoreError
+from memantics.core.records import Image
+from memantics.detector.judges import open_judge
+from memantics.detector.lora.writing import list_written
+from memantics.models.local import LocalModel
+from tests.commands import Shell
+from tests.detector.lora.test_tuning import QUICK
+from tests.local import tiny
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
+TASK = "memeintent/intent"
+BRIEF = {"max_tokens": "12"}
+FAST = replace(QUICK, epochs=1, rank=2, alpha=4, train_groups=3)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "transformers", "peft"):
+        pytest.importorskip(name)
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+
+
+def test_a_tuned_writer_is_run_and_scored(shell: Shell) -> None:
+    base = tiny.MAKERS["llava"](shell.folder / "base")
+    learnt = ("--set", "background=human", "--set", "max_tokens=12", "--data", "starter")
+    tune_it = ("detector", "tune", base, "--question", "intent", *learnt, "--device", "cpu")
+    said = shell.done(
+        *tune_it, "--train-groups", "6", "--epochs", "4", "--batch", "4", "--portion", "4",
+        "--rate", "2e-2", "--out", "tuned",
+    )  # fmt: skip
+    assert "rouge_l" in said
+    facts = json.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
+    losses = [epoch["loss"] for epoch in facts["history"]]
+    assert losses[-1] < 0.9 * losses[0], "it learns what annotators wrote"
+    assert facts["wording"]["options"]["background"] == "human"
+    assert (facts["languages"], facts["sample"], facts["trained_on"]) == (["en"], True, 6)
+    assert facts["lessons"] >= 6, "each intent of a meme is a lesson"
+    card = (shell.folder / "tuned" / "CARD.md").read_text(encoding="utf-8")
+    assert "as memeintent/intent asks with background=human, max_tokens=12" in card
+    assert "Languages of the data: en." in card
+    kept = (shell.folder / "tuned" / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(kept) == facts["held_out"]
+
+    shell.done("run", TASK, "--model", "detector/tuned", *learnt, "--limit", "3")
+    run = mm.load_run(next((shell.folder / "runs").glob("memeintent-intent-detector*")))
+    assert run.scores["rouge_l"].n == 3
+    assert run.counts["failed"] == 0
+    assert run.model == "detector/tuned"
+    # What it wrote when it was judged, it writes again when it is run.
+    written = {row["id"]: row["after"] for row in map(json.loads, kept)}
+    answers = [json.loads(x) for x in (run.folder / "answers.jsonl").read_text().splitlines()]
+    again = [(row["text"], written[row["item"]]) for row in answers if row["item"] in written]
+    assert again
+    assert all(one == other for one, other in again)
+    shell.done("run", TASK, "--model", "local/tuned/adapter", *learnt, "--limit", "1")
+
+
+def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
+    """With background in the prompt or without it, with the image or without it."""
+    task = pose_one(TASK, TaskChoiceSettings("starter", options={"background": "human"})).task
+    item = next(own for own in list_written(task) if own.tags["background"] == "given")
+    parts = [part for message in task.ask(item, None).messages for part in message.parts]
+    assert isinstance(parts[0], Image)
+    assert "What one should know" in str(parts[1])
+    base = tiny.MAKERS["llama"](tmp_path / "base")
+    options = {**BRIEF, "role": "text"}
+    done = tune_intents(
+        WriterOptions(base, FAST, tmp_path / "out", "starter", None, options), lambda _: None
+    )
+    assert done.tuned.trained_on == 3
+    with pytest.raises(InputError, match="was tuned for memeintent/intent"):
+        open_judge(tmp_path / "out")
+    adapter = tmp_path / "out" / "adapter"
+    other = LocalModel(f"local/{adapter}").identity
+    assert other["checkpoint"] != LocalModel(f"local/{base}").identity["checkpoint"]
+    base.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="which is not there"):
+        LocalModel(f"local/{adapter}")
+    (tmp_path / "out" / "tuning.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(StoreError, match="damaged"):
+        mm.evaluate(TASK, model=f"detector/{tmp_path / 'out'}", limit=1, out=tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--set", "background=auto"), "needs the answers of memeintent/background first"),
+        (("--style", "image"), "--style has no meaning with --question intent"),
+        (("--data", "punmemecn"), "intent"),
+        (("--train-groups", "9999"), "cannot be split"),
+    ],
+)
+def test_what_cannot_be_learnt_is_one_line(
+    words: tuple[str, ...], message: str, shell: Shell
+) -> None:
+    base = tiny.MAKERS["llama"](shell.folder / "base")
+    start = ("detector", "tune", base, "--question", "intent", "--set", "role=text")
+    assert message in shell.refused(*start, *words)
+    assert "no meaning with --question harm" in shell.refused(
+        "detector", "tune", base, "--question", "harm", "--set", "role=text"
+    )

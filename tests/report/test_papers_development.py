@@ -1,0 +1,149 @@
+"""Both papers on the development parts of their releases: no cell that could be filled is empty.
+
+The parts have no images: any picture does for models that do not look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+import memantics as mm
+from memantics.actions.datasets import add_release
+from memantics.benchmarks.mquest.paper_models import _MODELS as SYSTEMS
+from memantics.benchmarks.mquest.paper_models import NAMES
+from memantics.core.queue import QueueCard, QueueItem, Verdict, write_queue, write_verdicts
+from memantics.registry import STARTER_IMAGES
+from tests.build.publish.queues import make_queue, pick_memes
+from tests.metrics.tiny_models import make_encoder, make_judge
+from tests.places import SHARED_DATA, needs_shared_data
+from tests.report.test_papers_filled import find_empty, rate, rename
+
+pytestmark = needs_shared_data
+FILLED = {
+    *("reproduced", "within interval", "differs", "computed", "arithmetic", "closed", "none"),
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+
+
+def draw(folder: Path, names: list[str]) -> Path:
+    folder.mkdir()
+    picture = (STARTER_IMAGES / "en-001.png").read_bytes()
+    for name in names:
+        (folder / name).write_bytes(picture)
+    return folder
+
+
+def ask(task: str, model: str, out: Path, **options: str) -> Path:
+    split = "toxmquest350" if task.startswith("mquest") else None
+    done = mm.evaluate(task, model="fake/keys" if split else "fake/echo", split=split, limit=12,
+                       options=options, out=out)  # fmt: skip
+    assert isinstance(done, mm.Run)
+    return rename(done.folder, f"openai/{model}")
+
+
+def check(sheet: mm.RedonePaper, page: Path) -> Counter[str]:
+    """Every cell says what it is; what is closed says why, and the page shows it."""
+    text = sheet.save(page).read_text(encoding="utf-8")
+    assert find_empty(sheet) == {}
+    assert "part of the release" in " ".join(sheet.about)
+    for part in sheet.parts:
+        assert {cell.status for cell in part.cells} <= FILLED, part.label
+        assert all(len(reason) > 20 for reason in part.reasons), part.label
+        assert not part.reasons or part.reasons[0].split(".")[0] in text
+        assert part.rows or part.texts or part.notes, f"{part.label} shows nothing"
+    return Counter(cell.status for part in sheet.parts for cell in part.cells)
+
+
+def judge_questions(folder: Path) -> Path:
+    """A queue over all dimensions, of which every other question was accepted."""
+    folder.mkdir()
+    draw(folder / "images", ["1.png"])
+    items, verdicts = [], []
+    for place, dimension in enumerate((*NAMES, *NAMES)):
+        hidden: dict[str, JsonValue] = {
+            "dimension": dimension, "element": "Scene/duel" if dimension == "Toxicity" else None,
+            "questions": [],
+        }  # fmt: skip
+        name, meme, values = f"q{place}", f"m{place}", dict[str, JsonValue]()
+        if dimension == "Toxicity":
+            values = {"second_question": "yes", "second_answer": "yes"}
+        items.append(QueueItem(id=name, group=meme, images=["images/1.png"], hidden=hidden))
+        verdicts.append(
+            Verdict(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
+                    values=values, votes=[])
+        )  # fmt: skip
+    write_queue(folder, QueueCard(title="Validation", workflow="validate", warning="Rude."), items)
+    write_verdicts(folder / "verdicts.jsonl", verdicts)
+    return folder
+
+
+def test_mquest(tmp_path: Path) -> None:
+    names = [own.name.removesuffix("_qa") for own in (SHARED_DATA / "mquest" / "qa").iterdir()]
+    images = draw(tmp_path / "images", [f"{name}.png" for name in names])
+    add_release("mquest", SHARED_DATA / "mquest", images)
+    runs = [
+        ask("mquest/qa", model, tmp_path / f"run-{place}")
+        for place, model in enumerate(SYSTEMS.values())
+    ]
+    sheet = mm.paper("mquest", runs)
+    parts = {part.label: part for part in sheet.parts}
+    empty = find_empty(sheet)
+    assert set(empty) == {"Figure 5"}, "without a review, acceptance is what is left to fill"
+    assert all(row.cells[0].value is not None for row in parts["Table 2"].rows)
+
+    sheet = mm.paper("mquest", runs, verdicts=judge_questions(tmp_path / "queue"))
+    counts = check(sheet, tmp_path / "mquest.html")
+    assert counts["computed"] > 100
+    assert counts["arithmetic"] >= 13
+    parts = {part.label: part for part in sheet.parts}
+    accepted = {row.label: row.cells[0].value for row in parts["Figure 5"].rows}
+    assert accepted["Emotion"] == 50.0
+    assert accepted["Scene"] == pytest.approx(200 / 4), "the second question counts, too"
+    assert len(parts["Figure 3"].texts) == 1 + len(runs)
+
+
+def test_memeintent(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    source = SHARED_DATA / "memeintent"
+    rows = json.loads((source / "sigdial.json").read_bytes())
+    add_release("memeintent", source, draw(tmp_path / "images", [r["img"] for r in rows.values()]))
+    models = {
+        "bertscore": str(make_encoder(tmp_path / "bert")),
+        "nli": str(make_judge(tmp_path / "nli", ("entailment", "contradiction"))),
+    }
+    runs = []
+    for role, name in (("text", "Meta-Llama-3-8B-Instruct"), ("vlm", "llava-v1.6-mistral-7b-hf")):
+        for shots in ("zero", "few"):
+            chosen = {"role": role, "shots": shots, **models}
+            out = tmp_path / f"{role}-{shots}"
+            runs.append(ask("memeintent/background", name, out / "background", **chosen))
+            runs += [
+                ask("memeintent/intent", name, out / kind, background=kind, **chosen)
+                for kind in ("none", "auto", "human")
+            ]
+    intents = [run for run in runs if run.parent.name != "background"]
+    rated = mm.export_humans(intents[:3], tmp_path / "humans", memes=4)
+    rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
+    review = make_queue(tmp_path / "review", "collect-and-edit", pick_memes("en", 4))
+    rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
+    sheet = mm.paper("memeintent", runs, verdicts=[rated.queue, review])
+    counts = check(sheet, tmp_path / "memeintent.html")
+    parts = {part.label: part for part in sheet.parts}
+    assert all(cell.value is not None for cell in parts["Table 3"].cells)
+    assert counts["closed"] == len([row for row in parts["Table 1"].rows if row.cells[0].reason])
+    assert len(parts["Section 5.1"].rows) == 4, "one for each AutoBK setting"
+    assert "correlation over 4 settings" in parts["Section 5.1"].notes[0]
+    assert {row.section for row in parts["RQ1 and RQ2"].rows} >= {"background", "shots", "model"}
+    ratings = mm.score_humans(tmp_path / "humans", intents[:3])
+    assert {own.metric for own in ratings.followed} >= {"rouge_l", "bleu_4", "bertscore_f1"}
+    effects = mm.contrast(intents[:3], "background", metrics=["rouge_l"]).effects
+    assert len(effects) == 3
