@@ -24,7 +24,7 @@ from research.protocol import Cases, Claim, Row, Study
 
 HARMLESS, HARMFUL = LABELS
 BLOCKS = 10
-DISGUISED = 150  # harmful memes of each fold: hearing a text for its homophones takes long
+DISGUISED = 120  # harmful memes of each fold: hearing a text for its homophones takes long
 GROUPS = ("gender", "region")  # targets with more than a hundred memes; others are taken together
 SEEN = (
     "The detectors were built with all of it in view. Up to four characters that speak most for"

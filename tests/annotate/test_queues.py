@@ -16,6 +16,7 @@ from memantics.actions.queues import (
     make_text_queue,
     normalise,
 )
+from memantics.annotate.errors import Forbidden
 from memantics.annotate.service import Service
 from memantics.annotate.values import visible
 from memantics.annotate.workflow import read_workflow
@@ -31,7 +32,6 @@ def test_a_questionnaire_asks_for_consent_first(tmp_path: Path) -> None:
     card, items = read_queue(done.folder)
     assert (card.workflow, len(items), done.items) == ("questionnaire", 3, 3)
     flow = read_workflow("questionnaire")
-    assert (flow.settings.daily_limit, flow.settings.weekly_limit) == (1, 1)
     fields = flow.stages[0].fields
     assert visible(flow, fields, {"consent": "no"}, frozenset()) == ("consent",)
     assert visible(flow, fields, {"consent": "yes"}, frozenset()) == fields
@@ -51,6 +51,7 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     done = make_text_queue(folder, tmp_path / "queue")
     _, items = read_queue(done.folder)
     assert [item.values["text"] for item in items] == ["one does not", "???"]
+    assert [len(item.shown) for item in items] == [1, 0], "shown where normalising changed it"
     assert all((done.folder / item.images[0]).is_file() for item in items)
     verdicts = [
         Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}),
@@ -118,7 +119,7 @@ def test_what_people_are_and_what_they_vote_share_no_database(
     service: Service, tmp_path: Path
 ) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
-    forms = make_questionnaire(tmp_path / "q", 3).folder
+    forms = make_questionnaire(tmp_path / "q", 4).folder
     project = service.exchange.open_queue(lead, forms).id
     service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
     with pytest.raises(InputError, match="holds what people said about themselves"):
@@ -131,15 +132,20 @@ def test_what_people_are_and_what_they_vote_share_no_database(
         assert task is not None
         values: dict[str, JsonValue] = {"consent": "yes", "gender": gender}
         service.work.submit(person, task.assignment, values, task.version, 5.0)
+        assert service.work.next(person, project) is None, "nobody fills in two"
     lines = service.exchange.export(lead, project, "verdicts").data.splitlines()
     votes = [vote for line in lines for vote in json.loads(line)["votes"]]
     assert {(vote["person"], vote["at"]) for vote in votes} == {("", "")}
     assert [vote["values"]["gender"] for vote in votes] == ["female", "female", "male"], (
         "forms are in no order that tells who came when"
     )
-    raw = service.exchange.export(lead, project, "raw").data.decode()
-    assert "zoe" not in raw
-    assert "P02" not in raw
+    for what in ("raw", "resolved", "labelstudio", "audit"):
+        with pytest.raises(Forbidden, match="comes out as verdicts only"):
+            service.exchange.export(lead, project, what)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.items(lead, project)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.item(lead, 1)
 
 
 def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from PIL import Image
 from memantics.actions.retrieve import retrieve, retrieve_background, tabulate_near
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.retrieved import Passage
+from memantics.core.retrieved import SAME_PICTURE, Passage
 from memantics.knowledge.records import Individual, Knowledge
-from memantics.knowledge.retrieval import SAME_PICTURE, KnownMeme, Pool, open_pool, pool_knowledge
+from memantics.knowledge.retrieval import KnownMeme, Pool, open_pool, pool_knowledge
 from memantics.knowledge.store import GraphStore
 from memantics.models.embedded.encoder import GramEncoder, Vectors
 from memantics.starter import image_path
@@ -104,7 +104,7 @@ def test_pools_are_read_from_stores_texts_and_tables(tmp_path: Path) -> None:
         "Dogs bark",
     ]
     best = pool.find_passages("rats carry plague", 1)[0]
-    assert (best.text, best.source, best.meme) == ("Rats carry plague.", "a.md", "")
+    assert (best.text, best.source, best.meme) == ("Rats carry plague.", "a.md#1", "")
     with pytest.raises(InputError, match="nothing to retrieve from"):
         open_pool(tmp_path / "absent")
 

@@ -11,7 +11,8 @@ import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import typer
@@ -19,12 +20,15 @@ import typer
 from memantics.actions.paper import paper
 from memantics.cli.annotate import FIRST
 from memantics.cli.main import make_app
+from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
 from memantics.core.paper import (
     Cell,
+    PaperMaterial,
     PaperPart,
     PaperRow,
     PaperSheet,
+    ScoredRun,
     find_score,
     same_system,
     score_cell,
@@ -142,6 +146,36 @@ def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
 )
 def test_what_a_cell_may_claim(cell: Cell, status: str) -> None:
     assert cell.status == status
+
+
+@pytest.mark.parametrize(
+    ("changed", "compared"),
+    [({}, True), ({"limit": 9}, False), ({"sample": 9}, False), ({"probe": "blank"}, False)],
+)
+def test_only_a_run_over_all_items_is_compared(changed: dict[str, object], compared: bool) -> None:
+    facts = SimpleNamespace(**({"limit": None, "sample": None, "probe": ""} | changed))
+    run = cast("ScoredRun", SimpleNamespace(facts=facts))
+    whole = PaperMaterial("x", Source("release", Path()), None, {}, {}, (), compared=True)
+    assert whole.compares(run) is compared
+    assert whole.compares(None)
+    assert not replace(whole, complete=False).compares(run)
+    assert not replace(whole, compared=False).compares(run)
+
+
+def test_notes_of_rows_are_told_once_below_the_table() -> None:
+    lost, other = Cell(1, 2, note="lost"), Cell(1, 2)
+    rows = (
+        PaperRow("a", (lost, lost), section="s"),
+        PaperRow("b", (lost, Cell()), section="s"),
+        PaperRow("c", (lost, other)),
+        PaperRow("d", (other, other)),
+        PaperRow("e", (replace(other, note="late"), Cell())),
+    )
+    assert PaperPart("T", "", ("x", "y"), rows).remarks == ("s (a, b): lost", "e: late")
+    assert PaperPart("T", "", ("x", "y"), rows[:2]).remarks == ("lost",), "it holds for all rows"
+    many = tuple(PaperRow(name, (lost,)) for name in "abcde")
+    assert PaperPart("T", "", ("x",), (*many, rows[3])).remarks == ("a, b, 3 more rows: lost",)
+    assert PaperPart("T", "", ("x",), (*many[1:], rows[3])).remarks == ("b, c, d, e: lost",)
 
 
 def test_the_better_of_a_column_is_darker_and_equals_are_plain() -> None:

@@ -26,6 +26,7 @@ from memantics.detector.card import (
     read_stored,
     write_card,
 )
+from memantics.detector.disguises import augment
 from memantics.detector.evaluation import (
     DetectorComparison,
     Evaluation,
@@ -56,7 +57,6 @@ from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
     Robustness,
-    augment,
     measure_evasion,
     measure_leakage,
 )

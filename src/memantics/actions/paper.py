@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
@@ -110,7 +110,7 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
-        about=tuple(_describe(benchmark, source, runs, settings)),
+        about=tuple(_describe(benchmark, material)),
         parts=_choose(declared.fill(material), settings.parts),
         sample=source.kind == "starter",
     )
@@ -154,23 +154,21 @@ def _is_whole(benchmark: Benchmark, source: Source) -> bool:
     return release is None or describe_data(benchmark, source).records >= release.complete
 
 
-def _describe(
-    benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
-) -> Iterator[str]:
-    facts, card = describe_data(benchmark, source), benchmark.card
-    part = ""
-    if card.release and source.official and not _is_whole(benchmark, source):
+def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[str]:
+    source, card = material.source, benchmark.card
+    facts, part = describe_data(benchmark, source), ""
+    if card.release and material.compared and not material.complete:
         part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
-        "run": len(runs),
-        "reviewed queue": len(settings.verdicts),
-        "detector": len(settings.detectors),
+        "run": len(material.runs),
+        "reviewed queue": len(material.reviews),
+        "detector": len(material.detectors),
     }
     given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
     yield f"Given: {', '.join(given)}." if given else "No runs, verdicts or detectors were given."
-    if any(run.facts.data.get("checksum") != facts.checksum for run in runs):
+    if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
         yield "Some runs were asked on other data than those that the statistics come from."
 
 

@@ -202,17 +202,22 @@ def resolve_all(snapshot: Snapshot) -> list[tuple[Gathered, Resolved]]:
 def make_verdicts(snapshot: Snapshot) -> list[Verdict]:
     """The finished items in the form that construction reads, with the votes behind each.
 
-    Where people answered about themselves, forms are dealt out anew by what they say: their
-    numbers followed the order in which people came.
+    Where people answered about themselves, nobody is named, and forms are dealt out anew by what
+    they say: their numbers followed the order in which people came.
     """
     made = _list_verdicts(snapshot)
     if not snapshot.workflow.personal:
         return made
-    names = sorted((own.item, own.group) for own in made)
+    names = sorted(own.item for own in made)
     made.sort(key=lambda own: orjson.dumps(own.values, option=orjson.OPT_SORT_KEYS))
     return [
-        own.model_copy(update={"item": item, "group": group})
-        for own, (item, group) in zip(made, names, strict=True)
+        own.model_copy(
+            update={
+                "item": name,
+                "votes": [vote.model_copy(update={"person": "", "at": ""}) for vote in own.votes],
+            }
+        )
+        for own, name in zip(made, names, strict=True)
     ]
 
 
@@ -238,17 +243,13 @@ def _vote(snapshot: Snapshot, item: Gathered, seat: Any) -> Vote:
         person=_name(snapshot, seat.user),
         stage=snapshot.workflow.stages[seat.stage].id,
         values=seat.answer or {},
-        at=_time(snapshot, item.times.get(seat.id, 0.0)),
+        at=iso(item.times.get(seat.id, 0.0)),
     )
 
 
 def _name(snapshot: Snapshot, user: int | None) -> str:
     person = snapshot.people.get(user) if user is not None else None
-    return person.pseudonym if person and not snapshot.workflow.personal else ""
-
-
-def _time(snapshot: Snapshot, at: float) -> str:
-    return "" if snapshot.workflow.personal else iso(at)
+    return person.pseudonym if person else ""
 
 
 def _resolved_rows(snapshot: Snapshot) -> list[Row]:
@@ -288,7 +289,7 @@ def _revision(snapshot: Snapshot, item: Gathered, row: Any) -> dict[str, JsonVal
         "person": _name(snapshot, row.user_id),
         "version": row.version,
         "action": row.action,
-        "at": _time(snapshot, row.at),
+        "at": iso(row.at),
         "seconds": row.seconds,
         "training": training,
         "current": seat.done and seat.version == row.version,
@@ -310,7 +311,6 @@ def _raw_lines(snapshot: Snapshot) -> list[Row]:
     lines += [
         {"kind": "person", "person": person.pseudonym, "training": person.training}
         for person in snapshot.people.values()
-        if not rights.workflow.personal
     ]
     for item in snapshot.items:
         lines.append({"kind": "item", **describe_item(snapshot, item)})

@@ -126,6 +126,12 @@ class PaperMaterial(Generic[R]):
         """Whether values may agree or differ with the paper's: the data are its whole release."""
         return self.compared and self.complete
 
+    def compares(self, run: ScoredRun | None) -> bool:
+        """Whether the figures of a run may agree or differ with the paper: it asked all items."""
+        facts = run.facts if run else None
+        whole = facts is None or (facts.limit is None and facts.sample is None and not facts.probe)
+        return self.comparable and whole
+
     def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """The cell of a statistic: the paper's value, and what this copy gives."""
         row, value = self.expected.get(key), self.values.get(key)
@@ -208,7 +214,7 @@ class PaperMaterial(Generic[R]):
                 replace(
                     cell,
                     paper=None if printed is None else round(100 * printed, row.digits),
-                    compared=self.comparable,
+                    compared=self.compares(run),
                     fill=fill if printed is not None or cell.value is not None else "",
                     note=row.reason,
                 )

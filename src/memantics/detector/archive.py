@@ -315,7 +315,7 @@ def rebuild_heads(manifest: Manifest, parts: Parts) -> HeadFields:
         for place, (block, own) in enumerate(zip(settings.blocks, pieces, strict=True))
     )
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
-    extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale)
+    extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale, settings.whole)
     return {
         "settings": settings,
         "extractor": extractor,

@@ -258,13 +258,15 @@ def fit_vocabulary(block: FeatureBlock, texts: Sequence[Sequence[str]]) -> Vocab
 class Extractor:
     """From examples to one sparse matrix and one dense one, each row of length at most 1.
 
-    ``scale`` divides all weights, so that a meme with every field has length 1.
+    ``scale`` divides all weights, so that a meme with every field has length 1; with ``whole``
+    every meme has, whatever fields it lacks.
     """
 
     vocabularies: tuple[Vocabulary, ...]
     indices: tuple[Mapping[str, int], ...]
     dense: tuple[Dense, ...]
     scale: float
+    whole: bool = False
 
     @property
     def width(self) -> int:
@@ -356,7 +358,11 @@ def hear(text: str) -> str:
 
 
 def fit_extractor(
-    blocks: Sequence[FeatureBlock], dense: Sequence[Dense], texts: Sequence[Sequence[Sequence[str]]]
+    blocks: Sequence[FeatureBlock],
+    dense: Sequence[Dense],
+    texts: Sequence[Sequence[Sequence[str]]],
+    *,
+    whole: bool = False,
 ) -> Extractor:
     """Learn vocabularies from the pieces of training examples."""
     vocabularies = tuple(
@@ -368,4 +374,4 @@ def fit_extractor(
         )
     scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
-    return Extractor(vocabularies, indices, tuple(dense), scale)
+    return Extractor(vocabularies, indices, tuple(dense), scale, whole)

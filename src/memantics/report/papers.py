@@ -86,7 +86,7 @@ def render_markdown(paper: PaperSheet) -> str:
         if part.commands:
             blocks.append("Empty cells are filled by:")
             blocks.append("\n".join(f"- `{mask_unseen(own)}`" for own in part.commands))
-        blocks += [quote_markdown(note) for note in (*part.notes, *part.reasons)]
+        blocks += [quote_markdown(note) for note in (*part.notes, *part.remarks, *part.reasons)]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -79,8 +79,8 @@ def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
 def test_what_is_left_out_is_one_line_for_each_reason() -> None:
     meme = Meme("m", image_path("en-001"))
     gaps = (Missing("a", "needs --model"), Missing("b", "no text"), Missing("c", "needs --model"))
-    assert Findings(meme, missing=gaps).gaps == ("a, c: needs --model", "b: no text")
-    assert Findings(meme).gaps == ()
+    assert Findings(meme, missing=gaps).gaps == "a, c: needs --model · b: no text"
+    assert Findings(meme).gaps == ""
 
 
 @pytest.mark.parametrize(("baseline", "blurred"), [(True, False), (False, True)])

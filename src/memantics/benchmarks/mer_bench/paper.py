@@ -152,7 +152,7 @@ def _metric_row(
                 score_cell(score, 2),
                 paper=None if known is None else round(100 * known, 2),
                 sd=float(spread[1]) if spread else None,
-                compared=material.compared,
+                compared=material.compares(run),
                 fill=fill if run is None else "",
                 reason="" if run is None else "No edit of this row was judged.",
             )

@@ -92,7 +92,7 @@ def _cell(
     )
     chosen = " ".join(f"--set {name}={value}" for name, value in column.options.items())
     fill = f"memantics run {material.name}/{column.task} --model MODEL {chosen}"
-    compared = material.compared and bool(runs) and runs[0].facts.split == "all"
+    compared = bool(runs) and material.compares(runs[0]) and runs[0].facts.split == "all"
     return replace(
         score_cell(score, 3, 1.0),
         paper=printed,
@@ -326,7 +326,7 @@ def table_7(material: Material) -> PaperPart:
                 replace(
                     score_cell(score, 3, 1.0),
                     paper=row.figures["substring"],
-                    compared=material.compared,
+                    compared=material.compares(run),
                     fill=fill,
                 )
             )

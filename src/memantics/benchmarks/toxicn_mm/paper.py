@@ -86,14 +86,17 @@ def _part(material: Material, name: str, *, targets: bool = False) -> tuple[Harm
 
 
 def _count(
-    material: Material, paper: JsonValue, value: JsonValue, digits: int | None = None
+    material: Material,
+    paper: JsonValue,
+    value: JsonValue,
+    digits: int | None = None,
+    reason: str = "",
 ) -> Cell:
-    """A count of these data beside the paper's."""
-    reason = ""
+    """A count of these data beside the paper's; ``reason`` says why there is none."""
     if material.source.published:
-        reason = "These data have no such part: publish them with --split 8:2."
+        reason = reason or "These data have no such part: publish them with --split 8:2."
     elif material.compared and not material.complete:
-        reason = "This copy is a part of the release and has no such part."
+        reason = reason or "This copy is a part of the release and has no such part."
     fill = "" if reason else f"memantics data add {material.name} DIR"
     return Cell(paper, value, digits=digits, compared=material.comparable, fill=fill, reason=reason)
 
@@ -211,7 +214,8 @@ def table_4(material: Material) -> PaperPart:
 
 def table_b7(material: Material) -> PaperPart:
     """Targets of targeted memes (labels 2.0)."""
-    memes = _part(material, "total", targets=True)
+    memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
+    none = "No meme of these data has a target." if memes else ""
     counts = Counter(own.target for own in memes or ())
     total = sum(counts[name] for names in TABLE_B7.values() for name in names)
     rows = []
@@ -219,11 +223,11 @@ def table_b7(material: Material) -> PaperPart:
         value = sum(counts[own] for own in TABLE_B7[name]) if memes else None
         share = None if value is None or not total else round(100 * value / total, 2)
         ratio = round(100 * printed / 1016, 2)
-        cells = (_count(material, printed, value), _count(material, ratio, share, 2))
+        cells = (_count(material, printed, value), _count(material, ratio, share, 2, none))
         rows.append(PaperRow(name, cells))
     ends = (
         _count(material, 1016, total if memes else None),
-        _count(material, 100.0, 100.0 if total else None, 2),
+        _count(material, 100.0, 100.0 if total else None, 2, none),
     )
     rows.append(PaperRow("Total", ends))
     return PaperPart(
@@ -247,7 +251,8 @@ def figure_b2(material: Material) -> PaperPart:
         for own in found
     )
     caption = "Harmful memes whose images independently exhibit toxicity."
-    return PaperPart("Figure B2", caption, texts=texts)
+    notes = () if texts else ("No meme of these data is harmful by its image.",)
+    return PaperPart("Figure B2", caption, texts=texts, notes=notes)
 
 
 def versions(material: Material) -> PaperPart:

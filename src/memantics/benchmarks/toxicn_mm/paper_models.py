@@ -173,7 +173,7 @@ def _published(
         yield replace(
             _cell(score),
             paper=None if printed is None else round(100 * printed, 2),
-            compared=material.comparable,
+            compared=material.compares(run),
             fill="" if done else fill,
             reason="No meme of this class was asked about." if done else "",
             note="; ".join(own for own in (score.note if score else "", row.reason) if own),

@@ -28,6 +28,16 @@ _ERRORS = {
 _AGREEMENT = {"harmful": 0.62, "type": 0.73, "modality": 0.86}
 
 
+def _judge(material: Material, queue: str, more: str = "") -> str:
+    """What lets people judge a queue, and shows what they said."""
+    db = " --db people.db" if "--db" in more else ""
+    return (
+        f"memantics annotate open {queue}{more}"
+        f" && memantics annotate export PROJECT{db} --out {queue}/verdicts.jsonl"
+        f" && memantics paper {material.name} --verdicts {queue}"
+    )
+
+
 def table_2(material: Material) -> PaperPart:
     """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
     answers = [
@@ -38,10 +48,8 @@ def table_2(material: Material) -> PaperPart:
         for vote in (own.verdict.votes if own.verdict else ())
         if vote.values.get("consent") in ("yes", True)
     ]
-    fill = (
-        "memantics annotate questionnaire --out people && memantics annotate people"
-        f" && memantics paper {material.name} --verdicts people"
-    )
+    ask = "memantics annotate questionnaire --out people"
+    fill = f"{ask} && {_judge(material, 'people', ' --db people.db')}"
     rows = []
     for name, groups in _PEOPLE.items():
         said = Counter(str(own[name]) for own in answers if own.get(name) is not None)
@@ -68,10 +76,7 @@ def agreement(material: Material) -> PaperPart:
         for own in review.judged
         if own.verdict is not None
     ]
-    fill = (
-        "memantics annotate FOLDER --workflow label-by-vote"
-        f" && memantics paper {material.name} --verdicts FOLDER"
-    )
+    fill = _judge(material, "MEMES", " --workflow label-by-vote")
     rows = []
     for name, printed in _AGREEMENT.items():
         table = [
@@ -97,10 +102,7 @@ def error_types(material: Material) -> PaperPart:
         for own in review.judged
         if own.values.get("error") is not None
     )
-    fill = (
-        "memantics annotate errors RUN… && memantics annotate errors"
-        f" && memantics paper {material.name} --verdicts errors"
-    )
+    fill = f"memantics annotate errors RUN… && {_judge(material, 'errors')}"
     rows = []
     for name, title in _ERRORS.items():
         value = said[name] if said else None
