@@ -84,13 +84,13 @@ def test_verdicts_leave_the_annotation_app_without_parquet(tmp_path: Path) -> No
 
 
 def test_networks_and_the_second_engine_for_shapes_say_what_they_need(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"networks need .*memantics\[tokenizers\]"):
         read_splitter(b"{}", 0)
     with pytest.raises(MissingExtra, match=r"pyshacl need .*memantics\[shacl\]"):
-        mm.KnowledgeStore(tmp_path / "store").validate(engine="pyshacl")
+        mm.KnowledgeStore.in_memory().validate(engine="pyshacl")
 
 
 def test_one_absent_package_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

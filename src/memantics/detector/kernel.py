@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
 from memantics.detector.examples import TYPES, Example
-from memantics.detector.sparse import Singles, SparseRows
+from memantics.detector.sparse import SparseRows
 
+Singles = NDArray[np.float32]
 MOST = 20_000
 _CONSTANT = np.float32(0.2)
 
