@@ -41,7 +41,7 @@ def test_memes_are_evaluated_compared_and_audited(tmp_path: Path, core: dict[str
     shell.done("report", *runs, "--out", "report.html", **core)
     (found,) = json.loads(shell.done("compare", *runs, "--json", **core))
     assert found["differences"][0]["key"] == "accuracy"
-    assert "shortcut" in shell.done("audit", "mquest", **core)
+    assert "Audit of M-QUEST, starter data" in shell.done("audit", "mquest", **core)
 
 
 def test_detectors_judge_and_explain_without_the_packages_that_trained_them(
