@@ -63,7 +63,7 @@ def test_it_is_searched_offline(site: Path) -> None:
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
-    """Built and installed as a user would; the core's packages are borrowed from this environment."""
+    """Built and installed as a user would; the core's packages are borrowed from here."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     wheel = [
         *pip,
