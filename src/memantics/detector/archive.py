@@ -35,7 +35,7 @@ _MOST_BYTES = 2_000_000_000
 # What the zip module raises on broken, encrypted or exotic archives.
 _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 # What parts raise that were made to pass the checksums but are no model.
-MISFITS = (
+_MISFITS = (
     ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 Array = NDArray[Any]
@@ -73,6 +73,7 @@ class HeadFields(TypedDict):
 
 
 ManifestType = TypeVar("ManifestType", bound=Manifest)
+Model = TypeVar("Model", bound=HeadModel)
 
 
 def write_archive(
@@ -119,10 +120,24 @@ def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
     return InputError(f"{what} {path}: {problem}", hint="train it again")
 
 
-def read_archive(
-    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str = "detector"
+def load_archive(
+    path: Path,
+    shape: type[ManifestType],
+    kind: tuple[str, int],
+    rebuild: Callable[[ManifestType, Parts], Model],
+    what: str = "detector",
+) -> tuple[Model, dict[str, Any]]:
+    """A model of that format and version, and its card; anything else is refused."""
+    manifest, parts = _read_archive(path, shape, kind, what)
+    try:
+        return rebuild(manifest, parts), _read_card(parts)
+    except _MISFITS as error:
+        raise refuse(path, f"its parts do not fit together: {error}", what) from error
+
+
+def _read_archive(
+    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
-    """The manifest and the parts of a file of that format and version; anything else is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
@@ -176,7 +191,7 @@ def find_format(path: Path) -> str:
         return ""
 
 
-def read_card_of(parts: Parts) -> dict[str, Any]:
+def _read_card(parts: Parts) -> dict[str, Any]:
     """The model card that travels with a model."""
     card: dict[str, Any] = orjson.loads(parts[_CARD])
     if not isinstance(card, dict):
