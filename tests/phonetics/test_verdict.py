@@ -18,6 +18,7 @@ from tests.phonetics.captions import ENGLISH_PUNS, PLAIN, PUNS
 from tests.servers.fakes import Scripted, serving
 
 SAID = {
+    "picture": "a fish lies on a plate",
     "word": "鱼",
     "written": "a fish",
     "other": "余, plenty",
