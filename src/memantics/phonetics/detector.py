@@ -17,7 +17,7 @@ from memantics.phonetics.ranking import CAPTION_FEATURES, Linear
 from memantics.phonetics.reading import Heard
 
 Matrix = npt.NDArray[np.float64]
-_STEPS, _ENOUGH = 50, 1e-8
+_STEPS, _ENOUGH = 50, 1e-6
 
 
 def _scale(rows: Matrix) -> tuple[Matrix, Matrix]:
@@ -97,7 +97,7 @@ class PunData:
 # they can. Chances are for a mixture between the two, so that they are not far off on either.
 LEARNT, LEARNT_DESCRIBED, EXPECTED = 0.16, 0.37, 0.37
 _CHANCES = 0.22
-ALARMS = 0.05  # of captions that are no puns, while learning
+ALARMS = 0.045  # of captions that are no puns, while learning
 _STRENGTH = 10.0
 _VECTORS = (
     2.0,

@@ -101,7 +101,7 @@ def judge_pun(
         odds += _WITNESS if seen else -_WITNESS
     chance = round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
     is_pun = chance >= limit
-    by_sound = heard.meant is not None or not heard.senses
+    by_sound = heard.meant is not None or not (heard.senses or heard.double_meanings)
     kind: Kind = "none" if not is_pun else "sound" if by_sound else "sense"
     return PunVerdict(
         caption=heard.caption,
