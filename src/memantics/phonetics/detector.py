@@ -99,12 +99,7 @@ LEARNT, LEARNT_DESCRIBED, EXPECTED = 0.16, 0.37, 0.37
 _CHANCES = 0.22
 ALARMS = 0.045  # of captions that are no puns, while learning
 _STRENGTH = 10.0
-_VECTORS = (
-    2.0,
-    3.0,
-    4.0,
-    6.0,
-)  # how much a sentence vector may count; one is chosen while learning
+_VECTORS = (3.0, 4.0, 6.0)  # what a sentence vector may count; learning chooses one
 
 
 def fit_pun(
