@@ -45,14 +45,22 @@ def fit_logistic(
     return Linear(dict(zip(names, map(float, raw), strict=True)), bias)
 
 
-def _climb(design: Matrix, target: Matrix, penalty: Matrix, importance: Matrix) -> Matrix:
-    """Newton's steps to the top of a penalised logistic likelihood."""
+def _climb(
+    design: Matrix, target: Matrix, penalty: Matrix, importance: Matrix, renew: int = 1
+) -> Matrix:
+    """Newton's steps to the top of a penalised logistic likelihood.
+
+    The curvature, which is what costs with hundreds of features, is computed every ``renew`` steps.
+    At the start it is as large as it can be, so that steps with an old one fall short, not beyond.
+    """
     weights = np.zeros(design.shape[1])
-    for _ in range(_STEPS):
+    for number in range(_STEPS * renew):
         chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
         gradient = design.T @ (importance * (chance - target)) + penalty * weights
-        curve = (design * (importance * chance * (1 - chance))[:, None]).T @ design
-        step = np.linalg.solve(curve + np.diag(penalty), gradient)
+        if number % renew == 0:
+            curve = (design * (importance * chance * (1 - chance))[:, None]).T @ design
+            inverse = np.linalg.inv(curve + np.diag(penalty))
+        step = inverse @ gradient
         weights -= step
         if np.abs(step).max() < _ENOUGH:
             break
@@ -147,7 +155,7 @@ def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Matrix, float
     design = np.column_stack([rows, np.ones(len(rows))])
     penalty = np.full(design.shape[1], _STRENGTH)
     penalty[-1] = 1e-6
-    found = _climb(design, data.pun.astype(float), penalty, data.weigh(learnt))
+    found = _climb(design, data.pun.astype(float), penalty, data.weigh(learnt), renew=20)
     weights = found[:-1] / scale
     return weights, float(found[-1] - weights @ shift)
 
