@@ -21,7 +21,7 @@ def test_what_is_shown_is_counted_by_rarity(lattice: Lattice) -> None:
     assert seen["shown_share"] == pytest.approx(seen["shown_rarest"] / 4)
     assert seen["shown_word"] == 0
     assert describe_picture("别太抽象", "一只大象", [], lattice)["evidence"] == 0
-    whole = describe_picture("真有两把刷子", "两把蓝色牙刷，像刷子", [], lattice)
+    whole = describe_picture("说毛线", "一团粉色的毛线球", [], lattice)
     assert whole["shown_word"] == 2
 
 
