@@ -122,8 +122,4 @@ def _study(model: ModelName, first: float | None, five: float | None) -> Study[S
     )
 
 
-STUDIES = (
-    _study("trigram", 0.75, 0.88),
-    _study("frequencies", 0.66, 0.82),
-    _study("dictionary", None, None),
-)
+STUDIES = (_study("trigram", 0.75, 0.88), _study("frequencies", 0.66, 0.82))
