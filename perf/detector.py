@@ -24,6 +24,7 @@ from typing import TypeVar
 from memantics.actions.detect import Detector
 from memantics.detector.examples import Example
 from memantics.detector.fast import find_preset, train
+from memantics.detector.judges import open_embedder
 from memantics.detector.storage import load, save
 
 Value = TypeVar("Value")
@@ -83,7 +84,8 @@ def clock(work: Callable[[], Value]) -> tuple[Value, float, float]:
 
 
 def measure(examples: list[Example], preset: str) -> Figures:
-    detector, wall, cpu = clock(lambda: train(examples, find_preset(preset)))
+    embedder = open_embedder(find_preset(preset))
+    detector, wall, cpu = clock(lambda: train(examples, find_preset(preset), embedder))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "detector.zip"
         save(detector, path)
@@ -91,8 +93,8 @@ def measure(examples: list[Example], preset: str) -> Figures:
         again, _, opened = clock(lambda: load(path))
         python, command = compare_faces(path, examples[:2000])
     asked = examples[:2000]
-    again.predict(asked[:50])
-    said, _, spent = clock(lambda: again.predict(asked))
+    again.predict(asked[:50], embedder)
+    said, _, spent = clock(lambda: again.predict(asked, embedder))
     assert len(said) == len(asked)
     scale = 1e6 if sys.platform == "darwin" else 1e3
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale

@@ -9,28 +9,37 @@
 set -euo pipefail
 
 memes=$1 labels=$2 here=$(cd "$(dirname "$0")" && pwd)
+step() { printf '\n== %s\n' "$1"; }
 
-# What is printed on each meme, copies, template families.
+step "1. Read the images: what is printed on each, copies, template families"
 memantics collect "$memes" --no-page
 
-# What words mean and pictures show: the format of ToxiCN MM wants both.
+step "2. Draft captions: what words mean and pictures show; the format of ToxiCN MM wants both"
 memantics build captions "$memes" --model "${MODEL:-fake/builder}" --out builds/own
 cp builds/own/captions.jsonl "$memes/captions.jsonl"
 
-# Three people vote on each meme; the verdicts are what most of them say.
-python "$here/vote.py" "$memes" "$labels" --db votes.db
+step "3. Ask three people who they are, in a database that takes no votes"
+memantics annotate questionnaire --people 3 --out people
+python "$here/vote.py" introduce people --db people.db
+memantics annotate export 1 --db people.db --out people/verdicts.jsonl
+
+step "4. Let them vote on each meme; the verdict is what most of them say"
+python "$here/vote.py" vote "$memes" "$labels" --db votes.db
 memantics annotate export 1 --db votes.db --out "$memes/verdicts.jsonl"
 
-# A benchmark that runs at once; memes of one template stay in one part. Its card holds an audit.
+step "5. Publish a benchmark with a training and a test part; memes of one template stay together"
 memantics publish "$memes" --name own_harm --licence CC-BY-4.0 --split 8:2
+
+step "6. Audit it"
 memantics audit own_harm --out own_harm-audit.html
 
-# A detector of one's own, and a study that compares two.
+step "7. Train a detector on it, and compare two in a study"
 memantics detector train --data own_harm --preset ridge --out own_harm.zip
 memantics detector study ridge linear --against ridge --data own_harm --out study
 
-# Two models on both tasks.
+step "8. Score two models on both tasks"
 memantics run own_harm/detection own_harm/type --model fake/keys --model embedded/reader --out runs
 
-# The tables of the family's paper, from one's own data.
-memantics paper own_harm runs/own-harm-* --detectors study --verdicts "$memes"
+step "9. Put all of it into the tables of the family's paper"
+memantics paper own_harm runs/own-harm-* --detectors study --detectors own_harm.zip \
+  --verdicts "$memes" --verdicts people

@@ -1,9 +1,10 @@
-"""Three made-up people vote on a folder of memes through the annotation app, as a table says.
+"""Three made-up people say who they are, and vote on memes, through the annotation app.
 
-    python vote.py MEMES LABELS --db FILE
+    python vote.py introduce QUESTIONNAIRE --db FILE
+    python vote.py vote MEMES LABELS --db FILE
 
-The table has a line for each meme: id, harmful (yes or no), type, modality, target. Two of the
-three vote as it says; the third calls every fifth meme harmless, so that not all agree.
+The table of labels has a line for each meme: id, harmful (yes or no), type, modality, target. Two
+of the three vote as it says; the third calls every fifth meme harmless, so that not all agree.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -19,43 +21,70 @@ from memantics.actions.annotate import Storage, find_admin, import_annotations, 
 from memantics.annotate.workflow import Settings
 from memantics.core.memes import read_memes
 
-VOTERS = ("voter-1", "voter-2", "voter-3")
+Values = Mapping[str, JsonValue]
+PEOPLE: dict[str, Values] = {
+    "voter-1": {"gender": "female", "age": "20_to_30", "region": "asian"},
+    "voter-2": {"gender": "male", "age": "20_to_30", "region": "asian"},
+    "voter-3": {"gender": "female", "age": "over_30", "region": "other"},
+}
 FIELDS = ("harmful", "type", "modality", "target")
 
 
-def read_labels(path: Path) -> dict[str, dict[str, JsonValue]]:
+def read_labels(path: Path) -> dict[str, Values]:
     """What to vote, by meme; empty cells are not asked."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     return {row["id"]: {name: row[name] for name in FIELDS if row.get(name)} for row in rows}
 
 
-def main() -> None:
-    """Open the folder as a project and let everybody vote."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("memes", type=Path)
-    parser.add_argument("labels", type=Path)
-    parser.add_argument("--db", default="votes.db")
-    given = parser.parse_args()
-    labels, storage = read_labels(given.labels), Storage(given.db)
-    made = import_annotations(storage, given.memes, workflow="label-by-vote")
-    names = [meme.id for meme in read_memes(given.memes)]
+def answer_all(storage: Storage, project: int, answer: Callable[[str, int, int], Values]) -> None:
+    """Everybody answers until nothing is left; ``answer`` is told person, item and turn."""
     with open_annotations(storage) as service:
         lead = find_admin(service)
-        project = service.projects.get(lead, made.project)
-        settings = project.settings.model_copy(update={"training": False})
-        service.projects.set_settings(lead, project.id, Settings.model_validate(settings))
-        for place, name in enumerate(VOTERS):
-            voter = service.accounts.create(lead, name, secrets.token_urlsafe(24))
-            service.projects.add_member(lead, project.id, name, ("annotator",))
-            service.projects.consent(voter, project.id)
-            number = 0
-            while (task := service.work.next(voter, project.id)) is not None:
-                values = labels[names[task.number - 1]]
-                if place == 2 and number % 5 == 4:
-                    values = {"harmful": "no"}
-                number += 1
-                service.work.submit(voter, task.assignment, values, task.version, 20.0)
+        settings = service.projects.get(lead, project).settings
+        plain = Settings.model_validate(settings.model_copy(update={"training": False}))
+        service.projects.set_settings(lead, project, plain)
+        for name in PEOPLE:
+            person = service.accounts.create(lead, name, secrets.token_urlsafe(24))
+            service.projects.add_member(lead, project, name, ("annotator",))
+            service.projects.consent(person, project)
+            turn = 0
+            while (task := service.work.next(person, project)) is not None:
+                values = answer(name, task.number - 1, turn)
+                service.work.submit(person, task.assignment, dict(values), task.version, 20.0)
+                turn += 1
+
+
+def introduce(queue: Path, storage: Storage) -> None:
+    """Everybody says who they are."""
+    made = import_annotations(storage, queue)
+    answer_all(storage, made.project, lambda name, _, __: {"consent": "yes", **PEOPLE[name]})
+
+
+def vote(memes: Path, table: Path, storage: Storage) -> None:
+    """Open the folder as a project and let everybody vote."""
+    labels, names = read_labels(table), [meme.id for meme in read_memes(memes)]
+    made = import_annotations(storage, memes, workflow="label-by-vote")
+
+    def say(name: str, item: int, turn: int) -> Values:
+        differs = name == "voter-3" and turn % 5 == 4
+        return {"harmful": "no"} if differs else labels[names[item]]
+
+    answer_all(storage, made.project, say)
+
+
+def main() -> None:
+    """Read the words of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("introduce", "vote"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("labels", type=Path, nargs="?")
+    parser.add_argument("--db", required=True)
+    given = parser.parse_args()
+    if given.what == "introduce":
+        introduce(given.folder, Storage(given.db))
+    else:
+        vote(given.folder, given.labels, Storage(given.db))
 
 
 if __name__ == "__main__":

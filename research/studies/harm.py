@@ -24,7 +24,7 @@ from research.protocol import Cases, Claim, Row, Study
 
 HARMLESS, HARMFUL = LABELS
 BLOCKS = 10
-DISGUISED = 150  # harmful memes of each fold: hearing a text for its homophones takes long
+DISGUISED = 120  # harmful memes of each fold: hearing a text for its homophones takes long
 GROUPS = ("gender", "region")  # targets with more than a hundred memes; others are taken together
 SEEN = (
     "The detectors were built with all of it in view. Up to four characters that speak most for"
@@ -138,14 +138,14 @@ def _study(preset: str, *, wanted: bool = False) -> Study[Example]:
     )
 
 
-def _study_blocks(preset: str, *, wanted: bool = False) -> Study[Example]:
+def _study_blocks(preset: str, wanted: float) -> Study[Example]:
     return Study(
         f"harm in blocks of ids, {preset}",
         "toxicn_mm",
         read_harm,
         partial(measure, preset, "blocks"),
         (
-            Claim("harmful", Figure("macro_f1"), 0.76 if wanted else None),
+            Claim("harmful", Figure("macro_f1"), wanted),
             Claim("types", Figure("macro_f1")),
         ),
         "Inside the rest alone: the sealed part holds memes of every block.",
@@ -157,7 +157,5 @@ STUDIES = (
     _study("fast"),
     _study("full"),
     _study("static", wanted=True),
-    _study_blocks("fast"),
-    _study_blocks("full"),
-    _study_blocks("static", wanted=True),
+    _study_blocks("static", 0.76),
 )

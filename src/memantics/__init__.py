@@ -29,16 +29,19 @@ if TYPE_CHECKING:
     )
     from memantics.actions.audit import Audit, audit
     from memantics.actions.chains import audit_chains
+    from memantics.actions.chat_quality import ChatFigures, measure_chats
     from memantics.actions.collect import collect
     from memantics.actions.compare import FactorContrasts, compare, contrast
     from memantics.actions.datasets import Dataset, list_benchmarks, list_models, load_dataset
     from memantics.actions.demo import Tour, demo
     from memantics.actions.detect import Detector
+    from memantics.actions.edit import Edited, edit, edit_async
     from memantics.actions.evaluate import Run, Runs, evaluate, evaluate_async, load_run
     from memantics.actions.expert import Expert, ExpertOptions
     from memantics.actions.humans import HumanScores, export_humans, score_humans
     from memantics.actions.judge import Judgement, judge, judge_async
     from memantics.actions.knowledge import KnowledgeStore
+    from memantics.actions.look_alikes import Grouped, group_look_alikes
     from memantics.actions.paper import RedonePaper, paper
     from memantics.actions.phonetics import (
         PunVerdict,
@@ -48,7 +51,15 @@ if TYPE_CHECKING:
     )
     from memantics.actions.probe import ProbeReport, probe, probe_async
     from memantics.actions.publish import publish
-    from memantics.actions.reappraise import Reappraisal, reappraise, reappraise_async
+    from memantics.actions.reappraise import (
+        Reappraisal,
+        ReappraisalDrafts,
+        reappraisal,
+        reappraisal_async,
+        reappraise,
+        reappraise_async,
+    )
+    from memantics.actions.remake import Remade, remake, remake_async
     from memantics.actions.report import report
     from memantics.actions.retrieve import NearMeme, Passage, retrieve, retrieve_background
     from memantics.actions.score import score
@@ -79,21 +90,32 @@ _PLACES = {
     ),
     "actions.audit": ("Audit", "audit"),
     "actions.chains": ("audit_chains",),
+    "actions.chat_quality": ("ChatFigures", "measure_chats"),
     "actions.collect": ("collect",),
     "actions.compare": ("FactorContrasts", "compare", "contrast"),
     "actions.datasets": ("Dataset", "list_benchmarks", "list_models", "load_dataset"),
     "actions.demo": ("Tour", "demo"),
     "actions.detect": ("Detector",),
+    "actions.edit": ("Edited", "edit", "edit_async"),
     "actions.evaluate": ("Run", "Runs", "evaluate", "evaluate_async", "load_run"),
     "actions.expert": ("Expert", "ExpertOptions"),
     "actions.humans": ("HumanScores", "export_humans", "score_humans"),
     "actions.judge": ("Judgement", "judge", "judge_async"),
     "actions.knowledge": ("KnowledgeStore",),
+    "actions.look_alikes": ("Grouped", "group_look_alikes"),
     "actions.paper": ("RedonePaper", "paper"),
     "actions.phonetics": ("PunVerdict", "detect_pun", "detect_pun_async", "read_aloud"),
     "actions.probe": ("ProbeReport", "probe", "probe_async"),
     "actions.publish": ("publish",),
-    "actions.reappraise": ("Reappraisal", "reappraise", "reappraise_async"),
+    "actions.reappraise": (
+        "Reappraisal",
+        "ReappraisalDrafts",
+        "reappraisal",
+        "reappraisal_async",
+        "reappraise",
+        "reappraise_async",
+    ),
+    "actions.remake": ("Remade", "remake", "remake_async"),
     "actions.report": ("report",),
     "actions.retrieve": ("NearMeme", "Passage", "retrieve", "retrieve_background"),
     "actions.score": ("score",),
@@ -115,14 +137,17 @@ _HOME = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "Analysis",
     "Audit",
+    "ChatFigures",
     "DataError",
     "Dataset",
     "Detector",
+    "Edited",
     "Expert",
     "ExpertOptions",
     "ExportSettings",
     "Exported",
     "FactorContrasts",
+    "Grouped",
     "HumanScores",
     "ImageError",
     "ImportSettings",
@@ -138,7 +163,9 @@ __all__ = [
     "ProbeReport",
     "PunVerdict",
     "Reappraisal",
+    "ReappraisalDrafts",
     "RedonePaper",
+    "Remade",
     "Run",
     "Runs",
     "ScreenSettings",
@@ -159,10 +186,13 @@ __all__ = [
     "demo",
     "detect_pun",
     "detect_pun_async",
+    "edit",
+    "edit_async",
     "evaluate",
     "evaluate_async",
     "export_humans",
     "export_task",
+    "group_look_alikes",
     "import_answers",
     "judge",
     "judge_async",
@@ -170,13 +200,18 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_run",
+    "measure_chats",
     "paper",
     "probe",
     "probe_async",
     "publish",
     "read_aloud",
+    "reappraisal",
+    "reappraisal_async",
     "reappraise",
     "reappraise_async",
+    "remake",
+    "remake_async",
     "report",
     "retrieve",
     "retrieve_background",

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.actions.queues import (
     apply_texts,
@@ -15,6 +16,7 @@ from memantics.actions.queues import (
     make_text_queue,
     normalise,
 )
+from memantics.annotate.errors import Forbidden
 from memantics.annotate.service import Service
 from memantics.annotate.values import visible
 from memantics.annotate.workflow import read_workflow
@@ -22,6 +24,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.queue import Verdict, read_queue, write_verdicts
 from memantics.starter import image_path
 from tests.annotate.team import PASSWORD
+from tests.commands import Shell
 from tests.runs import pick, write_run
 
 
@@ -30,7 +33,6 @@ def test_a_questionnaire_asks_for_consent_first(tmp_path: Path) -> None:
     card, items = read_queue(done.folder)
     assert (card.workflow, len(items), done.items) == ("questionnaire", 3, 3)
     flow = read_workflow("questionnaire")
-    assert (flow.settings.daily_limit, flow.settings.weekly_limit) == (1, 1)
     fields = flow.stages[0].fields
     assert visible(flow, fields, {"consent": "no"}, frozenset()) == ("consent",)
     assert visible(flow, fields, {"consent": "yes"}, frozenset()) == fields
@@ -50,6 +52,7 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     done = make_text_queue(folder, tmp_path / "queue")
     _, items = read_queue(done.folder)
     assert [item.values["text"] for item in items] == ["one does not", "???"]
+    assert [len(item.shown) for item in items] == [1, 0], "shown where normalising changed it"
     assert all((done.folder / item.images[0]).is_file() for item in items)
     verdicts = [
         Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}),
@@ -111,3 +114,67 @@ def test_a_questionnaire_is_opened_without_images(service: Service, tmp_path: Pa
     (found,) = (own for own in map(json.loads, made.splitlines()) if own["votes"])
     assert found["kept"] is True, found
     assert found["votes"][0]["values"]["gender"] == "female"
+
+
+def test_what_people_are_and_what_they_vote_share_no_database(
+    service: Service, tmp_path: Path
+) -> None:
+    lead = service.accounts.create_first("lead", PASSWORD)
+    forms = make_questionnaire(tmp_path / "q", 4).folder
+    project = service.exchange.open_queue(lead, forms).id
+    service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
+    with pytest.raises(InputError, match="holds what people said about themselves"):
+        service.projects.create(lead, "votes", "label-by-vote")
+    for name, gender in (("zoe", "male"), ("bob", "female"), ("cy", "female")):
+        person = service.accounts.create(lead, name, PASSWORD)
+        service.projects.add_member(lead, project, name, ("annotator",))
+        service.projects.consent(person, project)
+        task = service.work.next(person, project)
+        assert task is not None
+        values: dict[str, JsonValue] = {"consent": "yes", "gender": gender}
+        service.work.submit(person, task.assignment, values, task.version, 5.0)
+        assert service.work.next(person, project) is None, "nobody fills in two"
+    lines = service.exchange.export(lead, project, "verdicts").data.splitlines()
+    votes = [vote for line in lines for vote in json.loads(line)["votes"]]
+    assert {(vote["person"], vote["at"]) for vote in votes} == {("", "")}
+    assert [vote["values"]["gender"] for vote in votes] == ["female", "female", "male"], (
+        "forms are in no order that tells who came when"
+    )
+    for what in ("raw", "resolved", "labelstudio", "audit"):
+        with pytest.raises(Forbidden, match="comes out as verdicts only"):
+            service.exchange.export(lead, project, what)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.items(lead, project)
+    with pytest.raises(Forbidden, match="not shown one by one"):
+        service.lead.item(lead, 1)
+
+
+def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path: Path) -> None:
+    lead = service.accounts.create_first("lead", PASSWORD)
+    service.projects.create(lead, "votes", "label-by-vote")
+    with pytest.raises(InputError, match="asks people about themselves"):
+        service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 3).folder)
+    assert len(service.projects.mine(lead)) == 1
+
+
+def test_the_commands_say_how_to_open_what_they_wrote(shell: Shell) -> None:
+    """Their folders are called as they are: 'annotate texts' would be the command again."""
+    memes = shell.folder / "memes"
+    memes.mkdir()
+    shutil.copy(image_path("en-001"), memes / "a.png")
+    line = json.dumps({"id": "a", "image": "a.png", "text": "two\nlines"}) + "\n"
+    (memes / "memes.jsonl").write_text(line, encoding="utf-8")
+    told = shell.done("annotate", "questionnaire")
+    assert "memantics annotate open questionnaire --db people.db" in told
+    assert "memantics annotate open texts" in shell.done("annotate", "texts", "memes")
+    write_verdicts(
+        shell.folder / "v.jsonl",
+        [Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "two"})],
+    )
+    assert "1 texts changed" in shell.done("annotate", "apply-texts", "memes", "v.jsonl")
+    assert json.loads((memes / "memes.jsonl").read_text(encoding="utf-8"))["text"] == "two"
+    made = shell.done(
+        "run", "toxicn_mm/detection", "-m", "fake/keys", "--data", "starter", "--json"
+    )
+    [run] = json.loads(made)
+    assert "memantics annotate open errors" in shell.done("annotate", "errors", run["folder"])

@@ -55,7 +55,7 @@ stage = "say"
 
 
 def texts(workflow: Workflow) -> list[Words]:
-    found = [workflow.title, workflow.instructions]
+    found = [workflow.title, workflow.instructions, *workflow.examples]
     found += [stage.title for stage in workflow.stages]
     for field in workflow.fields:
         found += [field.label, *field.anchors, *(option.label for option in field.options)]
@@ -72,6 +72,7 @@ def test_each_is_sound_and_speaks_both_languages(name: str) -> None:
     workflow = read_workflow(name)
     assert workflow.name == name
     assert all(words.en and words.zh for words in texts(workflow))
+    assert len(workflow.examples) >= 2
     resolved = {field for rule in workflow.resolve for field in rule.fields}
     reviewed = {rule.by for rule in workflow.resolve}
     asked = {field for stage in workflow.stages for field in stage.fields}

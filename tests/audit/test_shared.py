@@ -13,11 +13,11 @@ from tests.places import SHARED_DATA, needs_shared_data
 pytestmark = needs_shared_data
 
 
-def audit(shell: Shell, name: str) -> dict[str, Any]:
+def audit(shell: Shell, name: str, *words: str) -> dict[str, Any]:
     assert shell.apart.run(
         "data", "add", name.partition("/")[0], SHARED_DATA / name.partition("/")[0]
     )
-    ran = shell.apart.run("audit", name, "--json")
+    ran = shell.apart.run("audit", name, *words, "--json")
     assert ran.code == 0, ran.err
     return {own["key"]: own for own in json.loads(ran.out)["findings"]}
 
@@ -77,3 +77,20 @@ def test_mer_bench(shell: Shell) -> None:
     found = audit(shell, "mer_bench")
     assert value(found["mer_bench.emotions"]) == 0.053
     assert found["mer_bench.layouts"]["verdict"] == "worth knowing"
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "size"),
+    [
+        ("mquest", "toxmquest350", 54),
+        ("memeintent/intent", "dev", 63),
+        ("punmemecn/ocr", "test", 321),
+    ],
+)
+def test_a_split_cuts_every_finding_down(shell: Shell, name: str, split: str, size: int) -> None:
+    """What rests on printed tables, and what compares splits, is about no split."""
+    found = audit(shell, name, "--split", split)
+    whole = {"tables.feasible", "makers.published", "leak.split"}
+    counts = {key: own["figure"]["n"] for key, own in found.items() if key not in whole}
+    assert counts
+    assert max(counts.values()) == size, counts

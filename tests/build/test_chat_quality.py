@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memantics.build.chats.quality import measure_chats, read_chats, write_figures
+from memantics.build.chats.quality import measure_file, read_chats, write_figures
 from memantics.core.errors import DataError
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
@@ -48,17 +49,20 @@ def test_shapes_of_chat_files(tmp_path: Path, name: str, body: object) -> None:
 def test_figures_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     path.write_text(json.dumps([{"content": own} for own in SAID]), encoding="utf-8")
-    found = measure_chats(path, Lengths(), Lengths())  # type: ignore[arg-type]
+    found = measure_file(path, Lengths(), Lengths())  # type: ignore[arg-type]
     assert (found.chats, found.utterances) == (2, 5)
     assert found.perplexity == pytest.approx((1 + 5 + 2 + 1 + 2) / 5)
     assert found.coherence == 0.5
     assert found.distinct_1 is not None
-    write_figures(tmp_path / "out.json", found)
+    write_figures(tmp_path / "out.json", [found])
     keys = json.loads((tmp_path / "out.json").read_text())
     assert keys.keys() == {
         *("chats.perplexity", "chats.bertscore", "chats.distinct_1", "chats.distinct_2")
     }
-    alone = measure_chats(path, None, None)
+    write_figures(tmp_path / "out.json", [found, replace(found, file="DuConv.txt")])
+    keys = json.loads((tmp_path / "out.json").read_text())
+    assert keys["chats.DuConv.perplexity"] == keys["chats.perplexity"]
+    alone = measure_file(path, None, None)
     assert (alone.perplexity, alone.coherence) == (None, None)
     assert "chats.bertscore" not in {k for k, v in alone.figures().items() if v is not None}
 
@@ -81,5 +85,5 @@ def test_a_file_without_chats_is_named(tmp_path: Path) -> None:
 @needs_shared_data
 def test_distinct_is_that_of_the_release() -> None:
     """1,579 of the 2,008 chats lie in the shared part."""
-    found = measure_chats(SHARED_DATA / "punmemecn" / "_Meta.json", None, None)
+    found = measure_file(SHARED_DATA / "punmemecn" / "_Meta.json", None, None)
     assert (found.chats, found.distinct_1, found.distinct_2) == (1579, 0.0738, 0.424)

@@ -4,21 +4,20 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memantics.core.errors import InputError
 from memantics.detector.card import SAMPLE_LIMIT, format_card, make_card, write_card
+from memantics.detector.disguises import add_copies, add_emoji, augment, space_out, spell_out
 from memantics.detector.evaluation import evaluate
 from memantics.detector.examples import Example, Loaded
-from memantics.detector.fast import FastDetector, find_preset, fit, train
+from memantics.detector.fast import FastDetector, find_preset, fit, make_rows, train
+from memantics.detector.features import sound_of
 from memantics.detector.robustness import (
-    add_emoji,
-    augment,
     measure_evasion,
     measure_leakage,
     pick_targets,
-    space_out,
-    spell_out,
     swap_homophones,
 )
 from tests.detector.samples import make_examples
@@ -77,6 +76,53 @@ def test_augmented_copies_keep_their_labels() -> None:
         assert (copy.label, copy.type) == (origin.label, origin.type)
         assert copy.id.split("~")[0] == origin.id
     assert augment(examples, 0.5) == grown
+
+
+def test_copies_are_texts_alone_that_sound_like_their_originals() -> None:
+    examples = [*make_examples(40), Example("blank", "", "captions only", label=0)]
+    again = Example("1~0", "苦瓜", label=1)
+    grown = add_copies([*examples, again], [*range(41), 0], 1.0, 0)
+    copies = grown.examples[42:]
+    # A copy of a copy, and of a meme without a text, teaches nothing new.
+    assert sorted(grown.origins[42:]) == list(range(40))
+    for copy, place in zip(copies, grown.origins[42:], strict=True):
+        own = examples[place]
+        assert (copy.label, copy.type) == (own.label, own.type)
+        assert copy.text_caption == copy.image_caption == ""
+        assert [sound_of(c) for c in copy.text] == [sound_of(c) for c in own.text]
+    assert (
+        sum(
+            copy.text != examples[n].text
+            for copy, n in zip(copies, grown.origins[42:], strict=True)
+        )
+        > 10
+    )
+    assert add_copies(examples, range(41), 0.0, 0).examples == tuple(examples)
+
+
+def test_a_detector_that_hears_outlives_homophones() -> None:
+    """Trained on plain memes with captions; asked for the text alone, disguised."""
+    deaf = replace(find_preset("fast"), blocks=find_preset("fast").blocks[:3])
+    hearing = replace(find_preset("static"), dense=())
+    unseen = make_examples(120, seed=8)
+    found = {}
+    for name, settings in (("deaf", deaf), ("hearing", hearing)):
+        model = fit(make_examples(200), settings).detector
+        found[name] = {own.attack: own for own in measure_evasion(model, unseen, most=40)}
+    assert found["hearing"]["homophones"].alone > found["deaf"]["homophones"].alone + 0.2
+    assert found["hearing"]["none"].recall > 0.9
+
+
+def test_a_meme_without_captions_is_as_long_as_one_with_them() -> None:
+    examples = make_examples(60)
+    settings = replace(find_preset("ridge"), whole=True)
+    model = fit(examples, settings).detector
+    bare = replace(examples[0], text_caption="", image_caption="")
+    rows = make_rows(model.extractor, [examples[0], bare, Example("none", "")], None)
+    lengths = [float(np.linalg.norm(rows.sparse.row(place)[1])) for place in range(3)]
+    assert lengths == pytest.approx([1, 1, 0], abs=1e-5)
+    plain = make_rows(fit(examples, find_preset("ridge")).detector.extractor, [bare], None)
+    assert np.linalg.norm(plain.sparse.values) < 0.9
 
 
 def test_a_copy_is_held_out_with_its_original() -> None:

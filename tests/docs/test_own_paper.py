@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shutil
@@ -63,3 +64,25 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
     page = (tmp_path / "own_harm-paper.html").read_text(encoding="utf-8")
     for words in ("Table 5", "embedded/reader", "ridge → linear", "Appendix B.3"):
         assert words in page
+    runs = sorted((tmp_path / "runs").iterdir())
+    assert len(runs) == 4, "two models on two tasks"
+    told = shell.done(
+        *("paper", "own_harm", *map(str, runs), "--detectors", "study"),
+        *("--detectors", "own_harm.zip", "--verdicts", "memes", "--verdicts", "people"),
+        *("--format", "csv"),
+    )
+    rows = csv.DictReader(io.StringIO(told))
+    cells = {(row["part"], row["row"], row["column"]): row["value"] for row in rows}
+    assert [cells["Table 3", own, "Total"] for own in ("Train", "Test", "Total")] == [
+        "8",
+        "2",
+        "10",
+    ]
+    kinds = sum(int(cells["Table 4", own, "Total"]) for own in ("Tg.", "Off.", "Sex.", "Disp."))
+    assert str(kinds) == cells["Table 3", "Total", "Harm."] == "5"
+    assert cells["Table B7", "Total", "Num"]
+    assert (cells["Table 2", "female", "people"], cells["Table 2", "male", "people"]) == ("2", "1")
+    assert float(cells["Appendix B.3", "harmful", "kappa"]) < 1
+    for model in ("fake/keys", "embedded/reader", "linear"):
+        assert cells["Table 5", model, "F1"], model
+    assert cells["Table 5", "fast detector, preset ridge (held out inside training)", "F1"]

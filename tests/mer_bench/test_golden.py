@@ -1,6 +1,7 @@
 """Figures, draws and views digit by digit, as they were before the gate's default changed.
 
-``golden.json`` was written by this module at commit 03ccfa8: ``python -m
+``golden.jsonl`` was written by this module at commit 03ccfa8, a line for the draws of each view and
+for each figure of each case: value, interval and n, whole and by part. ``python -m
 tests.mer_bench.test_golden`` writes it anew.
 """
 
@@ -22,7 +23,7 @@ from memantics.core.task import Task, Unparsed
 from tests.mer_bench.samples import opened, reply, write_release
 from tests.mer_bench.test_judge import task_on
 
-GOLDEN = Path(__file__).with_name("golden.json")
+GOLDEN = Path(__file__).with_name("golden.jsonl")
 VIEWS: tuple[View, ...] = ("all", "model", "category", "overall")
 LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxed")
 
@@ -89,6 +90,29 @@ def measure(source: Source) -> dict[str, Any]:
     return {"figures": figures, "draws": draws(source, 14)}
 
 
+def write_golden(body: dict[str, Any]) -> None:
+    lines = [{"view": view, "draws": own} for view, own in body["draws"].items()]
+    for case, rows in body["figures"].items():
+        figures: dict[str, dict[str, Any]] = {}
+        for name, row in sorted(rows.items()):
+            key, _, part = name.partition("|")
+            figures.setdefault(key, {})[part] = row
+        lines += [{"case": case, "figure": key, "by": own} for key, own in figures.items()]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    GOLDEN.write_text(text, encoding="utf-8")
+
+
+def read_golden() -> dict[str, Any]:
+    draws, figures = dict[str, str](), dict[str, dict[str, Any]]()
+    for line in map(json.loads, GOLDEN.read_text(encoding="utf-8").splitlines()):
+        if "view" in line:
+            draws[line["view"]] = line["draws"]
+        else:
+            rows = {f"{line['figure']}|{part}": row for part, row in line["by"].items()}
+            figures.setdefault(line["case"], {}).update(rows)
+    return {"figures": figures, "draws": draws}
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     return write_release(tmp_path_factory.mktemp("golden") / "release", 130, ("one", "two"))
@@ -100,12 +124,12 @@ def found(source: Source) -> dict[str, Any]:
 
 
 def test_draws_and_views_are_what_they_were(found: dict[str, Any]) -> None:
-    assert found["draws"] == json.loads(GOLDEN.read_text(encoding="utf-8"))["draws"]
+    assert found["draws"] == read_golden()["draws"]
 
 
 def test_figures_are_what_they_were_to_twelve_digits(found: dict[str, Any]) -> None:
     """New rows may stand beside the old ones; no old one may move."""
-    known = json.loads(GOLDEN.read_text(encoding="utf-8"))["figures"]
+    known = read_golden()["figures"]
     assert known.keys() == found["figures"].keys()
     for name, rows in known.items():
         now = found["figures"][name]
@@ -133,4 +157,4 @@ def test_the_default_gate_beside_them(source: Source, found: dict[str, Any]) -> 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         body = measure(write_release(Path(folder) / "release", 130, ("one", "two")))
-    GOLDEN.write_text(json.dumps(body, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    write_golden(body)

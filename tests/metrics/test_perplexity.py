@@ -9,23 +9,14 @@ from typing import Any
 import pytest
 
 from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
-from tests.metrics.tiny_models import SIZE, make_encoder, make_tokenizer
+from tests.metrics.tiny_models import make_encoder, make_masked, make_tokenizer
 
 TEXTS = ["the meme mocks updates", "a cat sleeps on a keyboard.", "the meme mocks updates"]
 
 
 @pytest.fixture(scope="module")
 def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    import transformers
-
-    folder = tmp_path_factory.mktemp("masked")
-    tokenizer = make_tokenizer()
-    torch.manual_seed(4)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.6, **SIZE)
-    transformers.BertForMaskedLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return make_masked(tmp_path_factory.mktemp("masked"))
 
 
 @pytest.fixture(scope="module")

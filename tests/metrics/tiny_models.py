@@ -35,6 +35,19 @@ def make_encoder(folder: Path, seed: int = 1) -> Path:
     return folder
 
 
+def make_masked(folder: Path) -> Path:
+    """A masked language model, which is also an encoder."""
+    import torch
+    import transformers
+
+    tokenizer = make_tokenizer()
+    torch.manual_seed(4)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.6, **SIZE)
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def make_judge(folder: Path, labels: tuple[str, ...]) -> Path:
     import torch
     import transformers

@@ -9,9 +9,10 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from memantics.core.records import Field, Form, Image, Message, Option, Request
-from memantics.models.embedded.sound import PinyinEar
+from memantics.models.embedded.encoder import GramEncoder
+from memantics.registry.ear import PhoneticEar
 
-EAR = PinyinEar()  # loads its words at first use, once for all tests
+EAR = PhoneticEar(GramEncoder())  # loads its words at first use, once for all tests
 
 
 def draw(path: Path, text: str, size: tuple[int, int] = (480, 320)) -> Path:

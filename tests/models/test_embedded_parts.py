@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import unicodedata
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from memantics.models.embedded.ocr import (
 )
 from memantics.models.embedded.sound import Hearing
 from memantics.models.embedded.wording import spell
+from memantics.registry.ear import PhoneticEar
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -208,15 +210,30 @@ def test_rude_and_gloomy_words_are_whole_words() -> None:
     ("pun", "plain"), [("暗中观茶", "暗中观察"), ("我不梨解", "我不理解"), ("无盐以对", "无言以对")]
 )
 def test_puns_gain_and_plain_captions_do_not(pun: str, plain: str) -> None:
-    assert EAR.hear(pun).gain > 2
+    heard = EAR.hear(pun)
+    assert heard.is_pun
+    assert heard.meant == plain
+    assert heard.heard in plain
     assert EAR.hear(plain) == Hearing()
-    assert EAR.hear(pun).heard in plain
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_can_be_heard(text: str) -> None:
-    assert EAR.hear(text).gain >= 0
+    assert not EAR.hear(text).heard or EAR.hear(text).meant
+
+
+@pytest.mark.parametrize(("chance", "is_pun"), [(0.5, True), (0.4999, False)])
+def test_a_pun_is_what_is_likelier_one_than_not(
+    chance: float, is_pun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memantics.phonetics import verdict
+
+    judged = verdict.judge_pun
+    monkeypatch.setattr(
+        verdict, "judge_pun", lambda *given: replace(judged(*given), probability=chance)
+    )
+    assert PhoneticEar(GramEncoder()).hear("今天吃饭").is_pun is is_pun
 
 
 def test_texts_without_chinese_hide_nothing() -> None:
@@ -227,7 +244,7 @@ def test_texts_without_chinese_hide_nothing() -> None:
 def test_held_out_captions_are_told_apart_better_than_by_always_saying_pun() -> None:
     rows = orjson.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())
     held_out = {k: v["caption_1"] for k, v in rows.items() if 51 <= int(k[2:7]) <= 100}
-    heard = {name: EAR.hear(caption).gain > 0.8 for name, caption in held_out.items()}
+    heard = {name: EAR.hear(caption).is_pun for name, caption in held_out.items()}
     hits = sum(heard[name] for name in heard if name.count(".") == 1)
     alarms = sum(heard[name] for name in heard if name.count(".") > 1)
     puns = sum(name.count(".") == 1 for name in heard)

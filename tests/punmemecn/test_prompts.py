@@ -58,6 +58,17 @@ def test_a_prompt_holds_what_its_number_says(
     assert ("第八张" in text or "eighth" in text) == (style.shots and task == "chat")
 
 
+@pytest.mark.parametrize("task", ["detection", "sentiment"])
+def test_puns_are_defined_as_intended_and_seen(task: str, official: Source) -> None:
+    for language, said in (
+        ("en", ("plays on purpose", "at least one of the meanings rests on what is seen")),
+        ("zh", ("有意借助", "至少有一层意思落在画面里看得到的东西上")),
+    ):
+        made = make_task(task, official, language=language)
+        text = text_of(ask(made, next(made.items())))
+        assert all(own in text for own in said)
+
+
 def test_every_prompt_is_another_text(official: Source) -> None:
     for task in TASKS:
         texts = {

@@ -15,9 +15,9 @@ from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import Said
-from memantics.reappraise.chain import Review, Workshop
 from memantics.reappraise.records import Target
 from memantics.reappraise.stages import Planner
+from memantics.reappraise.workshop import Review, Workshop
 from memantics.vision.captions import TextLine
 from memantics.vision.page import Page, read_page
 from tests.vision.pictures import Print, blank, print_on

@@ -18,13 +18,14 @@ from memantics.core.images import load
 from memantics.core.memes import HEARD
 from memantics.core.records import Request
 from memantics.models.fake import FakeModel, Said
-from memantics.reappraise.chain import Reappraisal, Workshop, reappraise, reappraise_all
+from memantics.reappraise.chain import reappraise, reappraise_all
 from memantics.reappraise.folder import BOTH, CHECKS, FEELING, MEME, PLAN
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Mood
 from memantics.reappraise.rendering import LEGIBLE
 from memantics.reappraise.stages import ModelPlanner
+from memantics.reappraise.workshop import Reappraisal, Workshop
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings

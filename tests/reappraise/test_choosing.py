@@ -13,9 +13,10 @@ from memantics.core.errors import Refused
 from memantics.core.records import Request
 from memantics.core.task import Unparsed
 from memantics.models.fake import FakeModel, Said
-from memantics.reappraise.chain import Reappraisal, reappraise
+from memantics.reappraise.chain import reappraise
 from memantics.reappraise.choosing import ChoosingPlanner, Order, choose, rate_layout, read_order
 from memantics.reappraise.records import ReappraisalPlan
+from memantics.reappraise.workshop import Reappraisal
 from memantics.run.calling import RetrySettings
 from memantics.run.desk import Desk
 from memantics.run.engine import AskSettings

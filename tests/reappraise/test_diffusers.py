@@ -24,13 +24,17 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An instruction editor of a few thousand weights."""
+    return make_pipeline(tmp_path_factory.mktemp("pipeline"))
+
+
+def make_pipeline(folder: Path, *, inpaint: bool = False) -> Path:
+    """An instruction or inpainting editor of a few thousand weights."""
     pytest.importorskip("diffusers", reason="the extra 'edit' is not installed")
     torch: Any = pytest.importorskip("torch")
     import diffusers
     import transformers
 
-    folder = tmp_path_factory.mktemp("pipeline")
+    folder.mkdir(exist_ok=True)
     library: Any = diffusers
     words: Any = transformers
     torch.manual_seed(0)
@@ -39,7 +43,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
         layers_per_block=1,
         norm_num_groups=4,
         sample_size=8,
-        in_channels=8,
+        in_channels=9 if inpaint else 8,
         out_channels=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
@@ -67,7 +71,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
         eos_token_id=1,
         pad_token_id=1,
     )
-    made = library.StableDiffusionInstructPix2PixPipeline(
+    kind = "StableDiffusionInpaintPipeline" if inpaint else "StableDiffusionInstructPix2PixPipeline"
+    made = getattr(library, kind)(
         vae=vae,
         text_encoder=words.CLIPTextModel(config),
         tokenizer=_make_tokenizer(folder / "words", words),

@@ -6,15 +6,36 @@ import csv
 import io
 import json
 import os
+import re
+import shlex
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import typer
 
 from memantics.actions.paper import paper
+from memantics.cli.annotate import FIRST
+from memantics.cli.main import make_app
+from memantics.core.data import Source
 from memantics.core.errors import DataError, InputError
-from memantics.core.paper import Cell, PaperSheet, find_score, same_system, score_cell
+from memantics.core.paper import (
+    Cell,
+    PaperMaterial,
+    PaperPart,
+    PaperRow,
+    PaperSheet,
+    ScoredRun,
+    find_score,
+    same_system,
+    score_cell,
+)
 from memantics.core.records import Score
 from memantics.registry import STARTER_IMAGES, find_benchmarks
+from memantics.report.pages.paper import _make_block
 from tests.commands import Shell
 from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
@@ -57,6 +78,37 @@ def test_no_cell_claims_what_was_not_computed(name: str) -> None:
         assert cell.status != "closed" or cell.reason
 
 
+@cache
+def whole_app() -> Any:
+    return typer.main.get_command(make_app(lazy=False))
+
+
+def parse(words: str) -> tuple[str, set[str]]:
+    """The command that words name, and the flags in them that it does not have."""
+    own, rest = whole_app(), shlex.split(words)[1:]
+    named: list[str] = []
+    while rest and rest[0] in getattr(own, "commands", {}):
+        own, named, rest = own.commands[rest[0]], [*named, rest[0]], rest[1:]
+    if named == ["annotate"]:
+        own = own.commands[FIRST]  # "annotate QUEUE" names no command
+    known = {flag for each in own.params for flag in each.opts}
+    return " ".join(named), {word for word in rest if word.startswith("--")} - known
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_commands_that_fill_cells_exist(name: str) -> None:
+    sheet = paper(name, data="starter")
+    told = [command for part in sheet.parts for command in part.commands]
+    told += [text.body for part in sheet.parts for text in part.texts]
+    pieces = (own.strip() for words in told for own in re.split(r"\n|;|&&", words))
+    commands = {own for own in pieces if own.startswith("memantics ")}
+    assert commands or not told
+    for own in commands:
+        named, unknown = parse(own)
+        assert named, own
+        assert unknown == set(), own
+
+
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
     sheet = paper(name, data="starter")
@@ -94,6 +146,81 @@ def test_every_form_holds_every_table(name: str, tmp_path: Path) -> None:
 )
 def test_what_a_cell_may_claim(cell: Cell, status: str) -> None:
     assert cell.status == status
+
+
+@pytest.mark.parametrize(
+    ("changed", "compared"),
+    [({}, True), ({"limit": 9}, False), ({"sample": 9}, False), ({"probe": "blank"}, False)],
+)
+def test_only_a_run_over_all_items_is_compared(changed: dict[str, object], compared: bool) -> None:
+    facts = SimpleNamespace(**({"limit": None, "sample": None, "probe": ""} | changed))
+    run = cast("ScoredRun", SimpleNamespace(facts=facts))
+    whole = PaperMaterial("x", Source("release", Path()), None, {}, {}, (), compared=True)
+    assert whole.compares(run) is compared
+    assert whole.compares(None)
+    assert not replace(whole, complete=False).compares(run)
+    assert not replace(whole, compared=False).compares(run)
+
+
+def test_notes_of_rows_are_told_once_below_the_table() -> None:
+    lost, other = Cell(1, 2, note="lost"), Cell(1, 2)
+    rows = (
+        PaperRow("a", (lost, lost), section="s"),
+        PaperRow("b", (lost, Cell()), section="s"),
+        PaperRow("c", (lost, other)),
+        PaperRow("d", (other, other)),
+        PaperRow("e", (replace(other, note="late"), Cell())),
+    )
+    assert PaperPart("T", "", ("x", "y"), rows).remarks == ("s (a, b): lost", "e: late")
+    assert PaperPart("T", "", ("x", "y"), rows[:2]).remarks == ("lost",), "it holds for all rows"
+    many = tuple(PaperRow(name, (lost,)) for name in "abcde")
+    assert PaperPart("T", "", ("x",), (*many, rows[3])).remarks == ("a, b, 3 more rows: lost",)
+    assert PaperPart("T", "", ("x",), (*many[1:], rows[3])).remarks == ("b, c, d, e: lost",)
+
+
+def test_the_better_of_a_column_is_darker_and_equals_are_plain() -> None:
+    values = (
+        (0.0, 5.0, None),
+        (25.0, 5.0, 1.0),
+        (74.9, 5.0, 2.0),
+        (75.0, 5.0, 3.0),
+        (100.0, 5.0, 0),
+    )
+    rows = tuple(
+        PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
+    )
+    part = PaperPart("T", "", ("a", "b", "c"), rows, shaded=True)
+    shades = list(zip(*_make_block(1, part).shades, strict=True))
+    assert shades[0] == ("shade1", "shade2", "shade3", "shade4", "shade4")
+    assert set(shades[1]) == {""}
+    assert shades[2][0] == ""
+    assert set(_make_block(1, replace(part, shaded=False)).shades) == {("", "", "")}
+
+
+def test_every_row_with_a_value_is_a_polygon() -> None:
+    values = ((1.0, 2.0, None), (0.0, 0.0, 0.0), (None, None, None))
+    rows = tuple(
+        PaperRow(str(n), tuple(Cell(value=v) for v in own)) for n, own in enumerate(values)
+    )
+    part = PaperPart("F", "", ("north", "south <east>", "west"), rows, radar=True)
+    drawn = dict(_make_block(1, part).radars)
+    assert list(drawn) == ["0", "1"]
+    assert "outer ring 2.00; north: 1.00; south &lt;east&gt;: 2.00; west: –" in drawn["0"]
+    # North stands at half of the radius of 66, upwards from the middle (150, 92).
+    assert 'class="area" points="150.0,59.0 ' in drawn["0"]
+    assert 'class="area" points="150.0,92.0 150.0,92.0 150.0,92.0"' in drawn["1"]
+
+
+def test_a_table_of_statements_shows_them_plainly() -> None:
+    """MER-Bench's Table I speaks of other data sets: nothing of it could be computed."""
+    sheet = paper("mer_bench", data="starter")
+    first, other = sheet.parts[0], sheet.parts[7]
+    assert (first.label, first.stated, other.stated) == ("Table I", True, False)
+    assert PaperPart("", "").stated is False
+    page = sheet.render()
+    table = page[page.index('id="part-1"') : page.index('id="part-2"')]
+    assert "badge" not in table
+    assert '<td class="number quiet">Image-Text</td>' in table
 
 
 def test_scores_are_found_by_name_and_part() -> None:

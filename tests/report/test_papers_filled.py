@@ -1,10 +1,14 @@
-"""Both papers with everything that fills them: fake models, tiny trained ones, votes, ratings."""
+"""Papers with everything that fills them: fake models, tiny trained ones, votes, ratings."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from pydantic import JsonValue
@@ -14,13 +18,20 @@ from memantics.actions.humans import export_humans
 from memantics.actions.paper import paper
 from memantics.actions.queues import make_error_queue, make_questionnaire
 from memantics.actions.study import Encoding, StudyData, StudyPlan, choose_variants, study_detectors
-from memantics.core.paper import PaperSheet
+from memantics.benchmarks.mer_bench.paper import EDITORS
+from memantics.benchmarks.punmemecn.paper_models import EXPLORED, SYSTEMS
+from memantics.core.data import DataKind
+from memantics.core.paper import PaperRow, PaperSheet
 from memantics.core.queue import QueueItem, Verdict, Vote, read_queue, write_verdicts
 from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.build.publish.test_publish import label
+from tests.commands import Shell
 from tests.detector.neural.conftest import Make, encoder, plain_arithmetic
 from tests.detector.neural.tiny import QUICK
-from tests.metrics.tiny_models import make_encoder, make_judge
+from tests.mer_bench.samples import draw
+from tests.metrics.tiny_models import make_encoder, make_judge, make_masked
+from tests.places import SHARED_DATA, needs_shared_data
+from tests.punmemecn.release import SAMPLE
 
 __all__ = ["encoder", "plain_arithmetic"]
 
@@ -53,7 +64,9 @@ def rate(queue: Path, values: dict[str, JsonValue], stage: str = "rate") -> Path
 
 
 def find_empty(sheet: PaperSheet) -> dict[str, set[str]]:
-    """Empty cells by part: the rows that they stand in."""
+    """Empty cells by part: the rows that they stand in. Every row has a cell for each column."""
+    for part in sheet.parts:
+        assert all(len(row.cells) == len(part.columns) for row in part.rows), part.label
     return {
         part.label: rows
         for part in sheet.parts
@@ -110,11 +123,21 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     assert women.cells[0].value == 4, "two people filled in two forms each"
 
 
-def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Redone:
+    """MemeIntent's paper with all that fills it."""
+
+    sheet: mm.RedonePaper
+    intents: list[Path]
+    humans: Path
+
+
+def redo_memeintent(folder: Path, data: Literal["starter", "release"]) -> Redone:
+    """Two systems in all settings, people's ratings of three of them, and a review of intents."""
     pytest.importorskip("transformers")
     models = {
-        "bertscore": str(make_encoder(tmp_path / "bert")),
-        "nli": str(make_judge(tmp_path / "nli", ("entailment", "contradiction"))),
+        "bertscore": str(make_encoder(folder / "bert")),
+        "nli": str(make_judge(folder / "nli", ("entailment", "contradiction"))),
     }
     runs = []
     for role, name in (("text", "Meta-Llama-3-8B-Instruct"), ("vlm", "llava-v1.6-mistral-7b-hf")):
@@ -123,20 +146,23 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
             for task, kinds in (("background", ("",)), ("intent", ("none", "auto", "human"))):
                 for kind in kinds:
                     done = mm.evaluate(
-                        f"memeintent/{task}", model="fake/echo", data="starter",
+                        f"memeintent/{task}", model="fake/echo", data=data,
                         options=chosen | ({"background": kind} if kind else {}), limit=6,
-                        out=tmp_path / f"{role}-{shots}-{task}-{kind}",
+                        out=folder / f"{role}-{shots}-{task}-{kind}",
                     )  # fmt: skip
                     assert isinstance(done, mm.Run)
                     runs.append(rename(done.folder, f"openai/{name}"))
-    intents = [run for run in runs if "-intent-" in run.parent.name][:3]
-    rated = export_humans(intents, tmp_path / "humans", memes=4)
+    intents = [run for run in runs if "-intent-" in run.parent.name]
+    rated = export_humans(intents[:3], folder / "humans", memes=4)
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
-    memes = pick_memes("en", 4)
-    review = make_queue(tmp_path / "review", "collect-and-edit", memes)
-    values: dict[str, JsonValue] = {"correctness": [5, 4], "completeness": [4, 4]}
-    rate(review, values, "review")
-    sheet = paper("memeintent", runs, data="starter", verdicts=[rated.queue, review])
+    review = make_queue(folder / "review", "collect-and-edit", pick_memes("en", 4))
+    rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
+    sheet = paper("memeintent", runs, data=data, verdicts=[rated.queue, review])
+    return Redone(sheet, intents, folder / "humans")
+
+
+def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+    sheet = redo_memeintent(tmp_path, "starter").sheet
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
@@ -146,3 +172,225 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     assert section["Correctness of intents, mean"].value == 4.5
     figure = parts["Figure 6"].rows[0].cells
     assert [cell.value for cell in figure] == [4.0, 5.0, 3.0]
+
+
+def copy_as(run: Path, model: str, place: Path) -> Path:
+    """The same answers under another model's name."""
+    made = place / f"{run.parent.name}-{model.rpartition('/')[2]}"
+    shutil.copytree(run, made)
+    return rename(made, model)
+
+
+PUN_TASKS: dict[str, dict[str, Sequence[str]]] = {
+    "detection": {"prompt": "1234567"},
+    "sentiment": {"prompt": "1234567"},
+    "chat": {"prompt": "1234567", "level": ("hard",)},
+    "ocr": {},
+    "pinyin": {},
+    "harmful": {},
+    "punchline": {},
+}
+
+
+def run_puns(out: Path, **settings: Any) -> list[Path]:
+    """Every run that a table of PunMemeCN's asks for, of one fake model."""
+    wanted = [
+        (task, dict(zip(options, values, strict=True)))
+        for task, options in PUN_TASKS.items()
+        for values in product(*options.values())
+    ]
+    wanted += [("chat", {"prompt": number, "level": "easy"}) for number in "12"]
+    runs = []
+    for place, (task, options) in enumerate(wanted):
+        more = settings.get("more", {}).get(task, {})
+        done = mm.evaluate(
+            f"punmemecn/{task}", model="fake/keys", data=settings["data"], options=options | more,
+            limit=settings.get("limit"), out=out / f"{place:02}-{task}",
+        )  # fmt: skip
+        assert isinstance(done, mm.Run)
+        runs.append(done.folder)
+    return runs
+
+
+def read_prompt(run: Path) -> str:
+    facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    return str(facts["options"].get("prompt", ""))
+
+
+def tuned(folder: Path, model: str, style: str) -> Path:
+    """What ``detector tune`` leaves, as far as a paper reads it: a tuned model takes minutes."""
+    folder.mkdir(parents=True)
+    facts = {"model": model, "wording": {"question": "pun", "style": style, "language": "zh"}}
+    (folder / "tuning.json").write_text(json.dumps(facts), encoding="utf-8")
+    said = [("valid", True, True), ("valid", True, None), ("valid", False, False)]
+    said += [("external", False, False), ("external", False, True)]
+    rows = [
+        {"part": part, "id": f"m{n}", "gold": gold, "said": own, "score": None, "reply": ""}
+        for n, (part, gold, own) in enumerate(said)
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "verdicts.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    own = run_puns(tmp_path / "own", data="starter")
+    runs = [*own]
+    first = [run for run in own if read_prompt(run) in ("1", "2", "")]
+    for name, model in SYSTEMS.items():
+        asked = own if name in EXPLORED else first
+        runs += [copy_as(run, f"openai/{model}", tmp_path / "named") for run in asked]
+    harmful = next(run for run in own if "harmful" in run.parent.name)
+    for name in ("CLIP-MKE", "HateCLIPper-RGCL"):
+        runs.append(copy_as(harmful, f"detector/{name}", tmp_path / "detectors"))
+    folders = [
+        tuned(tmp_path / f"{model.rpartition('/')[2]}-{style}", model.rpartition("/")[2], style)
+        for model in (SYSTEMS["Qwen2.5-VL-7B"], SYSTEMS["InternVL-2.5-8B"], "org/Other-VL")
+        for style in ("image", "caption", "reasons")
+    ]
+    chats = SAMPLE.root / "_Chat(easy).json"
+    for name in ("DuConv.json", "NaturalConv.json", "Mine.json"):
+        shutil.copy(chats, tmp_path / name)
+    bert = make_masked(tmp_path / "bert")
+    measured = mm.measure_chats(
+        [chats, *sorted(tmp_path.glob("*.json"))], perplexity=str(bert), bert=bert
+    )
+    figures = measured.save(tmp_path / "chats-measured.txt")
+    sheet = paper("punmemecn", runs, data="starter", detectors=folders, figures=figures)
+    sheet.save(tmp_path / "paper.html")
+    assert find_empty(sheet) == {}
+    parts = {part.label: part for part in sheet.parts}
+    four = {row.label: [cell.value for cell in row.cells] for row in parts["Table 4"].rows}
+    assert four["Qwen2.5-VL-7B, fine-tuned: image"] == [0.5, 1.0, 0.5]
+    assert four["Other-VL: image and caption, reasons"] == [0.5, 1.0, 0.5]
+    assert len(four) == 9
+    one = {row.label: row for row in parts["Table 1"].rows}
+    assert list(one) == ["DuConv", "NaturalConv", "Our", "Mine"]
+    assert one["Mine"].kind == "own"
+    assert all(cell.value is not None for row in one.values() for cell in row.cells)
+    five = {row.label: row.cells for row in parts["Table 5"].rows}
+    assert five["CLIP-MKE, trained"][3].value is not None
+    assert five["GPT-4o"][0].reason == "The sample holds no memes of ToxiCN MM."
+    explored = {row.label for row in parts["Figure 4"].rows}
+    assert explored == {"fake/keys", *(f"openai/{SYSTEMS[name]}" for name in EXPLORED)}
+
+
+def test_models_asked_by_two_prompts_stay_out_of_figure_4(tmp_path: Path) -> None:
+    runs = []
+    for number in ("1", "2"):
+        done = mm.evaluate(
+            "punmemecn/detection", model="fake/keys", data="starter",
+            options={"prompt": number}, limit=4, out=tmp_path / number,
+        )  # fmt: skip
+        assert isinstance(done, mm.Run)
+        runs.append(done.folder)
+    labels = {row.label for row in find_part(paper("punmemecn", runs, data="starter"), "Figure 4")}
+    assert labels == {"Qwen2.5-VL-7B", "InternVL-2.5-78B", "Claude-3.5-Sonnet", "GPT-4o"}
+    named = copy_as(runs[0], "openai/gpt-4o", tmp_path)
+    labels = {
+        row.label
+        for row in find_part(paper("punmemecn", [*runs, named], data="starter"), "Figure 4")
+    }
+    assert labels == {"openai/gpt-4o"}
+
+
+def find_part(sheet: PaperSheet, label: str) -> tuple[PaperRow, ...]:
+    return next(part.rows for part in sheet.parts if part.label == label)
+
+
+@needs_shared_data
+def test_the_released_part_of_punmemecn_leaves_only_published_systems_empty(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images of the first hundred groups are at hand; the user adds harmful ones."""
+    monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
+    release = tmp_path / "PunMemeCN"
+    shutil.copytree(SHARED_DATA / "punmemecn", release)
+    for folder in ("harmful_pun", "harmful_nonpun", "harmful_toxicn"):
+        (release / folder).mkdir()
+        shutil.copy(release / "images" / "CN00001.png", release / folder)
+    shell.done("data", "add", "punmemecn", release)
+    present = {"images": "present"}
+    more = dict.fromkeys(("detection", "sentiment", "chat", "ocr", "punchline"), present)
+    runs = run_puns(tmp_path / "runs", data="release", limit=9, more=more)
+    sheet = paper("punmemecn", runs)
+    empty = find_empty(sheet)
+    parts = {part.label: part for part in sheet.parts}
+    published = {
+        label: {row.label for row in parts[label].rows if row.kind == "paper"}
+        for label in ("Table 1", "Table 2", "Table 4", "Table 5", "Table 7")
+    }
+    left = {label: rows - published.get(label, set()) for label, rows in empty.items()}
+    assert not any(left.values()), left
+    own = {row.label: row.cells for row in parts["Table 5"].rows if row.kind == "own"}
+    assert [cell.status for cell in own["fake/keys"]] == ["computed"] * 5
+
+
+JUDGED = {"view": ("all", "model", "category", "overall")}
+
+
+def judge_edits(out: Path, data: DataKind) -> list[Path]:
+    """All views by one judge, and the four configurations on the same edits."""
+    wanted: list[dict[str, str]] = [{"view": view} for view in JUDGED["view"]]
+    wanted += [
+        {"rationale": a, "placement": b} for a, b in (("RF", "VL"), ("RL", "VF"), ("RL", "VL"))
+    ]
+    runs = []
+    for place, options in enumerate(wanted):
+        done = mm.evaluate(
+            "mer_bench/judge", model="baseline/random", data=data, options=options,
+            out=out / str(place),
+        )  # fmt: skip
+        assert isinstance(done, mm.Run)
+        runs.append(rename(done.folder, "openai/judge"))
+    return runs
+
+
+def rate_edits(runs: list[Path], out: Path) -> Path:
+    """Two people on the edits that all configurations judged."""
+    every = [run for run in runs if run.parent.name in ("0", "4", "5", "6")]
+    queue = export_humans(every, out, memes=8).queue
+    return rate(
+        queue,
+        {"vgq": 4, "vea": 5, "tgq": 3, "tea": 4, "hgq": 4, "pes": 2, "lc": "yes", "label": "calm"},
+    )
+
+
+def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+    runs = judge_edits(tmp_path / "runs", "starter")
+    people = rate_edits(runs, tmp_path / "humans")
+    sheet = paper("mer_bench", runs, data="starter", verdicts=people)
+    sheet.save(tmp_path / "paper.html")
+    assert find_empty(sheet) == {}
+    parts = {part.label: part for part in sheet.parts}
+    assert parts["Figure 4"].columns[2:] == tuple(
+        f"{name}: apart from people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
+    )
+    assert {row.label for row in parts["Table II"].rows} == {"identity", "recolour"}
+    wins = {row.label: row.cells[0].value for row in parts["Figure 4, win rates"].rows}
+    assert list(wins) == ["RF-VF", "RF-VL", "RL-VF", "RL-VL"]
+    assert sum(value for value in wins.values() if isinstance(value, float)) == pytest.approx(200)
+    assert all(cell.value is not None for cell in parts["Figure 4"].rows[0].cells[2:])
+
+
+@needs_shared_data
+def test_the_released_part_of_mer_bench_leaves_only_published_editors_empty(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part holds an index and no images: small plain ones stand for sources and edits."""
+    monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
+    data = tmp_path / "MER-Bench" / "data"
+    data.mkdir(parents=True)
+    rows = json.loads((SHARED_DATA / "mer_bench" / "index_final.json").read_bytes())[:24]
+    (data / "index_final.json").write_text(json.dumps(rows), encoding="utf-8")
+    for row in rows:
+        draw(data / "Original" / row["id"])
+        for editor in ("Flux9B", "mine"):
+            draw(data / "EditedResults" / editor / row["id"], "green")
+    shell.done("data", "add", "mer_bench", tmp_path / "MER-Bench")
+    runs = judge_edits(tmp_path / "runs", "release")
+    sheet = paper("mer_bench", runs, verdicts=rate_edits(runs, tmp_path / "humans"))
+    empty = find_empty(sheet)
+    assert empty.keys() <= {"Table II"}
+    assert empty["Table II"] == set(EDITORS) - {"Flux9B"}

@@ -22,7 +22,7 @@ from memantics.actions.knowledge import KnowledgeStore, read_starter_knowledge
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.records import Answer
 from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
-from memantics.knowledge.records import Individual, Knowledge
+from memantics.knowledge.records import Individual, Knowledge, Relation
 from memantics.serve.settings import Models
 from tests.browser import launch
 from tests.runs import pick, write_run
@@ -190,6 +190,18 @@ def test_links_lead_only_to_what_was_found(address: str) -> None:
         ask("/browse/store/query", q="SELECT * { SERVICE <http://127.0.0.1:1/> { ?a ?b ?c } }")
         == 422
     )
+
+
+def test_a_dimension_of_a_build_s_own_is_on_the_page(tmp_path: Path) -> None:
+    made = KnowledgeStore.create(tmp_path / "kb")
+    links = (Relation("colours", "VisualMaterial/flag"),)
+    red = Individual("ColorUse", "red", "danger red", relations=links)
+    made.add([Knowledge("1", (Individual("VisualMaterial", "flag", "a flag"), red))])
+    del made
+    with serve_pages(Models(store=tmp_path / "kb")) as address:
+        page = urlopen(f"{address}/browse/store/meme?id=1").read().decode()
+    assert re.search(r'<li class="d-ColorUse"[^>]*><i></i>color use <b>1</b>', page)
+    assert "danger red" in page
 
 
 def test_texts_of_answers_stay_texts(browser: Browser, tmp_path: Path) -> None:

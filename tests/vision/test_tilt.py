@@ -127,3 +127,4 @@ def test_letters_that_hop_are_measured_one_by_one() -> None:
     (straight,) = read_page(level, [line]).captions
     assert abs(hopping.lettering.size - straight.lettering.size) < 8
     assert hopping.ink.box[3] - hopping.ink.box[1] > 1.3 * hopping.lettering.size
+    assert (hopping.lettering.hops, straight.lettering.hops) == (True, False)

@@ -8,8 +8,7 @@ from typing import Literal
 from memantics.actions.analyze import Analysis, Harm
 from memantics.actions.knowledge import Individual, outline
 from memantics.core.opinion import Opinion
-from memantics.core.retrieved import NearMeme
-from memantics.knowledge.retrieval import SAME_PICTURE
+from memantics.core.retrieved import BY_MEANING, BY_PICTURE
 
 _LISTED = 3
 Tone = Literal["", "dim", "red", "yellow", "green"]
@@ -20,10 +19,29 @@ def describe(found: Analysis) -> Iterator[Line]:
     """What was found, in the order in which people want to know it."""
     yield "says", found.text or "nothing that could be read", ""
     yield "", found.form, "dim"
+    yield from _list("shows", (f"{own.part}: {own.says} (by {own.by})" for own in found.shows), 9)
     for sound in found.sounds:
         yield "puns on", f"{sound.reading} ({sound.confidence:.0%} sure)", ""
     yield from _list("intends", found.intents)
     yield from _list("one must know", found.background)
+    yield from _judge(found)
+    yield from _compare(found)
+    for own in found.contradictions:
+        yield "contradiction", f"{own.about}: {own.text}", "red"
+    for line in found.baselines:
+        yield "baseline", line, "dim"
+    if found.knowledge is not None:
+        for title, members in outline(found.knowledge):
+            yield from _list(title, (_tell(own) for own, _ in members))
+    if found.gaps:
+        yield "left out", found.gaps, "yellow"
+    if found.statuses:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
+        yield "asked", f"{found.model}: {counts}", "dim"
+
+
+def _judge(found: Analysis) -> Iterator[Line]:
+    """Harm, feelings and what experts say, each with its source."""
     for harm in found.verdicts:
         yield ("harm, a guess" if harm.baseline else "harm", *tell_harm(harm))
         yield "", f"by {harm.by}" + (f"; {harm.reason}" if harm.reason else ""), "dim"
@@ -33,24 +51,18 @@ def describe(found: Analysis) -> Iterator[Line]:
     for opinion in found.opinions:
         if opinion.known:
             yield f"{opinion.topic}{', a guess' if opinion.sample else ''}", _chance(opinion), ""
-        yield (
-            "",
-            f"by {opinion.source}" if opinion.known else f"{opinion.topic}: unknown; {opinion.why}",
-            "dim",
-        )
-    yield from _list("like", (tell_near(own) for own in found.near))
-    for own in found.contradictions:
-        yield "contradiction", f"{own.about}: {own.text}", "red"
-    for line in found.baselines:
-        yield "baseline", line, "dim"
-    if found.knowledge is not None:
-        for title, members in outline(found.knowledge):
-            yield from _list(title, (_tell(own) for own, _ in members))
-    for line in found.gaps:
-        yield "left out", line, "yellow"
-    if found.statuses:
-        counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
-        yield "asked", f"{found.model}: {counts}", "dim"
+        unsaid = f"{opinion.topic}: unknown; {opinion.why}"
+        yield "", f"by {opinion.source}" if opinion.known else unsaid, "dim"
+
+
+def _compare(found: Analysis) -> Iterator[Line]:
+    """Known memes on the same picture and near in meaning, and how often such memes agree."""
+    if found.family is not None:
+        yield "template", found.family.told, ""
+        yield "", f"by {BY_PICTURE}", "dim"
+    yield from _list("like", (own.told for own in found.near))
+    if found.near:
+        yield "", f"by {BY_MEANING}", "dim"
 
 
 def _chance(opinion: Opinion) -> str:
@@ -58,22 +70,13 @@ def _chance(opinion: Opinion) -> str:
     return f"{opinion.label}{share}"
 
 
-def tell_near(own: NearMeme) -> str:
-    """A known meme near this one, how near it is, and what it intends where that is told."""
-    same = own.bits is not None and own.bits <= SAME_PICTURE
-    near = "the same picture" if same else f"nearness {own.nearness or 0:.2f}"
-    family = f", family {own.family}" if own.family else ""
-    told = [said.text for said in own.statements if said.dimension in ("OverallIntent", "meaning")]
-    return f"{own.meme} in {own.source} ({near}{family})" + (f": {told[0]}" if told else "")
-
-
-def _list(title: str, lines: Iterable[str]) -> Iterator[Line]:
+def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:
     """The first few lines below one title; the page and --json have all."""
     found = list(lines)
-    for place, line in enumerate(found[:_LISTED]):
+    for place, line in enumerate(found[:most]):
         yield (title if not place else ""), line, ""
-    if len(found) > _LISTED:
-        yield "", f"… and {len(found) - _LISTED} more", "dim"
+    if len(found) > most:
+        yield "", f"… and {len(found) - most} more", "dim"
 
 
 def _tell(one: Individual) -> str:

@@ -31,15 +31,17 @@ from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.memes import Meme, name_apart
 from memantics.core.opinion import Judges
 from memantics.core.result import Result
-from memantics.core.retrieved import NearMeme
+from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.waiting import run_sync
 from memantics.detector.examples import Example
 from memantics.detector.opinions import open_judges
-from memantics.knowledge.retrieval import SAME_PICTURE, Pool
+from memantics.knowledge.retrieval import Pool
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
+from memantics.vision.appearance import Sight
 from memantics.vision.captions import choose_captions
+from memantics.vision.faces import YuNet
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -52,6 +54,7 @@ __all__ = [
     "Harm",
     "LocalParts",
     "Missing",
+    "Sight",
     "Sound",
     "analyze",
     "analyze_async",
@@ -127,6 +130,7 @@ class LocalParts:
         ocr: RememberingOcr,
         judges: Judges | None = None,
         known: Pool | None = None,
+        faces: Path | None = None,
     ) -> None:
         self.tools = Tools(
             read=lambda data, name: choose_captions(ocr.read(data, name).lines),
@@ -135,20 +139,18 @@ class LocalParts:
             screen=_open_screen(detector),
             judges=open_judges() if judges is None else judges,
             retrieve=None if known is None else partial(_find_near, known),
+            faces=None if faces is None else YuNet(faces),
         )
 
 
-_NEAR, _NEAREST = 3, 0.5  # known memes that are shown, and how near their texts must be
+_NEAR = 3  # known memes that are shown
 
 
-def _find_near(known: Pool, meme: Meme) -> tuple[NearMeme, ...]:
-    """Known memes on the same picture, or with nearly the same meaning."""
+def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse | None]:
+    """Known memes on the same picture or with nearly the same meaning, and its family."""
     found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
-    return tuple(
-        own
-        for own in found
-        if (own.bits is not None and own.bits <= SAME_PICTURE) or (own.nearness or 0) >= _NEAREST
-    )
+    near = tuple(own for own in found if own.shown)
+    return near, known.find_family(meme.image, without={meme.id})
 
 
 class AnalyzeOptions(AskingOptions, total=False):
@@ -158,7 +160,8 @@ class AnalyzeOptions(AskingOptions, total=False):
     use), ``parts`` the same and the OCR, loaded before; ``language`` that of what the model
     writes (default: the meme's); ``journal`` the folder of its calls, which are not asked twice;
     ``known`` are places of what is known about other memes (knowledge stores, builds,
-    collections, ``starter``); ``progress`` is called with the counts so far.
+    collections, ``starter``); ``faces`` is the ONNX file of YuNet, a face detector; ``progress``
+    is called with the counts so far.
     """
 
     model: str | None
@@ -167,6 +170,7 @@ class AnalyzeOptions(AskingOptions, total=False):
     language: str | None
     journal: ImagePath
     known: Known | None
+    faces: ImagePath | None
     progress: Watch | None
 
 
@@ -238,7 +242,9 @@ def _look_all(
         detector = Detector.load(file) if file is not None else Detector.starter()
         places = options.get("known")
         known = None if places is None else open_known(places)
-        return _look_each(memes, LocalParts(detector, ocr, None, known).tools)
+        faces = options.get("faces")
+        parts = LocalParts(detector, ocr, None, known, None if faces is None else Path(faces))
+        return _look_each(memes, parts.tools)
 
 
 def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], list[ImageError]]:

@@ -23,9 +23,10 @@ from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
 from memantics.models.embedded.ocr import open_reader
-from memantics.reappraise.chain import Workshop, reappraise
+from memantics.reappraise.chain import reappraise
 from memantics.reappraise.folder import MEME
 from memantics.reappraise.whole import Wish, WishPlanner, edit_whole
+from memantics.reappraise.workshop import Workshop
 from memantics.registry import find_benchmark, find_source
 from memantics.run.progress import Progress
 

@@ -28,7 +28,11 @@ def group_look_alikes(
     text_encoder: Path | None = None,
     image_encoder: Path | None = None,
 ) -> Grouped:
-    """Give each pun of a reviewed queue two look-alikes from the memes that are no puns."""
+    """Give each pun of a queue judged by ``pun-form`` two look-alikes among those that are none.
+
+    The nearest in picture and the nearest in words; without encoders, by the embedded ones.
+    ``publish`` then writes the groups of three.
+    """
     folder = Path(queue)
     review = read_review(folder, verdicts)
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)

@@ -7,25 +7,27 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.actions.report import RunLike, find_folder
 from memantics.core.card import Card
-from memantics.core.data import DataKind, Source, read_json
-from memantics.core.errors import DataError, InputError, first_fault
-from memantics.core.paper import PaperMaterial, ScoredDetector
+from memantics.core.data import DataKind, Source, conform, read_json, read_jsonl
+from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.core.paper import PaperMaterial, PaperPart, ScoredDetector
 from memantics.core.published import read_published
 from memantics.core.queue import CARD, VERDICTS
 from memantics.core.records import Score
 from memantics.core.result import to_plain
 from memantics.core.review import Review, read_review
 from memantics.detector.card import place_card
-from memantics.detector.study.running import STUDY, read_study
+from memantics.detector.lora.judging import FACTS as TUNED
+from memantics.detector.study.running import STUDY, read_study, read_verdicts
 from memantics.registry import Benchmark, describe_data, find_benchmark, find_source
 from memantics.report.pages.paper import RedonePaper
 from memantics.report.runs import Run, load_runs
+from memantics.tasks.factories import share
 
 __all__ = ["PaperForm", "PaperSettings", "RedonePaper", "paper"]
 PaperForm = Literal["html", "md", "latex", "csv", "json"]
@@ -39,7 +41,8 @@ class PaperSettings:
 
     ``verdicts`` are reviewed queues (or their ``verdicts.jsonl``), ``detectors`` trained ones,
     ``traits`` a table (CSV) of models and their traits, whose first column names the model;
-    ``figures`` files (JSON) of figures by key that other commands measured.
+    ``figures`` files (JSON) of figures by key that other commands measured. ``parts`` are the
+    tables and figures to show, by label; all where none is named.
     """
 
     data: DataKind | None = None
@@ -47,6 +50,7 @@ class PaperSettings:
     detectors: Sequence[Path] = ()
     traits: Path | None = None
     figures: Sequence[Path] = ()
+    parts: Sequence[str] = ()
 
 
 def paper(
@@ -58,12 +62,14 @@ def paper(
     detectors: Paths = (),
     traits: str | Path | None = None,
     figures: Paths = (),
+    parts: Sequence[str] = (),
 ) -> RedonePaper:
     """Redo a benchmark's paper: its tables and figures from your data, runs, verdicts, detectors.
 
     Each cell holds the paper's value, the one computed here with its interval, and whether they
     agree; an empty cell names the command that fills it. ``name`` may be a published benchmark: it
-    is shown in the tables of its family's paper. ``save`` writes the page.
+    is shown in the tables of its family's paper. ``parts`` names the tables and figures to show
+    ("Table 5"), all by default. ``save`` writes the page.
     """
     given = [runs] if isinstance(runs, RunLike) else list(runs)
     settings = PaperSettings(
@@ -72,6 +78,7 @@ def paper(
         _list(detectors),
         Path(traits) if traits is not None else None,
         _list(figures),
+        parts,
     )
     return redo(name, [find_folder(run) for run in given], settings)
 
@@ -103,10 +110,23 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
-        about=tuple(_describe(benchmark, source, runs, settings)),
-        parts=declared.fill(material),
+        about=tuple(_describe(benchmark, material)),
+        parts=_choose(declared.fill(material), settings.parts),
         sample=source.kind == "starter",
     )
+
+
+def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperPart, ...]:
+    """The parts of these labels; what follows a comma ("Table 5, tests") belongs to them."""
+    kept = []
+    for name in wanted:
+        found = [
+            own for own in parts if f"{own.label},".casefold().startswith(f"{name},".casefold())
+        ]
+        if not found:
+            raise UnknownName("table or figure", name, [own.label for own in parts])
+        kept += found
+    return tuple(own for own in parts if own in kept) if wanted else parts
 
 
 def _title(card: Card, paper: str) -> str:
@@ -134,23 +154,21 @@ def _is_whole(benchmark: Benchmark, source: Source) -> bool:
     return release is None or describe_data(benchmark, source).records >= release.complete
 
 
-def _describe(
-    benchmark: Benchmark, source: Source, runs: Sequence[Run], settings: PaperSettings
-) -> Iterator[str]:
-    facts, card = describe_data(benchmark, source), benchmark.card
-    part = ""
-    if card.release and source.official and not _is_whole(benchmark, source):
+def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[str]:
+    source, card = material.source, benchmark.card
+    facts, part = describe_data(benchmark, source), ""
+    if card.release and material.compared and not material.complete:
         part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
     kind = "published data" if card.like else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
-        "run": len(runs),
-        "reviewed queue": len(settings.verdicts),
-        "detector": len(settings.detectors),
+        "run": len(material.runs),
+        "reviewed queue": len(material.reviews),
+        "detector": len(material.detectors),
     }
     given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
     yield f"Given: {', '.join(given)}." if given else "No runs, verdicts or detectors were given."
-    if any(run.facts.data.get("checksum") != facts.checksum for run in runs):
+    if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
         yield "Some runs were asked on other data than those that the statistics come from."
 
 
@@ -170,10 +188,13 @@ def _read_verdicts(path: Path) -> Review:
 
 
 def _read_detectors(path: Path) -> list[ScoredDetector]:
-    """The detectors of a study by variant, or one detector."""
+    """The detectors of a study by variant, a model tuned by LoRA, or one detector."""
+    if (path / TUNED).is_file():
+        return [_read_tuned(path)]
     if not (path / STUDY).is_file():
         return [_read_detector(path)]
     study = read_study(path)
+    said = read_verdicts(path, study)
     names = {"harmful": "detection", "type": "type"}
     facts: dict[str, JsonValue] = {"study": study.data, "tested_on": study.tested_on}
     found = []
@@ -182,7 +203,7 @@ def _read_detectors(path: Path) -> list[ScoredDetector]:
         contrasts = [to_plain(own) for own in study.contrasts if own.second == variant]
         own = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
         scores = {names[row.task]: row.scores for row in rows}
-        found.append(ScoredDetector(variant, path, own, scores))
+        found.append(ScoredDetector(variant, path, own, scores, said.get(variant, {})))
     return found
 
 
@@ -201,6 +222,33 @@ def _read_detector(path: Path) -> ScoredDetector:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(card, f"is no detector's card: {error}") from error
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
+
+
+class _Verdict(BaseModel):
+    """A line of a tuned model's verdicts."""
+
+    part: str
+    id: str
+    gold: bool
+    said: bool | None
+
+
+def _read_tuned(path: Path) -> ScoredDetector:
+    """A model tuned by LoRA: how it judged held-out groups, and memes from elsewhere."""
+    facts = read_json(path / TUNED)
+    if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
+        raise DataError(path / TUNED, "says nothing of how the model was asked", hint="tune again")
+    lines = path / "verdicts.jsonl"
+    rows = [conform(_Verdict, value, lines, number) for number, value in read_jsonl(lines)]
+    scores: dict[str, tuple[Score, ...]] = {}
+    for name, part in (("held out", "valid"), ("external", "external")):
+        found = []
+        for key, gold in (("tpr", True), ("tnr", False)):
+            own = [row for row in rows if row.part == part and row.gold is gold]
+            found.append(share(key, [row.said is gold for row in own], [row.id for row in own]))
+        scores[name] = tuple(found)
+    asked = {"question": wording.get("question"), "style": wording.get("style")}
+    return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
 
 
 def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:

@@ -44,12 +44,11 @@ class AppliedTexts(Result):
 
 
 def make_questionnaire(out: Path | str, people: int = 10) -> MadeQueue:
-    """A questionnaire for as many annotators; keep it in a database of its own."""
+    """A questionnaire for as many annotators; it needs a database of its own."""
     if people < 1:
         raise InputError("a questionnaire needs at least one person", hint="give --people 10")
     card = QueueCard(title="About the annotators", workflow="questionnaire", origin="questionnaire")
-    names = [f"person-{number:03}" for number in range(1, people + 1)]
-    items = (QueueItem(id=name, group=name) for name in names)
+    items = (QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, people + 1))
     return MadeQueue(Path(out), write_queue(Path(out), card, items))
 
 
@@ -66,7 +65,9 @@ def make_text_queue(folder: Path | str, out: Path | str) -> MadeQueue:
                 group=meme.id,
                 images=[name],
                 values=values,
-                shown=[Shown(label="As it was read", value=meme.text)] if meme.text else [],
+                shown=[Shown(label="As it was read", value=meme.text)]
+                if meme.text != normalise(meme.text)
+                else [],
             )
         )
     card = QueueCard(title="Texts of memes", workflow=_TEXTS, origin=f"annotate texts {folder}")

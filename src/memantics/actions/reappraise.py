@@ -26,14 +26,7 @@ from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import (
-    ENDINGS,
-    Reappraisal,
-    Review,
-    Stage,
-    Workshop,
-    reappraise_all,
-)
+from memantics.reappraise.chain import reappraise_all
 from memantics.reappraise.choosing import ChoosingPlanner
 from memantics.reappraise.dataset import (
     QUEUE,
@@ -42,6 +35,7 @@ from memantics.reappraise.dataset import (
     write_drafts,
     write_reappraisal_queue,
 )
+from memantics.reappraise.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
 from memantics.reappraise.folder import Shape
 from memantics.reappraise.gate import pass_gate
 from memantics.reappraise.grading import EmbeddedEditor
@@ -50,6 +44,7 @@ from memantics.reappraise.planner import EmbeddedPlanner
 from memantics.reappraise.records import Checks, ReappraisalPlan, Target
 from memantics.reappraise.records import Feeling as MemeFeeling
 from memantics.reappraise.stages import ModelPlanner, MoodJudge, Planner
+from memantics.reappraise.workshop import ENDINGS, Reappraisal, Review, Stage, Workshop
 from memantics.run.progress import Progress
 from memantics.vision.captions import ReadLines, TextLine
 
@@ -58,10 +53,13 @@ __all__ = [
     "Checks",
     "MemeFeeling",
     "Reappraisal",
+    "ReappraisalDrafts",
     "ReappraisalPlan",
     "Shape",
     "Stage",
     "Target",
+    "reappraisal",
+    "reappraisal_async",
     "reappraise",
     "reappraise_async",
 ]
@@ -73,12 +71,14 @@ class EditingOptions(AskingOptions, total=False):
     """Who plans (``model``: KIND/NAME, or our lexicon, a baseline) and how an editor is reached.
 
     ``best_of`` is how many plans a model makes, of which the best is taken. ``mood`` False: a model
-    that sees is not asked whether faces go with the new captions.
+    that sees is not asked whether faces go with the new captions. ``face`` lets a generative editor
+    repaint faces alone: places (``X,Y,W,H`` in pixels), ``model``, or the file of a YuNet detector.
     """
 
     model: str
     best_of: int
     mood: bool
+    face: Sequence[str]
     editor_url: str | None
     editor_params: Mapping[str, str]
     progress: Watch | None
@@ -169,6 +169,7 @@ async def _reappraise_all(memes: Sequence[Meme], options: ReappraiseOptions) -> 
             judge = _find_judge(planner, options)
             target = options.get("target")
             shop = Workshop(planner, line_reader(ocr), out, painter, target, review, judge)
+            shop = replace(shop, faces=_find_faces(planner, options, len(memes)))
             return await _take_all(memes, shop, options)
 
 
@@ -182,8 +183,14 @@ async def open_painter(
     name: str, options: EditingOptions, *, sticker: bool | None = None
 ) -> AsyncIterator[Editor | None]:
     """The editor of that name; None where only captions change."""
-    if sticker and name != "embedded":
+    face = bool(options.get("face"))
+    if sticker and name != "embedded" and not face:
         raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
+    if face and name in ("embedded", "none"):
+        raise InputError(
+            f"editor {name!r} repaints no faces",
+            hint="--editor diffusers/PATH, or leave --face out",
+        )
     if name == "none":
         yield None
         return
@@ -193,6 +200,7 @@ async def open_painter(
     painter: Editor = EmbeddedEditor(sticker=sticker is not False)
     if name != "embedded":
         painter = open_editor(name, settings)
+        painter = FaceEditor(painter, sticker=sticker is True) if face else painter
     try:
         yield painter
     finally:
@@ -214,7 +222,7 @@ async def open_planner(options: EditingOptions, out: Path, memes: int) -> AsyncI
     async with open_desk(model, asking_of(options), out, options.get("progress")) as desk:
         count = options.get("best_of", 1)
         planner = ModelPlanner(desk) if count == 1 else ChoosingPlanner(desk, count)
-        calls = 2 if count == 1 else count + 2
+        calls = (2 if count == 1 else count + 2) + (BY_MODEL in options.get("face", ()))
         desk.expect((calls + (_find_judge(planner, options) is not None)) * memes)
         yield planner
 
@@ -224,6 +232,12 @@ def _find_judge(planner: Planner, options: EditingOptions) -> MoodJudge | None:
     if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
         return None
     return planner if options.get("mood", True) else None
+
+
+def _find_faces(planner: Planner, options: EditingOptions, memes: int) -> FaceFinder | None:
+    """Who says where faces are, where they are to be repainted."""
+    asker = planner.asker if isinstance(planner, ModelPlanner) else None
+    return open_faces(options.get("face", ()), asker, memes)
 
 
 def line_reader(ocr: RememberingOcr) -> ReadLines:
@@ -356,7 +370,8 @@ async def reappraisal_async(
                     edited = place / "reappraised" / short
                     judge = _find_judge(planner, options)
                     shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
-                    shop = replace(shop, emotions=gate.emotions)
+                    faces = _find_faces(planner, options, len(memes))
+                    shop = replace(shop, emotions=gate.emotions, faces=faces)
                     made[short] = await _take_all(memes, shop, options)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}
         known = [_describe(meme, ocr) for meme in memes if meme.id in done]

@@ -16,9 +16,10 @@ from memantics.core.review import Reviewed, find_queues, read_reviews
 from memantics.core.waiting import make_sync
 from memantics.core.writing import take_text
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.reappraise.chain import Reappraisal, Workshop, reappraise
+from memantics.reappraise.chain import reappraise
 from memantics.reappraise.dataset import QUEUE, join_results, write_reappraisal_queue
 from memantics.reappraise.remake import Corrections, list_sent_back, open_kept
+from memantics.reappraise.workshop import Reappraisal, Workshop
 
 __all__ = ["Remade", "remake", "remake_async"]
 

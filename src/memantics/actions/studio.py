@@ -40,10 +40,10 @@ from memantics.knowledge.records import Knowledge
 from memantics.models.embedded.ocr import Line, RapidReader, RememberingOcr
 from memantics.phonetics.reading import Settings, SoundChange
 from memantics.phonetics.speech import read_aloud
-from memantics.reappraise.chain import Workshop
 from memantics.reappraise.chain import reappraise as take_through
 from memantics.reappraise.folder import MEME
 from memantics.reappraise.grading import EmbeddedEditor
+from memantics.reappraise.workshop import Workshop
 from memantics.run.progress import Progress
 from memantics.starter import StarterMeme, image_path, read_starter
 from memantics.vision.captions import choose_caption_lines

@@ -179,7 +179,7 @@ def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
     cases, origin = load(options.data)
     captions = [case.caption for case in cases if case.caption.strip()]
     origin = replace(origin, languages=tuple(list_languages(captions)))
-    language = options.language or _find_language(captions)
+    language = options.language or find_language(captions)
     wording = Wording(options.question, options.style, language)
     wording = read_official(wording) if options.official else wording
     usable = tuple(case for case in cases if case.image is not None)
@@ -240,7 +240,7 @@ def _describe_tuning(tuning: Tuning) -> str:
     )
 
 
-def _find_language(captions: Sequence[str]) -> Language:
+def find_language(captions: Sequence[str]) -> Language:
     """The language in which to ask about captions: Chinese where half of them are."""
     chinese = sum(guess_language(text).language == "zh" for text in captions)
     return "zh" if 2 * chinese >= len(captions) else "en"

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy.engine import Connection
 
 from memantics.annotate.context import ServiceContext
-from memantics.annotate.errors import NoSuchForm, NotFound
+from memantics.annotate.errors import Forbidden, NoSuchForm, NotFound
 from memantics.annotate.export import TYPES, take_snapshot, write_audit, write_export
 from memantics.annotate.intake import (
     Stored,
@@ -153,6 +153,11 @@ class Exchange:
         Label Studio's tasks come as JSON, or as ZIP with their images and an interface.
         """
         with self._context.as_lead(actor, project) as (connection, rights):
+            if rights.workflow.personal and what != "verdicts":
+                raise Forbidden(
+                    "what people say about themselves comes out as verdicts only",
+                    hint="export verdicts: they hold neither names nor times",
+                )
             snapshot = take_snapshot(connection, rights)
             if what == "audit":
                 return write_audit(connection, rights, form)

@@ -124,6 +124,7 @@ class Lead:
             .offset(offset)
         )
         with self._context.as_lead(actor, project) as (connection, rights):
+            _refuse_forms(rights)
             people = read_people(connection, rights)
             rows = connection.execute(query).all()
             return tuple(_view_item(connection, rights.workflow, people, row) for row in rows)
@@ -136,6 +137,7 @@ class Lead:
             if row is None:
                 raise Forbidden
             rights = self._context.require(connection, actor, row.project_id, "lead")
+            _refuse_forms(rights)
             people = read_people(connection, rights)
             return _view_item(connection, rights.workflow, people, row)
 
@@ -244,6 +246,15 @@ def _person_progress(connection: Connection, rights: Rights) -> tuple[PersonProg
         )
         for user, person in read_people(connection, rights).items()
     )
+
+
+def _refuse_forms(rights: Rights) -> None:
+    """What people say about themselves is counted, and not shown one by one."""
+    if rights.workflow.personal:
+        raise Forbidden(
+            "answers about people are not shown one by one",
+            hint="export them: names and times are left out",
+        )
 
 
 def _view_item(

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotate import queries, schema
 from memantics.annotate.context import ServiceContext, read_rights, read_roles, write_roles
-from memantics.annotate.errors import AnswerError, NotFound
+from memantics.annotate.errors import AnnotateError, AnswerError, NotFound
 from memantics.annotate.membership import join_project, name_key, require_admin
 from memantics.annotate.records import Actor, Member, Project, record_of
 from memantics.annotate.values import clean_text
@@ -21,6 +21,7 @@ from memantics.annotate.workflow import (
     Settings,
     Workflow,
     parse_workflow,
+    workflow_of,
     workflow_text,
 )
 
@@ -59,6 +60,7 @@ class Projects:
         }
         with self._context.db.write() as connection:
             require_admin(connection, actor)
+            _keep_apart(connection, rules)
             key = connection.execute(sa.insert(_projects), entry).inserted_primary_key
             assert key is not None
             project = int(key[0])
@@ -168,6 +170,22 @@ def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:
         return workflow, parse_workflow(workflow, "workflow")
     text = workflow_text(workflow)
     return text, parse_workflow(text, Path(workflow).name)
+
+
+def _keep_apart(connection: Connection, rules: Workflow) -> None:
+    """What people say about themselves and what they vote are never in one database."""
+    texts = connection.execute(sa.select(_projects.c.workflow)).scalars()
+    if all(workflow_of(text).personal == rules.personal for text in texts):
+        return
+    if rules.personal:
+        raise AnnotateError(
+            f"{rules.name} asks people about themselves, and this database holds other work",
+            hint="give it a database of its own, such as --db people.db",
+        )
+    raise AnnotateError(
+        "this database holds what people said about themselves",
+        hint="votes belong into another one: --db FILE",
+    )
 
 
 def _only_lead(connection: Connection, project: int, user: int) -> bool:

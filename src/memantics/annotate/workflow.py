@@ -204,14 +204,21 @@ class Settings(BaseModel):
 
 
 class Workflow(BaseModel):
-    """All that a file says; read it with :func:`read_workflow`."""
+    """All that a file says; read it with :func:`read_workflow`.
+
+    ``examples`` are worked answers that stand beside the form, below the instructions.
+    ``personal``: people answer about themselves. Such projects share no database with others, and
+    exports say neither who answered nor when.
+    """
 
     model_config = _CLOSED
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
     title: Words
     instructions: Words = Words(en="")
+    examples: tuple[Words, ...] = ()
     shuffle: bool = False
+    personal: bool = False
     fields: Annotated[tuple[Field, ...], Limit(min_length=1)]
     stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
     resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]

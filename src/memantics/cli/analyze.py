@@ -35,6 +35,9 @@ Known = Annotated[
         metavar="PATH", help="What is known of other memes: stores, builds, collections, starter."
     ),
 ]
+Faces = Annotated[
+    Path | None, typer.Option(help="The ONNX file of YuNet: faces are counted with it.")
+]
 Page = Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")]
 Journal = Annotated[
     Path, typer.Option(help="Folder of the journal: what is in there is not asked again.")
@@ -49,6 +52,7 @@ def analyze(
     detector: Detector = None,
     language: Language = None,
     known: Known = None,
+    faces: Faces = None,
     out: Page = None,
     calls: Journal = JOURNAL,
     as_json: flags.AsJson = False,
@@ -64,6 +68,7 @@ def analyze(
             detector=detector,
             language=language,
             known=known,
+            faces=faces,
             journal=calls,
             asking=asking,
             progress=show_progress,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memantics.actions import chat_quality as action
+from memantics.actions.chat_quality import measure_chats
 from memantics.cli import flags
 from memantics.cli.build_drafts import BertFolder, Perplexity
 from memantics.cli.terminal import console, plain, print_json, show_table
@@ -17,7 +17,8 @@ Files = Annotated[
     typer.Argument(help="Chats: PunMemeCN's, ours, or any JSON with lists of utterances."),
 ]
 Out = Annotated[
-    Path | None, typer.Option(help="Write the figures of the first file for 'paper --figures'.")
+    Path | None,
+    typer.Option(help="Write the figures for 'paper --figures', the benchmark's own chats first."),
 ]
 
 
@@ -29,11 +30,11 @@ def show_quality(
     as_json: flags.AsJson = False,
 ) -> None:
     """Measure files of chats: perplexity, coherence of neighbouring turns, distinct words."""
-    found, note = action.measure_chat_files(files, perplexity=perplexity, bert=bert)
+    found = measure_chats(files, perplexity=perplexity, bert=bert)
     if out is not None:
-        action.write_figures(out, found[0])
+        found.save(out)
     if as_json:
-        print_json(found)
+        print_json(found.files)
         return
-    show_table(action.tabulate_quality(found))
-    console().print(plain(note))
+    show_table(found.table())
+    console().print(plain(found.note))

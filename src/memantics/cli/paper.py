@@ -19,7 +19,14 @@ Verdicts = Annotated[
     list[Path] | None,
     typer.Option(help="A reviewed queue, or its verdicts.jsonl; may be repeated."),
 ]
-Detectors = Annotated[list[Path] | None, typer.Option(help="A trained detector; may be repeated.")]
+Detectors = Annotated[
+    list[Path] | None,
+    typer.Option(help="A trained detector, or the folder of a 'detector study'; may be repeated."),
+]
+Parts = Annotated[
+    list[str] | None,
+    typer.Option("--part", help="Only this table or figure ('Table 5'); may be repeated."),
+]
 Traits = Annotated[
     Path | None,
     typer.Option(help="A CSV table of models and their traits; results are grouped by them."),
@@ -43,11 +50,14 @@ def show_paper(
     detectors: Detectors = None,
     traits: Traits = None,
     figures: Figures = None,
+    parts: Parts = None,
     out: Out = None,
     form: Form = "html",
 ) -> None:
     """Redo a paper: all its tables and figures from your data, runs, verdicts and detectors."""
-    settings = PaperSettings(data, verdicts or (), detectors or (), traits, figures or ())
+    settings = PaperSettings(
+        data, verdicts or (), detectors or (), traits, figures or (), parts or ()
+    )
     sheet = redo(name, runs or [], settings)
     if form != "html" and out is None:
         print_data(sheet.render(form))

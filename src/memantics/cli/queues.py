@@ -21,14 +21,13 @@ def make_questionnaire(
 ) -> None:
     """Write a questionnaire for annotators: consent and demographics, apart from votes."""
     done = action.make_questionnaire(out, people)
-    how = f"memantics annotate {done.folder} --db people.db"
-    console().print(plain(f"{done.items} forms: {done.folder}; in its own database: {how}"))
+    _show(done, "forms", " --db people.db")
 
 
 def make_texts(folder: Memes, out: Queue = Path("texts")) -> None:
     """Write what OCR read of memes as a queue in which people correct it."""
     done = action.make_text_queue(folder, out)
-    console().print(plain(f"{done.items} texts: {done.folder}"))
+    _show(done, "texts")
 
 
 def apply_texts(
@@ -50,4 +49,10 @@ def make_errors(
 ) -> None:
     """Write items that most runs got wrong as a queue in which people say why."""
     done = action.make_error_queue(folders, out, share)
-    console().print(plain(f"{done.items} items: {done.folder}"))
+    _show(done, "items")
+
+
+def _show(done: action.MadeQueue, what: str, more: str = "") -> None:
+    """Folders may be called as a command of ours: 'annotate open' takes them by any name."""
+    where = f"{done.folder}; next: memantics annotate open {done.folder}{more}"
+    console().print(plain(f"{done.items} {what}: {where}"), soft_wrap=True)

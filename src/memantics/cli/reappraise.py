@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 import typer
 
 from memantics.actions import reappraise as action
 from memantics.actions.asking import Asking, read_pairs
+from memantics.actions.progress import Progress
 from memantics.actions.reappraise import EMBEDDED, Reappraisal, ReappraisalDrafts
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
@@ -54,6 +55,15 @@ Sticker = Annotated[
     bool | None,
     typer.Option("--sticker/--no-sticker", help="Embedded editor: add a sticker. Default: yes."),
 ]
+Face = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--face",
+        metavar="WHERE",
+        help="Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
+        " --model, or the file of a YuNet detector (.onnx).",
+    ),
+]
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="Accept, edit or skip each stage yourself.")
 ]
@@ -78,6 +88,26 @@ Editors = Annotated[
 ]
 
 
+class Reach(TypedDict):
+    """How models and editors are reached, as actions take it."""
+
+    asking: Asking
+    progress: Callable[[Progress], None]
+    editor_url: str | None
+    editor_params: Mapping[str, str]
+
+
+def reach_editor(
+    asking: Asking,
+    progress: Callable[[Progress], None],
+    url: str | None,
+    params: Sequence[str] | None,
+) -> Reach:
+    """The options of actions that the flags of editors give."""
+    given = read_pairs("--editor-param", params)
+    return {"asking": asking, "progress": progress, "editor_url": url, "editor_params": given}
+
+
 @flags.asks_models(concurrency=8)
 def reappraise(
     images: Images,
@@ -90,6 +120,7 @@ def reappraise(
     sticker: Sticker = None,
     best_of: BestOf = 1,
     mood: MoodCheck = True,
+    face: Face = None,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -108,10 +139,8 @@ def reappraise(
             sticker=sticker,
             best_of=best_of,
             mood=mood,
-            editor_url=editor_url,
-            editor_params=read_pairs("--editor-param", editor_param),
-            asking=asking,
-            progress=show_progress,
+            face=face or (),
+            **reach_editor(asking, show_progress, editor_url, editor_param),
         )
     _show(results, model, as_json=as_json)
     _end(results)
@@ -128,6 +157,7 @@ def build_reappraisal(
     verdicts: Negative = None,
     best_of: BestOf = 1,
     mood: MoodCheck = True,
+    face: Face = None,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,
@@ -143,10 +173,8 @@ def build_reappraisal(
             model=model,
             best_of=best_of,
             mood=mood,
-            editor_url=editor_url,
-            editor_params=read_pairs("--editor-param", editor_param),
-            asking=asking,
-            progress=show_progress,
+            face=face or (),
+            **reach_editor(asking, show_progress, editor_url, editor_param),
         )
     _show_drafts(made, as_json=as_json)
     if any(count["failed"] for count in made.counts.values()):

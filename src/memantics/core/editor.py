@@ -17,7 +17,8 @@ class EditRequest:
     an editor does elsewhere is thrown away by the caller. An empty mask is none: the whole picture
     is the editor's. ``target`` is the wanted emotion.
     ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards, ``panels``
-    those of the panels whose captions change: without any, all of the picture is meant.
+    those of the panels whose captions change: without any, all of the picture is meant; ``faces``
+    those of the faces that are to be repainted, where somebody said where they are.
     """
 
     image: bytes
@@ -27,6 +28,7 @@ class EditRequest:
     seed: int = 0
     captions: tuple[tuple[int, int, int, int], ...] = ()
     panels: tuple[tuple[int, int, int, int], ...] = ()
+    faces: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @runtime_checkable

@@ -73,12 +73,16 @@ class ScoredRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredDetector:
-    """A trained detector: its name, what its card says, and its figures by task."""
+    """A trained detector: its name, what its card says, and its figures by task.
+
+    ``said`` is the share of its seeds that call each test meme harmful, where it is known.
+    """
 
     name: str
     folder: Path
     facts: Mapping[str, JsonValue]
     scores: Mapping[str, tuple[Score, ...]]
+    said: Mapping[str, float] = field(default_factory=dict)
 
 
 def same_system(model: str, system: str) -> bool:
@@ -117,6 +121,17 @@ class PaperMaterial(Generic[R]):
     traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     complete: bool = True
 
+    @property
+    def comparable(self) -> bool:
+        """Whether values may agree or differ with the paper's: the data are its whole release."""
+        return self.compared and self.complete
+
+    def compares(self, run: ScoredRun | None) -> bool:
+        """Whether the figures of a run may agree or differ with the paper: it asked all items."""
+        facts = run.facts if run else None
+        whole = facts is None or (facts.limit is None and facts.sample is None and not facts.probe)
+        return self.comparable and whole
+
     def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """The cell of a statistic: the paper's value, and what this copy gives."""
         row, value = self.expected.get(key), self.values.get(key)
@@ -131,7 +146,7 @@ class PaperMaterial(Generic[R]):
             paper=row.paper if row else None,
             value=value,
             digits=row.digits if row else None,
-            compared=self.compared and (self.complete or arithmetic),
+            compared=self.comparable or (self.compared and arithmetic),
             arithmetic=arithmetic,
             fill="" if reason else fill or f"memantics data add {self.name} DIR",
             reason=reason,
@@ -147,14 +162,19 @@ class PaperMaterial(Generic[R]):
         return tuple(r for r in self.published if r.task == task and r.source == source)
 
     def find_run(self, row: PublishedRow, model: str = "") -> ScoredRun | None:
-        """The run of a published system, by its own name or ``model``, asked as its row says."""
-        fits = (
+        """The run of a published system, by its own name or ``model``, asked as its row says.
+
+        Data that are not the paper's whole release may lack its split: any other does then.
+        """
+        named = [
             run
             for run in self.of_task(row.task)
             if any(same_system(run.model, name) for name in (row.system, model) if name)
-            and row.fits(run.facts.options, run.facts.split)
-        )
-        return next(fits, None)
+        ]
+        fits = [run for run in named if row.fits(run.facts.options, run.facts.split)]
+        if not fits and not self.comparable:
+            fits = [run for run in named if row.fits(run.facts.options, row.split)]
+        return next(iter(fits), None)
 
     def systems(
         self,
@@ -194,7 +214,7 @@ class PaperMaterial(Generic[R]):
                 replace(
                     cell,
                     paper=None if printed is None else round(100 * printed, row.digits),
-                    compared=self.compared and self.complete,
+                    compared=self.compares(run),
                     fill=fill if printed is not None or cell.value is not None else "",
                     note=row.reason,
                 )

@@ -85,10 +85,14 @@ class Cell:
 
     @property
     def span(self) -> str:
-        """The interval of the value, or nothing."""
+        """The interval of the value, or nothing.
+
+        >>> Cell(low=1, high=2).span, Cell(low=-0.5, high=-0.25, digits=2).span
+        ('1–2', '-0.50 to -0.25')
+        """
         if self.low is None or self.high is None:
             return ""
-        return f"{self.show(self.low)}–{self.show(self.high)}"
+        return f"{self.show(self.low)}{' to ' if self.low < 0 else '–'}{self.show(self.high)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,27 @@ class PaperPart:
         return (cell for row in self.rows for cell in row.cells)
 
     @property
+    def stated(self) -> bool:
+        """Whether it only repeats what the paper states: no cell can be computed."""
+        cells = list(self.cells)
+        return bool(cells) and all(c.status == "closed" and c.paper is not None for c in cells)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known of single rows: notes that all cells of a row share."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for row in self.rows:
+            notes = {cell.note for cell in row.cells if cell.status != "none"}
+            if len(notes) == 1 and (note := notes.pop()):
+                found.setdefault(note, {}).setdefault(row.section, []).append(row.label)
+        return tuple(
+            f"{'; '.join(_name_rows(*own) for own in rows.items())}: {note}"
+            if sum(map(len, rows.values())) < len(self.rows)
+            else note
+            for note, rows in found.items()
+        )
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The commands that would fill its empty cells, each once."""
         return tuple(dict.fromkeys(c.fill for c in self.cells if c.status == "empty"))
@@ -142,6 +167,11 @@ class PaperPart:
     def reasons(self) -> tuple[str, ...]:
         """Why some of its cells cannot be filled, each reason once."""
         return tuple(dict.fromkeys(c.reason for c in self.cells if c.status == "closed"))
+
+
+def _name_rows(section: str, labels: list[str]) -> str:
+    few = labels if len(labels) < 5 else [*labels[:2], f"{len(labels) - 2} more rows"]
+    return f"{section} ({', '.join(few)})" if section else ", ".join(few)
 
 
 @dataclass(frozen=True, slots=True)

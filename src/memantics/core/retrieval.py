@@ -6,27 +6,21 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
+from memantics.core.retrieved import Passage
+from memantics.core.tables import TABLE_ENDINGS, read_rows
 
-SUFFIXES = (".txt", ".md")
+_TEXTS = (".txt", ".md")
 _WORD = re.compile(r"[^\W_]+")
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 # The usual constants of BM25.
 _K1, _B = 1.5, 0.75
 _LONGEST = 1200
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A paragraph; ``source`` is its file and number, from 1."""
-
-    source: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ class Library:
     def find(self, question: str, most: int = 3) -> tuple[Passage, ...]:
         """The passages that share the rarest words with a question; none where none is shared.
 
-        >>> found = make_library([Passage("a#1", "cats purr"), Passage("a#2", "dogs bark")])
+        >>> found = make_library([Passage("cats purr", "a#1"), Passage("dogs bark", "a#2")])
         >>> [own.source for own in found.find("a dog or two dogs")]
         ['a#2']
         """
@@ -85,23 +79,35 @@ def make_library(passages: Sequence[Passage]) -> Library:
 
 @lru_cache(maxsize=4)
 def read_library(place: Path) -> Library:
-    """The paragraphs of a text file, or of all text files below a folder."""
-    files = [place] if place.is_file() else sorted(place.rglob("*")) if place.is_dir() else []
-    passages: list[Passage] = []
-    for path in files:
-        if path.suffix.lower() in SUFFIXES and path.is_file():
-            name = path.name if path == place else path.relative_to(place).as_posix()
-            passages += _read(path, name)
-    if not passages:
-        raise DataError(place, "holds no text", hint=f"give a folder of {' and '.join(SUFFIXES)}")
-    return make_library(passages)
+    """The passages of a place with the counts that rank them."""
+    return make_library(tuple(read_passages(place)))
 
 
-def _read(path: Path, name: str) -> Iterator[Passage]:
+def read_passages(place: Path) -> Iterator[Passage]:
+    """Paragraphs of texts and rows of tables (column ``text``): a file, or all below a folder.
+
+    ``source`` is the file and the number of the passage in it, from 1.
+    """
+    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    read = [own for own in files if own.suffix.lower() in (*_TEXTS, *TABLE_ENDINGS)]
+    found = False
+    for path in (own for own in read if own.is_file()):
+        name = path.name if path == place else path.relative_to(place).as_posix()
+        texts = (" ".join(own.split()) for own in _list_texts(path))
+        for number, text in enumerate((own for own in texts if own), 1):
+            found = True
+            yield Passage(text[:_LONGEST], f"{name}#{number}", dimension="text")
+    if not found:
+        raise InputError(
+            f"nothing to retrieve from in {place}",
+            hint="give a knowledge store, a build, a collection, or texts (.txt, .md, tables)",
+        )
+
+
+def _list_texts(path: Path) -> Iterable[str]:
+    if path.suffix.lower() not in _TEXTS:
+        return (str(row.get("text", "")) for _, row in read_rows(path))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return re.split(r"\n\s*\n", path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(path, f"cannot be read as UTF-8: {error}") from error
-    parts = (" ".join(own.split()) for own in re.split(r"\n\s*\n", text))
-    for number, own in enumerate((own for own in parts if own), 1):
-        yield Passage(f"{name}#{number}", own[:_LONGEST])

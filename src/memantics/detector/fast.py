@@ -18,6 +18,7 @@ from memantics.detector.calibration import (
     fit_types,
     macro_f1,
 )
+from memantics.detector.disguises import add_copies
 from memantics.detector.examples import LABELS, Example, need_labels, need_two_classes
 from memantics.detector.features import Embedder
 from memantics.detector.heads import (
@@ -33,7 +34,7 @@ from memantics.detector.heads import (
     make_rows,
     split_inner,
 )
-from memantics.detector.kernel import Singles, add_margin, list_types, make_targets
+from memantics.detector.kernel import MOST, Singles, add_margin, list_types, make_targets
 
 __all__ = [
     "PRESETS",
@@ -158,16 +159,22 @@ def fit(
     """Train, and keep the predictions for held-out examples.
 
     ``origins`` says which example each one was made from (its own place: from none). They are
-    held out together: whoever has learnt a disguised copy has seen the meme.
+    held out together: whoever has learnt a disguised copy has seen the meme. Predictions for
+    copies that the settings ask for come last.
     """
     need_labels(examples, "training data")
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
     need_two_classes(labels.tolist(), "the training data")
     if len(examples) < FEWEST:
         raise InputError(f"{len(examples)} examples are too few", hint=f"give at least {FEWEST}")
+    places: Sequence[int] = range(len(examples)) if origins is None else origins
+    if settings.copies:
+        share = min(settings.copies, MOST / len(examples) - 1)
+        grown = add_copies(examples, places, max(0.0, share), settings.seed)
+        examples, places = grown.examples, grown.origins
+        labels = np.array([int(e.label or 0) for e in examples], np.int64)
     targets = make_targets(examples)
     strata = [f"{e.label}/{e.type}" for e in examples]
-    places = range(len(examples)) if origins is None else origins
     groups = split_inner([e.id for e in examples], strata, settings, places)
 
     def rate(held_out: Singles) -> float:

@@ -7,14 +7,14 @@ rows of numbers, and the fit in which every ridge is rated on held-out examples.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, need_packages
 from memantics.detector.examples import Example
 from memantics.detector.features import (
     GRID,
@@ -43,6 +43,7 @@ from memantics.detector.kernel import (
     unfold,
 )
 from memantics.detector.pixels import measure_images
+from memantics.detector.sparse import SparseRows
 
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
@@ -58,7 +59,9 @@ class FastSettings:
 
     ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
     the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
-    held out for that, for calibration and for thresholds.
+    held out for that, for calibration and for thresholds. ``copies`` is the share of memes from
+    which a detector of harm also learns the text alone, misspelt by its sound; with ``whole`` a
+    meme without captions has the same length as one with them.
     """
 
     preset: str
@@ -71,6 +74,8 @@ class FastSettings:
     inner_folds: int = 10
     type_head: TypeHead = "flat"
     seed: int = 0
+    copies: float = 0.0
+    whole: bool = False
 
 
 _CHARS = (
@@ -78,6 +83,8 @@ _CHARS = (
     FeatureBlock("text_caption", "chars", 0.7),
     FeatureBlock("image_caption", "chars", 0.5),
 )
+# Sounds outlive a disguise, characters do not.
+_HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
 _HEAVIER = tuple(Dense(own.source, round(1.9 * own.weight, 2)) for own in _MEANINGS)
@@ -98,7 +105,7 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
             FastSettings("ridge", _CHARS, kernel=Kernel(1), ridges=(0.5, 1.0)),
             FastSettings("readings", (*_CHARS, *_SOUNDS, FeatureBlock("text", "readings", 0.5))),
             FastSettings("full", _CHARS, dense=_MEANINGS, ridges=(0.5,)),
-            FastSettings(STATIC, _CHARS, dense=_MEANINGS, ridges=(0.5,)),
+            FastSettings(STATIC, _HEARD, dense=_MEANINGS, ridges=(0.5,), copies=0.3, whole=True),
             FastSettings("words", _WORDS, ridges=(1.0, 2.0, 4.0)),
             FastSettings("words-full", _WORDS, dense=_HEAVIER, ridges=(0.5, 1.0, 2.0)),
         )
@@ -148,7 +155,20 @@ def make_rows(extractor: Extractor, examples: Sequence[Example], embedder: Embed
     """Examples as numbers. Their ids and the names of their images have no way in."""
     blocks = [vocabulary.block for vocabulary in extractor.vocabularies]
     matrix = extractor.transform(cut_all(blocks, examples))
-    return to_rows(matrix, make_dense(extractor, examples, embedder))
+    return _join(extractor, matrix, make_dense(extractor, examples, embedder))
+
+
+def _join(extractor: Extractor, sparse: SparseRows, dense: Singles | None) -> Rows:
+    """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
+    rows = to_rows(sparse, dense)
+    if extractor.whole:
+        own = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
+        squares = np.bincount(own, sparse.values.astype(np.float64) ** 2, len(rows))
+        lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
+        factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        scaled = replace(sparse, values=sparse.values * factors[own])
+        rows = Rows(scaled, rows.dense * factors[:, None])
+    return rows
 
 
 def make_dense(
@@ -189,6 +209,11 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Sin
     return vectors
 
 
+def need_training() -> None:
+    """Refuse to go on without the packages of the solvers."""
+    need_packages("trainings of detectors and experts", "train", "scipy", "sklearn")
+
+
 @dataclass(frozen=True, slots=True)
 class FittedHeads:
     """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
@@ -210,9 +235,11 @@ def fit_heads(
     embedder: Embedder | None = None,
 ) -> FittedHeads:
     """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    need_training()
     texts = cut_all(settings.blocks, examples)
-    extractor = fit_extractor(settings.blocks, settings.dense, texts)
-    rows = to_rows(extractor.transform(texts), make_dense(extractor, examples, embedder))
+    extractor = fit_extractor(settings.blocks, settings.dense, texts, whole=settings.whole)
+    dense = make_dense(extractor, examples, embedder)
+    rows = _join(extractor, extractor.transform(texts), dense)
     needed = embeds(settings) or sees(settings)
     named = embedder.version if embedder is not None and needed else ""
     best: FittedHeads | None = None

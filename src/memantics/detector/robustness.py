@@ -13,49 +13,16 @@ import numpy as np
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
 from memantics.detector.calibration import macro_f1
+from memantics.detector.disguises import MOST_TARGETS, add_emoji, space_out, spell_out
 from memantics.detector.evaluation import percent
 from memantics.detector.examples import Example
 from memantics.detector.explanation import explain
 from memantics.detector.fast import FastDetector, Prediction
-from memantics.detector.features import Embedder, clean, sound_of
+from memantics.detector.features import Embedder, clean
 from memantics.metrics.duplicates import find_near_duplicates, find_twins
 from memantics.metrics.interval import wilson
 
 Attack = Callable[[str, Sequence[str], int], str]
-_EMOJI = ("😀", "🌶", "✨", "🐟", "🍵", "👀")
-_TARGETS = 4
-
-
-def space_out(text: str, targets: Sequence[str], seed: int) -> str:
-    """Put spaces between the characters of the targets and around them.
-
-    >>> space_out("你真笨", ["笨"], 0)
-    '你真 笨 '
-    """
-    del seed
-    for target in targets:
-        text = text.replace(target, " " + " ".join(target) + " ")
-    return text
-
-
-def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
-    """Put an emoji before each character of the targets."""
-    pick = random.Random(f"{seed}:{text}")
-    for target in targets:
-        text = text.replace(target, "".join(pick.choice(_EMOJI) + own for own in target))
-    return text
-
-
-def spell_out(text: str, targets: Sequence[str], seed: int) -> str:
-    """Write the targets in Latin letters.
-
-    >>> spell_out("你真笨", ["笨"], 0)
-    '你真ben'
-    """
-    del seed
-    for target in targets:
-        text = text.replace(target, "".join(map(sound_of, target)))
-    return text
 
 
 def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
@@ -192,7 +159,7 @@ def pick_targets(
         return ()
     ranked = sorted(zip(shares[0].characters, shares[0].text, strict=True), reverse=True)
     letters = dict.fromkeys(own for value, own in ranked if value > 0 and own.isalpha())
-    return tuple(letters)[:_TARGETS]
+    return tuple(letters)[:MOST_TARGETS]
 
 
 def _measure(
@@ -232,58 +199,3 @@ def measure_leakage(
         clean=macro_f1(truth[kept], said[kept], 2) if kept.any() else None,
         where="the training data" if folds is None else "another fold",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Augmented:
-    """Examples with copies behind them; ``origins`` has the place of each one's original."""
-
-    examples: tuple[Example, ...]
-    origins: tuple[int, ...]
-
-
-def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
-    """The examples, and disguised copies of a share of them, with their labels.
-
-    Homophones come from the characters of the data itself: quick, and no other package. Copies
-    get ids of their own; random characters are disguised, since no detector exists yet.
-    """
-    pick = random.Random(seed)
-    chosen = pick.sample(range(len(examples)), int(share * len(examples)))
-    alike = _group_sounds(examples) if chosen else {}
-    copies = []
-    for number, place in enumerate(chosen):
-        example = examples[place]
-        text = clean(example.text)
-        letters = sorted({own for own in text if own.isalpha()})
-        targets = pick.sample(letters, min(len(letters), _TARGETS))
-        disguised = _AUGMENTERS[number % len(_AUGMENTERS)](text, targets, pick, alike)
-        copies.append(replace(example, id=f"{example.id}~{number}", text=disguised))
-    return Augmented((*examples, *copies), (*range(len(examples)), *chosen))
-
-
-def _group_sounds(examples: Sequence[Example]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for own in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
-        groups.setdefault(sound_of(own), []).append(own)
-    return groups
-
-
-def _swap(
-    text: str, targets: Sequence[str], pick: random.Random, alike: Mapping[str, list[str]]
-) -> str:
-    for target in targets:
-        others = [own for own in alike.get(sound_of(target), ()) if own != target]
-        if others:
-            text = text.replace(target, pick.choice(others))
-    return text
-
-
-_AUGMENTERS: tuple[
-    Callable[[str, Sequence[str], random.Random, Mapping[str, list[str]]], str], ...
-] = (
-    _swap,
-    lambda text, targets, pick, _: add_emoji(text, targets, pick.randrange(10**6)),
-    lambda text, targets, _pick, _: space_out(text, targets, 0),
-    lambda text, targets, _pick, _: spell_out(text, targets, 0),
-)

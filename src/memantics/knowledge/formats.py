@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError
 from memantics.knowledge.graph import node
-from memantics.knowledge.naming import MEME, ONTOLOGY, PREFIXES, TERM, graph_iri, meme_of
+from memantics.knowledge.naming import MEME, ONTOLOGY, OWN, PREFIXES, TERM, graph_iri, meme_of
 from memantics.knowledge.ontology.vocabulary import RELATIONS
 
 if TYPE_CHECKING:
@@ -155,7 +155,10 @@ def serialize(quads: Iterable[Quad], form: Format) -> bytes:
     ordered = sorted(quads, key=str)
     if form == "jsonld":
         return _write_jsonld(ordered)
-    prefixes = None if form == "nquads" else PREFIXES
+    # Most stores have no dimension of their own, and files of earlier versions stay as they are.
+    owned = any(str(getattr(quad.object, "value", "")).startswith(OWN) for quad in ordered)
+    known = {name: start for name, start in PREFIXES.items() if owned or start != OWN}
+    prefixes = None if form == "nquads" else known
     if form == "turtle":
         triples = list(dict.fromkeys(quad.triple for quad in ordered))
         return _bytes(pyoxigraph.serialize(triples, format=_official(form), prefixes=prefixes))

@@ -16,21 +16,18 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.data import read_jsonl
-from memantics.core.errors import InputError
 from memantics.core.home import home
 from memantics.core.images import load
 from memantics.core.journal import replace_file
 from memantics.core.memes import MEMES, read_memes
-from memantics.core.retrieved import NearMeme, Passage
-from memantics.core.tables import TABLE_ENDINGS, read_rows
+from memantics.core.retrieval import read_passages
+from memantics.core.retrieved import FamilyUse, NearMeme, Passage
 from memantics.knowledge.records import KNOWLEDGE, Knowledge, read_knowledge
 from memantics.knowledge.store import MARKER, GraphStore
 from memantics.models.embedded.encoder import Encoder, Vectors, open_encoder
 from memantics.vision.hashes import hash_image, measure_distance
 
-SAME_PICTURE = 8  # bits: what we call a template family
 _CANDIDATES = 20  # memes whose statements are compared one by one
-_TEXTS = (".txt", ".md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +75,23 @@ class Pool:
             if own.meme not in without
         ]
         return tuple(sorted(found, key=_rank)[:count])
+
+    def find_family(self, image: Path, without: Container[str] = ()) -> FamilyUse | None:
+        """The known memes on the same picture and what they are used for; None without any.
+
+        Memes that a collection counts to the same family belong to it too.
+        """
+        near = self.find_memes("", image, len(self.memes), without)
+        same = [own for own in near if own.same_picture]
+        names = {own.family for own in same if own.family}
+        members = [own for own in near if own.same_picture or own.family in names]
+        if not members:
+            return None
+        uses = [Passage(text, own.source, own.meme) for own in members for text in own.uses]
+        vectors = self._encode(uses)
+        use = uses[int((vectors @ vectors.T).sum(axis=1).argmax())].text if uses else ""
+        memes = tuple(sorted(own.meme for own in members))
+        return FamilyUse(min(names, default=memes[0]), memes, members[0].source, use)
 
     def find_passages(
         self,
@@ -137,7 +151,7 @@ class Pool:
 def _rank(own: NearMeme) -> tuple[bool, float, int, str]:
     bits = 64 if own.bits is None else own.bits
     near = -1.0 if own.nearness is None else own.nearness
-    return bits > SAME_PICTURE, -near, bits, own.meme
+    return not own.same_picture, -near, bits, own.meme
 
 
 def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
@@ -155,7 +169,7 @@ def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
         elif (place / MEMES).is_file():
             memes += _read_collection(place)
         else:
-            passages += _read_texts(place)
+            passages += read_passages(place)
     return Pool(memes, passages, encoder)
 
 
@@ -196,23 +210,3 @@ def _read_hash(look: object) -> int | None:
     except ValueError:
         return None
     return value if value < 1 << 64 else None
-
-
-def _read_texts(place: Path) -> Iterator[Passage]:
-    kinds = (*_TEXTS, *TABLE_ENDINGS)
-    files = (
-        [own for own in sorted(place.rglob("*")) if own.is_file()] if place.is_dir() else [place]
-    )
-    read = [own for own in files if own.suffix.lower() in kinds]
-    if not place.exists() or not read:
-        raise InputError(
-            f"nothing to retrieve from in {place}",
-            hint="give a knowledge store, a build, a collection, or texts (.txt, .md, tables)",
-        )
-    for path in read:
-        if path.suffix.lower() in _TEXTS:
-            body = path.read_text(encoding="utf-8", errors="replace")
-            texts = [" ".join(part.split()) for part in body.split("\n\n")]
-        else:
-            texts = [str(row.get("text", "")) for _, row in read_rows(path)]
-        yield from (Passage(text, path.name, "", "text") for text in texts if text.strip())

@@ -18,10 +18,10 @@ from memantics.metrics.interval import percentile_span
 
 Floats = NDArray[np.float64]
 Metric = Literal[
-    "accuracy", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
+    "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
 ]
 METRICS: tuple[Metric, ...] = (
-    "accuracy", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error",
+    "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error",
 )  # fmt: skip
 _BINS = 10
 
@@ -30,7 +30,8 @@ _BINS = 10
 class Case:
     """One judged case. Cases of one ``group`` hang together, ``tags`` say what it is made of.
 
-    ``chance`` is that of the positive class where a figure names one, else that of what was said.
+    ``chance`` is that of the positive class where a figure names one, else that of what was said;
+    for the figure ``mean`` it is the value that the mean is taken of.
     """
 
     id: str
@@ -101,6 +102,9 @@ def prepare(cases: Sequence[Case], figure: Figure) -> Callable[[Floats], float |
         return make(cases, figure.positive)
     if figure.metric == "macro_f1":
         return _prepare_macro_f1(cases)
+    if figure.metric == "mean":
+        values = np.array([_chance(case) for case in cases])
+        return lambda weights: _share(float(weights @ values), float(weights.sum()))
     gold = np.array([case.gold == figure.positive for case in cases], bool)
     said = np.array([case.said == figure.positive for case in cases], bool)
     right = np.array([case.said == case.gold for case in cases], bool)

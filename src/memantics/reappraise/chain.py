@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import html
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn, Protocol, get_args
+from typing import Literal, NoReturn
 
 from PIL import Image
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
-from memantics.core.editor import Editor
 from memantics.core.errors import DataError, InputError, MissingExtra, ModelError, Unavailable
 from memantics.core.images import decode, encode_png, read_bytes, shrink
 from memantics.core.journal import replace_file
 from memantics.core.memes import Meme
-from memantics.core.result import Result, html_table
 from memantics.core.step import Taken
 from memantics.reappraise.folder import (
     BOTH,
@@ -38,7 +34,6 @@ from memantics.reappraise.records import (
     Emotion,
     Feeling,
     ReappraisalPlan,
-    Target,
     find_source,
 )
 from memantics.reappraise.rendering import (
@@ -53,101 +48,13 @@ from memantics.reappraise.rendering import (
     tell_mood,
 )
 from memantics.reappraise.rules import find_faults
-from memantics.reappraise.stages import MoodJudge, Planner, ReappraisalSubject
+from memantics.reappraise.stages import ReappraisalSubject
+from memantics.reappraise.workshop import Ending, Reappraisal, Stage, Workshop
 from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
-Stage = Literal["reading", "feeling", "plan", "picture"]
-Ending = Literal["done", "failed", "skipped", "declined"]
-ENDINGS: tuple[Ending, ...] = get_args(Ending)
 MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
 _RULES = 3  # raise it when the same plan gives another picture
-
-
-class Review(Protocol):
-    """A person between two stages: gives the value back, corrected or not, or None to skip."""
-
-    def __call__(
-        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
-    ) -> Shape | None:
-        """Look at a value; ``check`` lists what would be wrong with another one."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """All that a reappraisal needs. Without an editor, only captions change.
-
-    ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
-    ``emotions`` are the feelings that people agreed on, by meme.
-    """
-
-    planner: Planner
-    read_lines: ReadLines
-    out: Path
-    editor: Editor | None = None
-    target: Target | None = None
-    review: Review | None = None
-    judge: MoodJudge | None = None
-    emotions: Mapping[str, Emotion] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Reappraisal(Result):
-    """How one meme ended: the last stage, and why it failed or was declined if it was.
-
-    A planner declines what is not negative and what it cannot turn. A notebook shows the meme
-    before and after.
-    """
-
-    meme: str
-    folder: Path
-    status: Ending
-    stage: Stage
-    reason: str = ""
-    feeling: Feeling | None = None
-    plan: ReappraisalPlan | None = None
-    checks: Checks | None = None
-    resumed: bool = False
-
-    @property
-    def caption(self) -> str:
-        """The new captions, region by region."""
-        return self.plan.rewritten if self.plan else ""
-
-    def save(self, path: Path | str) -> Path:
-        """Write the new meme, a PNG, to a place of your own."""
-        if self.status != "done":
-            raise InputError(
-                f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
-                hint="correct what the reason names and try again",
-            )
-        replace_file(Path(path), read_bytes(self.folder / MEME), "image")
-        return Path(path)
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        """What ``--json`` prints."""
-        parts = {"feeling": self.feeling, "plan": self.plan, "checks": self.checks}
-        return {
-            "meme": self.meme,
-            "folder": str(self.folder),
-            "status": self.status,
-            "stage": self.stage,
-            "reason": self.reason,
-            **{
-                name: None if part is None else part.model_dump(mode="json")
-                for name, part in parts.items()
-            },
-        }
-
-    def _repr_html_(self) -> str:
-        if self.status != "done":
-            return html_table(self.to_dict())
-        picture = base64.b64encode(read_bytes(self.folder / BOTH)).decode()
-        return (
-            f'<img src="data:image/png;base64,{picture}" alt="before and after">'
-            f"<p>{html.escape(self.caption)}</p>"
-        )
 
 
 @dataclass(slots=True)
@@ -282,17 +189,20 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
     """Stage three, with its checks."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
-    judge = () if job.shop.judge is None else (job.shop.judge.name,)
+    finder = job.shop.faces
+    asked = [own.name for own in (job.shop.judge, finder) if own is not None]
     inputs = hash_inputs(
-        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion, *judge
+        job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion, *asked
     )
     known = _recall(job.folder / CHECKS, Checks, inputs, "picture")
     if known is not None and (job.folder / MEME).is_file():
         return known
     job.resumed = False
     try:
-        painted = await paint_meme(job.image, job.page, plan, editor)
-        drawn, made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted)
+        found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
+        painted = await paint_meme(job.image, job.page, plan, editor, found or ())
+        faces = None if found is None else len(found)
+        drawn, made, checks = await asyncio.to_thread(_set_and_read, job, plan, painted, faces)
     except (Unavailable, MissingExtra):
         raise  # every meme would end like this one
     except (ModelError, InputError) as error:
@@ -316,7 +226,7 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
 
 
 def _set_and_read(
-    job: _Job, plan: ReappraisalPlan, painted: Painted
+    job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
 ) -> tuple[Drawn, bytes, Checks]:
     """Set captions and read them back; those that do not read are set again on plain plates."""
     editor = job.shop.editor
@@ -325,7 +235,7 @@ def _set_and_read(
         drawn = set_captions(painted, job.page, plan, plates)
         made = encode_png(drawn.image, 6)
         lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
-        result = Made(drawn, lines, None if editor is None else editor.name)
+        result = Made(drawn, lines, None if editor is None else editor.name, faces)
         checks = check_result(job.image, job.page, plan, result)
         dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
         if not dim:

@@ -72,7 +72,7 @@ class ChoosingPlanner(ModelPlanner):
             ask_choice(subject, feeling, plans),
             partial(read_order, count=len(plans)),
         )
-        judged = await self._asker.take(step)
+        judged = await self.asker.take(step)
         return found[choose(plans, subject.page, judged.value)]
 
     async def _draw(
@@ -80,7 +80,7 @@ class ChoosingPlanner(ModelPlanner):
     ) -> Taken[ReappraisalPlan]:
         request = ask_plan(subject, feeling)
         sampling = replace(request.sampling, temperature=_LIVELY, seed=_APART * number)
-        return await self._asker.take(
+        return await self.asker.take(
             Step(
                 f"{subject.id}/plan-{number}",
                 replace(request, sampling=sampling),

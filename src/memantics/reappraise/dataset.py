@@ -15,9 +15,9 @@ from memantics.core.images import read_bytes
 from memantics.core.journal import whole_file
 from memantics.core.memes import Meme
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
-from memantics.reappraise.chain import Reappraisal
 from memantics.reappraise.folder import MEME
 from memantics.reappraise.records import Feeling, Layout, ReappraisalPlan
+from memantics.reappraise.workshop import Reappraisal
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
 WORKFLOW = "verify-stages"

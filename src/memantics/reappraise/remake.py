@@ -12,11 +12,11 @@ from pydantic import BaseModel, JsonValue
 from memantics.core.data import conform, read_json
 from memantics.core.review import Review, Reviewed
 from memantics.core.step import Taken
-from memantics.reappraise.chain import Stage
 from memantics.reappraise.dataset import write_lines
 from memantics.reappraise.folder import CHECKS, FEELING, PLAN, Shape, StageFile
 from memantics.reappraise.records import Feeling, ReappraisalPlan
 from memantics.reappraise.stages import ReappraisalSubject
+from memantics.reappraise.workshop import Stage
 
 AGAIN = "to be made again"
 _DRAWN = ("target_emotion", "rewritten", "plan")

@@ -49,11 +49,15 @@ _FACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any."""
+    """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any.
+
+    ``faces`` counts those that were to be repainted; None where nobody looked for any.
+    """
 
     drawn: Drawn
     lines: Sequence[TextLine]
     editor: str | None = None
+    faces: int | None = None
 
 
 def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: Made) -> Checks:
@@ -85,18 +89,30 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
         changed_outside=round(share_changed(source, drawn.image, ~drawn.allowed), 6),
         changed_inside=inside,
         distance=compare_pictures(source, drawn.image),
-        notes=list(_tell_visual(made.editor, inside)),
+        notes=[*_tell_visual(made, inside), *_tell_hand(page, plan)],
     )
 
 
-def _tell_visual(editor: str | None, changed: float) -> Iterator[str]:
+def _tell_visual(made: Made, changed: float) -> Iterator[str]:
     """What became of the plan for the picture, as far as it can be told."""
-    if editor is None:
+    editor = made.editor
+    if made.faces == 0:
+        yield "no face was found: light, colours and a sticker only"
+    elif made.faces:
+        yield f"faces repainted: {made.faces}; the rest of the picture got light and colours only"
+    elif editor is None:
         yield "captions only: the picture was not repainted, as the plan for it asks"
     elif editor == EMBEDDED:
         yield "light, colours and a sticker only: this editor changes no face of the picture"
     elif changed < _UNTOUCHED:
         yield "the editor left the picture almost as it was: the plan for it was not followed"
+
+
+def _tell_hand(page: Page, plan: ReappraisalPlan) -> Iterator[str]:
+    """Captions that look written by hand: our fonts are no handwriting."""
+    found = [own for own, (old, _) in list_changes(page, plan).items() if old.lettering.hops]
+    if found:
+        yield f"caption {', '.join(found)}: looks written by hand, and is set in type now"
 
 
 def tell_mood(plan: ReappraisalPlan, judge: str | None, taken: Taken[Mood] | None) -> Iterator[str]:
@@ -197,14 +213,18 @@ async def draw_meme(
 
 
 async def paint_meme(
-    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor | None = None
+    image: Image.Image,
+    page: Page,
+    plan: ReappraisalPlan,
+    editor: Editor | None = None,
+    faces: tuple[PixelBox, ...] = (),
 ) -> Painted:
     """Take out the captions that change, and let an editor repaint the picture."""
     changed = [caption for caption, _ in list_changes(page, plan).values()]
     allowed = mask_captions(page.size, changed)
     if editor is None:
         return Painted(erase_captions(image, changed), allowed)
-    painted, mask = await _repaint(image, page, plan, editor)
+    painted, mask = await _repaint(image, page, plan, editor, faces)
     rest = np.asarray(erase_captions(image, changed))
     made = Image.fromarray(np.where(mask[..., None], np.asarray(painted), rest))
     stay = [caption for caption in page.captions if caption not in changed]
@@ -223,7 +243,11 @@ def set_captions(
 
 
 async def _repaint(
-    image: Image.Image, page: Page, plan: ReappraisalPlan, editor: Editor
+    image: Image.Image,
+    page: Page,
+    plan: ReappraisalPlan,
+    editor: Editor,
+    faces: tuple[PixelBox, ...],
 ) -> tuple[Image.Image, Mask]:
     """Let an editor repaint the picture without captions; only what is in the mask counts."""
     mask = mask_pictures(image, page)
@@ -235,6 +259,7 @@ async def _repaint(
         plan.target,
         captions=tuple(caption.ink.zone for caption in page.captions),
         panels=tuple(_list_panels(page, plan)),
+        faces=faces,
     )
     try:
         painted = decode(await editor.edit(request), f"{editor.name} output")

@@ -86,12 +86,12 @@ class ModelPlanner:
     """Asks a model, and asks again with the reason where a reply breaks a rule."""
 
     def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+        self.asker = asker
 
     @property
     def name(self) -> str:
         """The name of the model."""
-        return self._asker.model
+        return self.asker.model
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """Stage one."""
@@ -100,7 +100,7 @@ class ModelPlanner:
             ask_feeling(subject),
             read_feeling,
         )
-        return await self._asker.take(step)
+        return await self.asker.take(step)
 
     async def plan(self, subject: ReappraisalSubject, feeling: Feeling) -> Taken[ReappraisalPlan]:
         """Stage two."""
@@ -109,11 +109,11 @@ class ModelPlanner:
             ask_plan(subject, feeling),
             lambda text: read_plan(text, subject.page, feeling),
         )
-        return await self._asker.take(step)
+        return await self.asker.take(step)
 
     async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
         """One short call about the finished picture."""
-        return await self._asker.take(Step(f"{meme}/mood", ask_mood(image), read_mood))
+        return await self.asker.take(Step(f"{meme}/mood", ask_mood(image), read_mood))
 
 
 @cache

@@ -16,15 +16,15 @@ def _open_detector(name: str, settings: ModelSettings) -> Model:
 
 
 def _open_embedded(name: str, settings: ModelSettings) -> Model:
-    """The embedded reader with the experts in use."""
+    """The embedded reader with the phonetic engine and the experts in use."""
     from memantics.detector.opinions import open_judges
     from memantics.models.embedded import EmbeddedReader
     from memantics.models.embedded.reader import open_senses
+    from memantics.registry.ear import PhoneticEar
 
-    judges = open_judges()
-    if name != EmbeddedReader.name or not judges:
+    if name != EmbeddedReader.name:
         return _PLAIN["embedded"].open(name, settings)
-    return EmbeddedReader(open_senses(judges))
+    return EmbeddedReader(open_senses(open_judges(), PhoneticEar))
 
 
 _PLAIN = {kind.kind: kind for kind in PLAIN_KINDS}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from memantics.core.data import dump_json
-from memantics.core.paper_parts import Cell, CellStatus, PaperSheet
+from memantics.core.paper_parts import Cell, CellStatus, PaperPart, PaperRow, PaperSheet
 from memantics.core.text import mask_unseen
 from memantics.report.tables import guard_cell, md_table, quote_markdown
 
@@ -55,6 +55,14 @@ def describe_cell(cell: Cell) -> str:
     return f"{text}; {said}" if said else text
 
 
+def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
+    """Rows, each with the section that begins with it, or nothing."""
+    last = ""
+    for row in part.rows:
+        yield (row.section if row.section != last else ""), row
+        last = row.section
+
+
 def render_markdown(paper: PaperSheet) -> str:
     """A section per table and figure."""
     blocks = [f"# {quote_markdown(paper.title)}, redone", *map(quote_markdown, paper.about)]
@@ -64,10 +72,12 @@ def render_markdown(paper: PaperSheet) -> str:
         blocks.append(f"## {quote_markdown(part.label)}: {quote_markdown(part.caption)}")
         if part.rows:
             head = [quote_markdown(own) for own in (part.stub, *part.columns)]
-            lines = [
-                [quote_markdown(row.label), *(quote_markdown(describe_cell(c)) for c in row.cells)]
-                for row in part.rows
-            ]
+            lines = []
+            for section, row in list_sections(part):
+                if section:
+                    lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
+                cells = (quote_markdown(describe_cell(own)) for own in row.cells)
+                lines.append([quote_markdown(row.label), *cells])
             blocks.append(md_table(head, lines))
         for text in part.texts:
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text.body)), 3)
@@ -76,7 +86,7 @@ def render_markdown(paper: PaperSheet) -> str:
         if part.commands:
             blocks.append("Empty cells are filled by:")
             blocks.append("\n".join(f"- `{mask_unseen(own)}`" for own in part.commands))
-        blocks += [quote_markdown(note) for note in (*part.notes, *part.reasons)]
+        blocks += [quote_markdown(note) for note in (*part.notes, *part.remarks, *part.reasons)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -89,7 +99,10 @@ def render_latex(paper: PaperSheet) -> str:
         lines = [r"\begin{table}", r"\centering", r"\small"]
         lines.append(rf"\begin{{tabular}}{{l{'r' * len(part.columns)}}}")
         lines += [r"\toprule", _latex_line((part.stub, *part.columns)), r"\midrule"]
-        lines += [_latex_line((row.label, *map(_latex_cell, row.cells))) for row in part.rows]
+        for section, row in list_sections(part):
+            if section:
+                lines.append(_latex_line((section, *("" for _ in part.columns))))
+            lines.append(_latex_line((row.label, *map(_latex_cell, row.cells))))
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [rf"\caption{{{_latex(f'{part.label}. {part.caption}')}}}", r"\end{table}"]
         blocks.append("\n".join(lines))
@@ -129,7 +142,8 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
                     place = (part.label, row.section, row.label, row.kind, column)
                     said = (cell.paper, cell.value, cell.low, cell.high, cell.sd, cell.n or None)
                     fill = cell.fill if cell.status == "empty" else ""
-                    yield (*place, *said, cell.status, fill, cell.reason, cell.note)
+                    reason = cell.reason if cell.status == "closed" else ""
+                    yield (*place, *said, cell.status, fill, reason, cell.note)
 
 
 def render_json(paper: PaperSheet) -> str:

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memantics.actions.analyze import Contradiction, Feeling, Harm, Missing, Sound
+from memantics.actions.analyze import Contradiction, Feeling, Harm, Missing, Sight, Sound
 from memantics.actions.knowledge import MOST_CHARACTERS, Knowledge
 from memantics.actions.phonetics import DoubleMeaning, Language, Reading, SecondSense, Spoken
 from memantics.actions.reappraise import Checks, MemeFeeling, ReappraisalPlan, Target
 from memantics.core.opinion import Opinion
-from memantics.core.retrieved import NearMeme
+from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.serve.inputs import ClosedBody
 from memantics.serve.jobs import JobStatus, StoredJob
 
@@ -61,6 +61,7 @@ class AnalysisRecord(BaseModel):
     lines: list[str]
     language: str
     panels: int
+    shows: list[Sight]
     model: str
     sounds: list[Sound]
     intents: list[str]
@@ -69,6 +70,7 @@ class AnalysisRecord(BaseModel):
     emotion: list[Feeling]
     opinions: list[Opinion]
     near: list[NearMeme]
+    family: FamilyUse | None
     contradictions: list[Contradiction]
     baselines: list[str]
     knowledge: Knowledge | None

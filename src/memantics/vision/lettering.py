@@ -31,7 +31,8 @@ class Lettering:
     ``size`` is the font size in pixels at which the old text comes out as high as it was, and
     ``pitch`` the distance of its lines as a share of that. ``kind`` says where it stands: on a
     plain bar across the picture, on the picture itself, or in a bubble or label. ``weight`` is how
-    much thicker its strokes are than the font's, on each side in pixels.
+    much thicker its strokes are than the font's, on each side in pixels. ``hops`` says that its
+    characters stand higher and lower than each other, as those written by hand do.
     """
 
     face: Typeface
@@ -46,6 +47,7 @@ class Lettering:
     kind: Kind
     rows: int
     weight: float = 0.0
+    hops: bool = False
 
     @property
     def edge(self) -> float:
@@ -60,14 +62,16 @@ def measure_lettering(
     rows = _join_rows(block, ink)
     texts = [text for text, _ in rows]
     edge = 2 * ink.outline_width
-    heights = [max(4.0, _measure_height(ink, text, box) - edge) for text, box in rows]
+    tall = [_measure_height(ink, text, box) for text, box in rows]
+    hops = any(own < box[3] - box[1] for own, (_, box) in zip(tall, rows, strict=True))
+    heights = [max(4.0, own - edge) for own in tall]
     shapes = [
         Shape(max(1.0, box[2] - box[0] - edge) / height, ink.stroke / height)
         for (_, box), height in zip(rows, heights, strict=True)
     ]
     if ink.tilt:
-        wide, tall = (max(4.0, side - edge) for side in ink.span)
-        shapes, heights = [Shape(wide / tall, ink.stroke / tall)], [tall]
+        wide, high = (max(4.0, side - edge) for side in ink.span)
+        shapes, heights = [Shape(wide / high, ink.stroke / high)], [high]
     if block.vertical:
         wide = max(4.0, ink.box[2] - ink.box[0] - edge)
         texts, shapes = ["".join(texts)[:1]], [Shape(1.0, ink.stroke / wide)]
@@ -92,6 +96,7 @@ def measure_lettering(
         kind=_find_kind(pixels, block, ink, panels),
         rows=len(rows),
         weight=0.0 if block.vertical else _measure_weight(face, texts, heights, ink.stroke),
+        hops=hops and not block.vertical,
     )
 
 

@@ -30,6 +30,13 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     parts = {gap["part"] for gap in card["left_out"]}
     assert parts >= {"intents", "dimensions and graph", "emotion"}
     assert card["emotion"] == []  # unknown rather than guessed
+    shown = {own["part"]: own for own in card["shows"]}
+    assert "pixels, one panel" in shown["layout"]["says"]
+    assert shown["made as"]["says"] == "drawing or screenshot"
+    assert all(own["by"] for own in card["shows"])
+    assert "faces" in parts
+    assert ("nudity" in parts) != ("nudity" in shown)
+    assert card["family"] is None
 
 
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
@@ -79,8 +86,8 @@ def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
 def test_what_is_left_out_is_one_line_for_each_reason() -> None:
     meme = Meme("m", image_path("en-001"))
     gaps = (Missing("a", "needs --model"), Missing("b", "no text"), Missing("c", "needs --model"))
-    assert Findings(meme, missing=gaps).gaps == ("a, c: needs --model", "b: no text")
-    assert Findings(meme).gaps == ()
+    assert Findings(meme, missing=gaps).gaps == "a, c: needs --model · b: no text"
+    assert Findings(meme).gaps == ""
 
 
 @pytest.mark.parametrize(("baseline", "blurred"), [(True, False), (False, True)])

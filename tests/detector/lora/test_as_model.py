@@ -11,6 +11,7 @@ import pytest
 
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
+from memantics.actions.train_networks import find_language
 from memantics.core.rundir import last_answers
 from memantics.detector.examples import Example
 from memantics.detector.judges import open_judge
@@ -47,6 +48,22 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     facts = orjson.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
     assert facts["wording"]["text"] == "定义：\n双关 5$$。\n\n任务：\n字幕“$caption”。"
     assert facts["wording"]["said"] == ["非双关", "双关"]
+    assert facts["languages"] == ["zh"]
+
+
+@pytest.mark.parametrize(
+    ("captions", "language"),
+    [
+        (["今晚又失眠了", "明天还要上班"], "zh"),
+        (["今晚又失眠了", "when you are the only one who knows"], "zh"),
+        (["今晚又失眠了", "this is not my day", "when you are the only one who knows"], "en"),
+        ([], "zh"),
+    ],
+)
+def test_questions_are_asked_in_the_language_of_most_captions(
+    captions: list[str], language: str
+) -> None:
+    assert find_language(captions) == language
 
 
 def test_a_lora_answers_as_it_judges(tmp_path: Path) -> None:

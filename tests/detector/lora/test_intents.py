@@ -16,6 +16,7 @@ from memantics.core.records import Image
 from memantics.detector.judges import open_judge
 from memantics.detector.lora.writing import list_written
 from memantics.models.local import LocalModel
+from tests.build.publish.queues import judge, make_queue, pick_memes
 from tests.commands import Shell
 from tests.detector.lora.test_tuning import QUICK
 from tests.local import tiny
@@ -92,6 +93,23 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     (tmp_path / "out" / "tuning.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match="damaged"):
         mm.evaluate(TASK, model=f"detector/{tmp_path / 'out'}", limit=1, out=tmp_path / "runs")
+
+
+def test_a_published_set_of_intents_is_learnt_from(shell: Shell, tmp_path: Path) -> None:
+    memes = [meme for meme in pick_memes("en", 36) if meme.intents][:5]
+    queue = make_queue(tmp_path / "queue", "collect-and-edit", memes)
+    judge(queue, "collect-and-edit", {meme.id: {"intents": [*meme.intents]} for meme in memes})
+    shell.done("publish", queue, "--name", "mine", "--licence", "CC0-1.0")
+    base = tiny.MAKERS["llama"](shell.folder / "base")
+    shell.done(
+        "detector", "tune", base, "--question", "intent", "--data", "mine", "--set", "role=text",
+        "--set", "max_tokens=8", "--epochs", "1", "--rank", "2", "--device", "cpu",
+        "--out", "tuned",
+    )  # fmt: skip
+    facts = json.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
+    assert facts["wording"]["task"] == "mine/intent"
+    assert (facts["trained_on"], facts["held_out"], facts["sample"]) == (4, 1, False)
+    assert facts["licence"] == "CC0-1.0"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError, MissingExtra
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
-from memantics.core.retrieval import Library, Passage, make_library, read_library
+from memantics.core.retrieval import Library, make_library, read_library
+from memantics.core.retrieved import Passage
 from memantics.core.services import BertSettings, Direction, NliSettings, Services
 from memantics.core.task import Need
 from memantics.metrics.constant import find_constant_text
@@ -236,7 +237,7 @@ def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
 
 def _list_facts(memes: Sequence[IntentMeme]) -> Library:
     """What annotators wrote about all memes, fact by fact."""
-    return make_library([Passage(f"meme {own.id}", f) for own in memes for f in own.background])
+    return make_library([Passage(f, f"meme {own.id}") for own in memes for f in own.background])
 
 
 def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed) -> Fed:

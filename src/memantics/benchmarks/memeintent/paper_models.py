@@ -137,7 +137,7 @@ def _cells(
             replace(
                 score_cell(score, 3, 1.0),
                 paper=paper,
-                compared=material.compared,
+                compared=material.compares(run),
                 fill=f"{fill}{more}",
                 note="" if printed else _LOST,
             )
@@ -203,7 +203,7 @@ def contrasts(material: Material) -> PaperPart:
             label,
             (
                 Cell(value=own.difference, low=own.low, high=own.high, n=own.memes, digits=3),
-                *(Cell(value=_round(p), digits=3) for p in (p, own.t_paired, own.t_unpaired)),
+                *(Cell(value=_show_p(p), digits=3) for p in (p, own.t_paired, own.t_unpaired)),
             ),
             "own",
             factor,
@@ -227,8 +227,8 @@ def contrasts(material: Material) -> PaperPart:
     )
 
 
-def _round(p: float | None) -> float | None:
-    return None if p is None else round(p, 4)
+def _show_p(p: float | None) -> float | str | None:
+    return "<0.001" if p is not None and p < 0.001 else p
 
 
 def _mark(run: ScoredRun) -> Mapping[str, float]:

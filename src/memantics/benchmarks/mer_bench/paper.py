@@ -123,7 +123,13 @@ def figure_3(material: Material) -> PaperPart:
         "kept",
     ]
     caption = "Meme pairs by visual type, layout, polarity and emotion; the filtered subset."
-    return list_figures(material, "Figure 3", caption, keys)
+    part = list_figures(material, "Figure 3", caption, keys)
+    if material.source.published or material.values.get("kept") is not None:
+        return part
+    # Whoever has the edited images can count this.
+    *rows, kept = part.rows
+    cell = replace(kept.cells[0], reason="", fill=f"memantics data add {material.name} DIR")
+    return replace(part, rows=(*rows, replace(kept, cells=(cell,))))
 
 
 def _of_view(material: Material, view: str) -> list[ScoredRun]:
@@ -146,7 +152,7 @@ def _metric_row(
                 score_cell(score, 2),
                 paper=None if known is None else round(100 * known, 2),
                 sd=float(spread[1]) if spread else None,
-                compared=material.compared,
+                compared=material.compares(run),
                 fill=fill if run is None else "",
                 reason="" if run is None else "No edit of this row was judged.",
             )

@@ -60,7 +60,7 @@ def table_1(material: Material) -> PaperPart:
     extended = [own for own in accepted if own.first and own.dimension != "Toxicity"]
     review = f"memantics paper {material.name} --verdicts QUEUE"
     rows = []
-    if material.compared and not judged:
+    if material.compared:
         keys = {name: f"toxmquest350.dimension.{name}" for name in NAMES}
         cells = [
             material.figure(keys[name]) if paper is not None else Cell()
@@ -73,6 +73,10 @@ def table_1(material: Material) -> PaperPart:
         rows.append(PaperRow("Extension", (*closed, average)))
         rows.append(PaperRow("M-Quest", _sum_up()))
         rows.append(_count_row("Candidates in this copy", material))
+        plain = (None,) * 12
+        if judged:
+            rows.append(_review_row("Accepted in your review: ToxM-Quest", toxic, plain, ""))
+            rows.append(_review_row("Accepted in your review: Extension", extended, plain, ""))
     else:
         rows.append(_review_row("ToxM-Quest", toxic, _TOXMQUEST, "" if toxic else review))
         rows.append(_review_row("Extension", extended, _EXTENSION, "" if extended else review))

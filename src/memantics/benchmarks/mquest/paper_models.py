@@ -81,6 +81,19 @@ def _ask(material: Material, row: PublishedRow) -> str:
     return f"memantics run {material.name}{split}{plain} --model openai/{model} --base-url URL"
 
 
+def _name(runs: Sequence[ScoredRun]) -> list[str]:
+    """What runs are called: the paper's systems as the paper calls them."""
+    found = []
+    for run, label in zip(runs, name_runs(runs), strict=True):
+        known = (
+            system
+            for system, model in _MODELS.items()
+            if any(same_system(run.model, own) for own in (system, model))
+        )
+        found.append(label if label != run.model else next(known, label))
+    return found
+
+
 def table_2(material: Material) -> PaperPart:
     """Accuracy of systems: all questions, pairs, toxicity, reasons, and the macro mean."""
     rows = material.systems(
@@ -154,7 +167,7 @@ def figure_2(material: Material) -> PaperPart:
     """Accuracy by dimension; the paper draws it and prints no figure."""
     runs = material.of_task("qa")
     if runs:
-        columns = tuple(name_runs(runs))
+        columns = tuple(_name(runs))
         rows = tuple(
             PaperRow(
                 title,
@@ -214,7 +227,7 @@ def _find_case(runs: Sequence[ScoredRun], kind: str) -> tuple[PaperText, ...]:
     title = f"Meme {item.group}, {NAMES.get(item.tags['dimension'], item.tags['dimension'])}"
     answers = [
         PaperText(name, own[item.id].text[:_CHARACTERS] or f"({own[item.id].status})")
-        for name, own in zip(name_runs(runs), said, strict=True)
+        for name, own in zip(_name(runs), said, strict=True)
     ]
     return (PaperText(title, head), *answers)
 
@@ -227,7 +240,7 @@ def _show_cases(label: str, caption: str, texts: tuple[PaperText, ...]) -> Paper
 def figure_6(material: Material) -> PaperPart:
     """The prompt as it was sent; without a run, the template of ours."""
     texts = []
-    for run, name in zip(material.of_task("qa"), name_runs(material.of_task("qa")), strict=True):
+    for run, name in zip(material.of_task("qa"), _name(material.of_task("qa")), strict=True):
         line = next(read_items(run.folder), None)
         parts = [part for own in line.messages for part in own.parts] if line else []
         shown = "\n".join("[image]" if isinstance(part, Image) else part for part in parts)

@@ -26,7 +26,14 @@ from memantics.core.paper import (
 )
 from memantics.core.prompt import read_prompts
 
-_OTHER_DATA = "Another data set, which is not part of this release."
+_CHATS = {
+    "DuConv": (15.815, 0.787, 0.022, 0.152),
+    "NaturalConv": (18.397, 0.839, 0.015, 0.183),
+}
+
+_PUNCHLINES = (
+    "The authors' punchline labels were not released; --verdicts QUEUE shows your people's."
+)
 
 
 def figure_1(material: Material) -> PaperPart:
@@ -72,30 +79,42 @@ FIGURE_2 = PaperPart(
 
 def table_1(material: Material) -> PaperPart:
     """Chats beside two other data sets."""
-    columns = ("Perplexity", "BERTScore", "Distinct-1", "Distinct-2")
-    printed = {
-        "DuConv": (15.815, 0.787, 0.022, 0.152),
-        "NaturalConv": (18.397, 0.839, 0.015, 0.183),
+    figures = {
+        "perplexity": "Perplexity",
+        "bertscore": "BERTScore",
+        "distinct_1": "Distinct-1",
+        "distinct_2": "Distinct-2",
     }
-    rows = [
-        PaperRow(name, tuple(Cell(own, digits=3, reason=_OTHER_DATA) for own in cells))
-        for name, cells in printed.items()
-    ]
-    measure = (
-        "memantics build chat-quality CHATS --perplexity BERT --bert BERT --out chats.json; "
-        f"memantics paper {material.name} --figures chats.json"
+    fill = (
+        "memantics build chat-quality CHATS DuConv.json NaturalConv.json --perplexity BERT "
+        f"--bert BERT --out chats.json; memantics paper {material.name} --figures chats.json"
     )
-    keys = ("chats.perplexity", "chats.bertscore", "chats.distinct_1", "chats.distinct_2")
-    digits = (3, 3, 3, 3)
-    cells = []
-    for key, places in zip(keys, digits, strict=True):
-        row, value = material.expected[key], material.values.get(key)
-        cells.append(
-            Cell(row.paper, value, digits=places, compared=material.compared, fill=measure)
-        )
-    rows.append(PaperRow("Our", tuple(cells)))
+    named = (key.removesuffix(".distinct_1") for key in material.values if "distinct_1" in key)
+    found = (key.removeprefix("chats").removeprefix(".") for key in named)
+    others = [name for name in found if name and name not in _CHATS]
+    rows = []
+    for name in (*_CHATS, "", *others):
+        start = f"chats.{name}" if name else "chats"
+        printed = _CHATS.get(name, ())
+        cells = []
+        for place, key in enumerate(figures):
+            known = material.expected[f"chats.{key}"].paper if not name else None
+            paper = printed[place] if printed else known
+            value = material.values.get(f"{start}.{key}")
+            # Nobody knows whether a file of that name is the copy that the paper measured.
+            same = not printed and material.compared
+            cells.append(Cell(paper, value, digits=3, compared=same, fill=fill))
+        rows.append(PaperRow(name or "Our", tuple(cells), "own" if name in others else "paper"))
     return PaperPart(
-        "Table 1", "Comparison of chat data sets.", columns, tuple(rows), "Chat Dataset"
+        "Table 1",
+        "Comparison of chat data sets.",
+        tuple(figures.values()),
+        tuple(rows),
+        "Chat Dataset",
+        notes=(
+            "CHATS is the release's own file, such as _Chat(easy).json.",
+            "A file that is named like one of the other data sets fills its row.",
+        ),
     )
 
 
@@ -108,11 +127,10 @@ def annotation(material: Material) -> PaperPart:
         *("puns.homophone", "puns.polysemy", "captions.bound.f1"),
     )
     part = list_figures(material, "Section 3.1", "Sizes, agreement and annotators.", keys)
-    agreed = _agree_on_punchlines(material)
-    if agreed is None:
-        return part
+    agreed, n = _agree_on_punchlines(material) or (None, 0)
     title = material.expected["agreement.punchline"].title
-    cell = Cell(95.6, agreed[0], n=agreed[1], digits=1, compared=False)
+    fill = f"memantics paper {material.name} --verdicts QUEUE" if material.source.published else ""
+    cell = Cell(95.6, agreed, n=n, digits=1, compared=False, fill=fill, reason=_PUNCHLINES)
     rows = tuple(replace(r, cells=(cell,)) if r.label == title else r for r in part.rows)
     return replace(part, rows=rows)
 

@@ -17,22 +17,23 @@ from memantics.benchmarks.toxicn_mm.paper_models import (
     table_5_tests,
     table_c1,
 )
+from memantics.benchmarks.toxicn_mm.paper_people import agreement, error_types, table_2
 from memantics.benchmarks.toxicn_mm.paper_setup import table_b8, table_b9, table_b10, table_b11
 from memantics.benchmarks.toxicn_mm.rows import HarmMeme
 from memantics.benchmarks.toxicn_mm.statistics import HARMS, TABLE_B7
-from memantics.core.paper import Cell, Paper, PaperPart, PaperRow, PaperText
-from memantics.metrics.agreement import fleiss_kappa
+from memantics.core.language import guess_language
+from memantics.core.paper import Cell, Paper, PaperPart, PaperRow, PaperText, list_figures
 
 _QUOTED = "Quoted in the paper from the papers of those data sets."
 _OTHERS = {
-    "HarMeme": (3544, 34.96),
-    "Harm-C": (3013, 35.31),
-    "Harm-P": (3020, 49.21),
-    "HMC": (10000, 38.00),
-    "MMHS150K": (150000, 24.68),
-    "TamilMemes": (2969, 65.71),
-    "MUTE": (4158, 37.87),
-    "MAMI": (11000, 50.00),
+    "HarMeme": ("English", 3544, 34.96),
+    "Harm-C": ("English", 3013, 35.31),
+    "Harm-P": ("English", 3020, 49.21),
+    "HMC": ("English", 10000, 38.00),
+    "MMHS150K": ("English", 150000, 24.68),
+    "TamilMemes": ("Indian", 2969, 65.71),
+    "MUTE": ("Bengali", 4158, 37.87),
+    "MAMI": ("English", 11000, 50.00),
 }
 _TABLE_3 = {
     "train": (6538, 3062, 813, 1198, 731, 320, 1082, 1754, 276, 9600),
@@ -44,6 +45,7 @@ _TABLE_4 = {
     "offence": (198, 1247, 93, 1498),
     "sexual": (431, 307, 186, 914),
     "dispirited": (149, 234, 19, 399),
+    "total": (1353, 2192, 345, 12000),
 }
 _TABLE_B7 = {
     "gender": 417,
@@ -59,21 +61,9 @@ _TABLE_B7 = {
 }
 _SHORT = {"targeted": "Tg.", "offence": "Off.", "sexual": "Sex.", "dispirited": "Disp."}
 _LABELS = {"none": "harmless", "offence": "general offence", "sexual": "sexual innuendo"}
-_PEOPLE = {
-    "gender": {"male": 5, "female": 5},
-    "age": {"under_20": 3, "20_to_30": 5, "over_30": 2},
-    "region": {"asian": 7, "other": 3},
-    "education": {"undergraduate": 3, "postgraduate": 4, "doctorate": 3},
-}
-_ERRORS = {
-    "benign_part": "Type I: benign information hides the harm",
-    "culture": "Type II: cultural background is missed",
-    "misread": "text or image was misread",
-    "over_cautious": "harmless, but looks harmful",
-    "label": "the label is doubtful",
-    "other": "another reason",
-}
-_AGREEMENT = {"harmful": 0.62, "type": 0.73, "modality": 0.86}
+_NAMES = {"none": "harmless", **_SHORT}
+_LANGUAGES = {"zh": "Chinese", "en": "English"}
+_TEXTS = 200  # enough to tell the language of a data set
 
 
 def _version(material: Material, *, targets: bool = False) -> str:
@@ -84,30 +74,31 @@ def _version(material: Material, *, targets: bool = False) -> str:
 
 
 def _part(material: Material, name: str, *, targets: bool = False) -> tuple[HarmMeme, ...] | None:
-    """The memes of a split; ``total`` is both, or the only one that one's own data have."""
+    """The memes of a split; ``total`` is both, or the only one that these data have."""
     version = _version(material, targets=targets)
     parts = {split: own for (own_version, split), own in material.release.parts.items()
              if own_version == version}  # fmt: skip
     if name != "total":
         return parts.get(name)  # type: ignore[call-overload, no-any-return]
-    if material.compared and len(parts) < 2:
+    if material.comparable and len(parts) < 2:
         return None
     return tuple(meme for own in parts.values() for meme in own)
 
 
 def _count(
-    material: Material, paper: JsonValue, value: JsonValue, digits: int | None = None
+    material: Material,
+    paper: JsonValue,
+    value: JsonValue,
+    digits: int | None = None,
+    reason: str = "",
 ) -> Cell:
-    """A count of this copy beside the paper's; a part that is not here can be added."""
-    if value is None and material.source.published:
-        return Cell(paper, reason="These data have no such part: publish them with --split 8:2.")
-    return Cell(
-        paper,
-        value,
-        digits=digits,
-        compared=material.compared,
-        fill=f"memantics data add {material.name} DIR",
-    )
+    """A count of these data beside the paper's; ``reason`` says why there is none."""
+    if material.source.published:
+        reason = reason or "These data have no such part: publish them with --split 8:2."
+    elif material.compared and not material.complete:
+        reason = reason or "This copy is a part of the release and has no such part."
+    fill = "" if reason else f"memantics data add {material.name} DIR"
+    return Cell(paper, value, digits=digits, compared=material.comparable, fill=fill, reason=reason)
 
 
 def figure_1(material: Material) -> PaperPart:
@@ -128,47 +119,36 @@ def figure_1(material: Material) -> PaperPart:
 
 
 def table_1(material: Material) -> PaperPart:
-    """Data sets of harmful memes: size, and share of the harmful ones."""
-    memes = _part(material, "total")
+    """Data sets of harmful memes: language, size, share of harmful ones, harm without a target."""
+    memes = _part(material, "total") or ()
     share = round(100 * sum(own.harmful for own in memes) / len(memes), 2) if memes else None
     rows = [
-        PaperRow(name, (Cell(size, reason=_QUOTED), Cell(ratio, digits=2, reason=_QUOTED)))
-        for name, (size, ratio) in _OTHERS.items()
+        PaperRow(
+            name,
+            tuple(
+                Cell(own, digits=2 if isinstance(own, float) else None, reason=_QUOTED)
+                for own in (*told, "no")
+            ),
+        )
+        for name, told in _OTHERS.items()
     ]
-    own = (
-        _count(material, 12000, len(memes) if memes else None),
+    spoken = Counter(guess_language(own.text).language for own in memes[:_TEXTS])
+    language = spoken.most_common(1)[0][0] if spoken else None
+    aimless = any(own.type not in ("none", "targeted") for own in memes)
+    found = (
+        _count(material, "Chinese", _LANGUAGES.get(str(language), language)),
+        _count(material, 12000, len(memes) or None),
         _count(material, 31.89, share, 2),
+        _count(material, "yes", ("yes" if aimless else "no") if memes else None),
     )
-    rows.append(PaperRow("ToxiCN MM" if material.compared else material.name, own))
-    caption = "Harmful meme data sets: number of memes, and per cent that are harmful."
-    return PaperPart("Table 1", caption, ("Size", "Ratio"), tuple(rows), "Work")
-
-
-def table_2(material: Material) -> PaperPart:
-    """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
-    answers = [
-        vote.values
-        for review in material.reviews
-        if review.card.workflow == "questionnaire"
-        for own in review.judged
-        for vote in (own.verdict.votes if own.verdict else ())
-        if vote.values.get("consent") in ("yes", True)
-    ]
-    fill = f"memantics paper {material.name} --verdicts QUESTIONNAIRE"
-    rows = []
-    for name, groups in _PEOPLE.items():
-        said = Counter(str(own[name]) for own in answers if own.get(name) is not None)
-        for group in dict.fromkeys((*groups, *said)):
-            value = said[group] if answers else None
-            cell = Cell(groups.get(group), value, compared=False, fill=fill)
-            rows.append(PaperRow(group.replace("_", " "), (cell,), section=name))
+    rows.append(PaperRow("ToxiCN MM" if material.compared else material.name, found))
     return PaperPart(
-        "Table 2",
-        "Annotators' demographics.",
-        ("people",),
+        "Table 1",
+        "Harmful meme data sets: language, number of memes, per cent that are harmful, and whether "
+        "there are harmful ones without a target.",
+        ("Language", "Size", "Ratio", "Pot. Tox."),
         tuple(rows),
-        "Characteristic",
-        notes=("'memantics annotate questionnaire' asks; only those who consent are counted.",),
+        "Work",
     )
 
 
@@ -218,73 +198,24 @@ def table_4(material: Material) -> PaperPart:
     for version in material.release.versions:
         parts = [own for (v, _), own in material.release.parts.items() if v == version]
         memes = [meme for own in parts for meme in own]
-        whole = not material.compared or len(parts) == 2
-        for kind, printed in _TABLE_4.items():
-            found = _list_counts([own for own in memes if own.type == kind])
-            values = (*found[6:9], found[-1])
-            shown = printed if version == _version(material) else (None,) * 4
-            cells = [
-                _count(material, p, v if whole or p is None else None)
-                for p, v in zip(shown, values, strict=True)
-            ]
-            label = _SHORT[kind] if version == _version(material) else f"{_SHORT[kind]} ({version})"
-            rows.append(PaperRow(label, tuple(cells), section=f"labels {version}"))
+        printed = _TABLE_4 if version == _version(material) else {}
+        lacks = bool(printed) and material.comparable and len(parts) < 2
+        for kind in (*HARMS, "total"):
+            counts = _list_counts([own for own in memes if kind in (own.type, "total")])
+            values = (None,) * 4 if lacks else counts[6:]
+            told = zip(printed.get(kind, (None,) * 4), values, strict=True)
+            label = _SHORT.get(kind, "Total")
+            cells = tuple(_count(material, *own) for own in told)
+            rows.append(PaperRow(label, cells, section=f"labels {version}"))
     heads = ("T-I", "Harm.T", "Harm.I", "Total")
-    caption = "Modality combination of the harmful types."
+    caption = "Modality combination of the harmful types; the last total counts harmless memes too."
     return PaperPart("Table 4", caption, heads, tuple(rows), "Type")
-
-
-def agreement(material: Material) -> PaperPart:
-    """Fleiss' kappa of the votes."""
-    votes = [
-        own.verdict.votes
-        for review in material.reviews
-        if review.card.workflow == "label-by-vote"
-        for own in review.judged
-        if own.verdict is not None
-    ]
-    fill = f"memantics paper {material.name} --verdicts QUEUE"
-    rows = []
-    for name, printed in _AGREEMENT.items():
-        table = [
-            [_answer(vote.values.get(name)) for vote in own if vote.stage == "label"]
-            for own in votes
-        ]
-        kappa = fleiss_kappa(table) if table else None
-        cell = Cell(printed, None if kappa is None else round(kappa, 4), digits=2, compared=False)
-        said = "All votes are alike: kappa is not defined." if votes else ""
-        rows.append(
-            PaperRow(name, (replace(cell, n=len(table), fill="" if votes else fill, reason=said),))
-        )
-    caption = "Agreement of annotators by level: Fleiss' kappa."
-    return PaperPart("Appendix B.3", caption, ("kappa",), tuple(rows), "Level")
-
-
-def error_types(material: Material) -> PaperPart:
-    """Why models go wrong, as people coded it; the paper names two types and counts none."""
-    said = Counter(
-        str(own.values.get("error"))
-        for review in material.reviews
-        if review.card.workflow == "code-errors"
-        for own in review.judged
-        if own.values.get("error") is not None
-    )
-    fill = f"memantics annotate errors RUN… && memantics paper {material.name} --verdicts errors"
-    rows = []
-    for name, title in _ERRORS.items():
-        value = said[name] if said else None
-        rows.append(PaperRow(title, (Cell(value=value, n=said.total(), fill=fill),)))
-    caption = "Errors of models by type: memes that most of them judged wrongly."
-    return PaperPart("Section 5.4", caption, ("memes",), tuple(rows), "Error")
-
-
-def _answer(value: JsonValue) -> str | None:
-    return str(value) if value is not None else None
 
 
 def table_b7(material: Material) -> PaperPart:
     """Targets of targeted memes (labels 2.0)."""
-    memes = _part(material, "total", targets=True)
+    memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
+    none = "No meme of these data has a target." if memes else ""
     counts = Counter(own.target for own in memes or ())
     total = sum(counts[name] for names in TABLE_B7.values() for name in names)
     rows = []
@@ -292,9 +223,12 @@ def table_b7(material: Material) -> PaperPart:
         value = sum(counts[own] for own in TABLE_B7[name]) if memes else None
         share = None if value is None or not total else round(100 * value / total, 2)
         ratio = round(100 * printed / 1016, 2)
-        cells = (_count(material, printed, value), _count(material, ratio, share, 2))
+        cells = (_count(material, printed, value), _count(material, ratio, share, 2, none))
         rows.append(PaperRow(name, cells))
-    ends = (_count(material, 1016, total if memes else None), _count(material, 100.0, 100.0, 2))
+    ends = (
+        _count(material, 1016, total if memes else None),
+        _count(material, 100.0, 100.0 if total else None, 2, none),
+    )
     rows.append(PaperRow("Total", ends))
     return PaperPart(
         "Table B7",
@@ -317,7 +251,30 @@ def figure_b2(material: Material) -> PaperPart:
         for own in found
     )
     caption = "Harmful memes whose images independently exhibit toxicity."
-    return PaperPart("Figure B2", caption, texts=texts)
+    notes = () if texts else ("No meme of these data is harmful by its image.",)
+    return PaperPart("Figure B2", caption, texts=texts, notes=notes)
+
+
+def versions(material: Material) -> PaperPart:
+    """How types changed from labels 1 to labels 2.0; the paper knows the first only."""
+    reason = "" if len(material.release.versions) == 2 else "These data have one label version."
+    rows = tuple(
+        PaperRow(
+            _NAMES[one],
+            tuple(material.figure(f"versions.type.{one}.{two}", reason=reason) for two in _NAMES),
+        )
+        for one in _NAMES
+    )
+    caption = "Not in the paper: memes by type in labels 1 (rows) and labels 2.0 (columns)."
+    return PaperPart("Label versions", caption, tuple(_NAMES.values()), rows, "labels 1")
+
+
+def leakage(material: Material) -> PaperPart:
+    """Test texts that the training part holds."""
+    keys = [f"leakage.text.{own}" for own in ("exact", "near", "near.share", "repeated.train")]
+    part = list_figures(material, "Leakage", "Not in the paper: texts that come twice.", keys)
+    note = "Nearly: the Jaccard index of the sets of characters is at least 0.8 (docs, audit too)."
+    return replace(part, notes=(note,))
 
 
 _FILTERED = PaperPart(
@@ -341,6 +298,8 @@ PAPER: Paper[HarmRelease] = Paper(
         figure_b2,
         agreement,
         table_b7,
+        versions,
+        leakage,
         table_b8,
         table_b9,
         figure_c1,

@@ -23,8 +23,8 @@ from memantics.core.paper import (
     score_cell,
 )
 from memantics.core.published import PublishedRow
-from memantics.core.records import Item, Score
-from memantics.core.rundir import last_answers, read_items
+from memantics.core.records import Answer, Score
+from memantics.core.rundir import last_answers
 
 Material = PaperMaterial[HarmRelease]
 _TYPES = ("targeted", "offence", "sexual", "dispirited")
@@ -50,7 +50,7 @@ VARIANTS = {
         )
     },
 }  # fmt: skip
-_MODELS = {
+MODELS = {
     "GPT-3.5 (gpt-3.5-turbo)": "gpt-3.5-turbo",
     "GPT-4 (gpt-4-vision-preview)": "gpt-4-vision-preview",
     "VisualGLM (ChatGLM-6B)": "THUDM/visualglm-6b",
@@ -81,14 +81,19 @@ def _section(row: PublishedRow) -> str:
     return "Image" if variant in ("resnet", "vit") else "Multimodal"
 
 
-def _fill(material: Material, row: PublishedRow) -> str:
-    variant = VARIANTS.get(row.system)
-    if variant:
-        return (
-            f"memantics detector study {variant} --data {material.name} --out study"
-            f" && memantics paper {material.name} --detectors study"
-        )
-    model = _MODELS.get(row.system, row.system)
+def study_command(material: Material) -> str:
+    """What trains every trained row of the paper's; captions are compared within one study."""
+    kinds = ("text", "image", "resnet", "clip")
+    folders = " ".join(f"--{kind}-backbone FOLDER" for kind in kinds)
+    return (
+        f"memantics detector study paper --data {material.name} {folders} --out study"
+        f" && memantics paper {material.name} --detectors study"
+    )
+
+
+def run_command(material: Material, row: PublishedRow) -> str:
+    """What asks a language model of the paper's."""
+    model = MODELS.get(row.system, row.system)
     given = row.options.get("input", "image_text")
     return (
         f"memantics run {material.name}/detection {material.name}/type --set input={given}"
@@ -100,23 +105,23 @@ def table_5(material: Material) -> PaperPart:
     """All systems on both tasks: the paper's rows, other detectors, other runs, baselines."""
     first = material.rows_of("detection", "Table 5")
     second = material.rows_of("type", "Table 5")
-    detectors = {own.name: own for own in material.detectors}
-    rows, used, taken = list[PaperRow](), set[str](), set[Path]()
+    # Of several studies the first that has a variant stands in the paper's row.
+    detectors = {own.name: own for own in reversed(material.detectors)}
+    rows, used, taken = list[PaperRow](), list[ScoredDetector](), set[Path]()
     for one, other in zip(first, second, strict=True):
         cells: list[Cell] = []
-        variant = VARIANTS.get(one.system, "")
-        detector = detectors.get(variant)
-        used |= {variant} if detector else set()
+        detector = detectors.get(VARIANTS.get(one.system, ""))
+        used += [detector] if detector else []
         for row in (one, other):
-            run = material.find_run(row, _MODELS.get(row.system, ""))
+            run = material.find_run(row, MODELS.get(row.system, ""))
             taken |= {run.folder} if run else set()
             cells += _published(material, row, run, detector)
         rows.append(PaperRow(one.system, tuple(cells), section=_section(one)))
     rows.sort(key=lambda own: ("Text", "Image", "Multimodal").index(own.section))
-    for name, own in detectors.items():
-        if name not in used:
-            cells = [_cell(_find(own, task, key)) for task, key in _list_columns()]
-            rows.append(PaperRow(_name(own), tuple(cells), "own", "Other detectors"))
+    for own in material.detectors:
+        if own not in used:
+            found = [_cell(_find(own, task, key)) for task, key in _list_columns()]
+            rows.append(PaperRow(_name(own, material), tuple(found), "own", "Other detectors"))
     rows += _other_runs(material, taken)
     return PaperPart(
         "Table 5",
@@ -124,8 +129,10 @@ def table_5(material: Material) -> PaperPart:
         _HEADS,
         tuple(rows),
         "Model",
+        shaded=True,
         notes=(
-            "Trained rows are means over seeds on the test part; intervals resample memes.",
+            "Trained rows: means ± standard deviations over seeds on the test part.",
+            "Intervals resample memes.",
             "The paper chose its models by their test scores; here a validation part does.",
         ),
     )
@@ -135,9 +142,12 @@ def _list_columns() -> Iterator[tuple[str, str]]:
     return ((task, key) for task, keys in _FIGURES.items() for key in keys)
 
 
-def _name(detector: ScoredDetector) -> str:
-    held = "" if "study" in detector.facts else " (held out inside training)"
-    return f"{detector.name}{held}"
+def _name(detector: ScoredDetector, material: Material) -> str:
+    """Its name; namesakes with their folder. A single detector has no test part of its own."""
+    twins = sum(own.name == detector.name for own in material.detectors) > 1
+    marks = [detector.folder.name] if twins else []
+    marks += [] if "study" in detector.facts else ["held out inside training"]
+    return f"{detector.name} ({', '.join(marks)})" if marks else detector.name
 
 
 def _cell(score: Score | None) -> Cell:
@@ -153,6 +163,9 @@ def _published(
     run: ScoredRun | None,
     detector: ScoredDetector | None,
 ) -> Iterator[Cell]:
+    trained = row.system in VARIANTS
+    fill = study_command(material) if trained else run_command(material, row)
+    done = run is not None or (detector is not None and row.task in detector.scores)
     for key in _FIGURES[row.task]:
         score = _find(detector, row.task, key) if detector else None
         score = find_score(run.figures.scores, key) if run else score
@@ -160,9 +173,9 @@ def _published(
         yield replace(
             _cell(score),
             paper=None if printed is None else round(100 * printed, 2),
-            compared=material.compared,
-            fill="" if run or detector else _fill(material, row),
-            reason="No meme of this class was asked about." if run or detector else "",
+            compared=material.compares(run),
+            fill="" if done else fill,
+            reason="No meme of this class was asked about." if done else "",
             note="; ".join(own for own in (score.note if score else "", row.reason) if own),
         )
 
@@ -198,21 +211,22 @@ def table_5_tests(material: Material) -> PaperPart:
         contrasts = detector.facts.get("contrasts")
         for own in contrasts if isinstance(contrasts, list) else ():
             if isinstance(own, dict):
+                seeds = "A fast detector has no seeds; a test over seeds needs two of each."
                 cells = (
                     _point(own, "difference", "low", "high"),
-                    Cell(value=_round(own.get("corrected")), digits=3),
-                    Cell(value=_round(own.get("seeds_corrected")), digits=3),
+                    Cell(value=_round(own.get("corrected")), digits=3, reason="One meme."),
+                    Cell(value=_round(own.get("seeds_corrected")), digits=3, reason=seeds),
                 )
                 task = "type" if own.get("task") == "type" else "detection"
                 rows.append(PaperRow(f"{own.get('first')} → {detector.name}", cells, section=task))
-    fill = f"memantics detector study paper --data {material.name} --out study"
     if not rows:
-        rows = [PaperRow("all", tuple(Cell(None, fill=fill) for _ in range(3)))]
+        empty = Cell(fill=study_command(material))
+        rows = [PaperRow("all", (empty,) * 3)]
     return PaperPart(
         "Table 5, tests",
         "Differences of macro-F1 in points; p-values after Holm, over memes and over seeds.",
         ("difference", "p (memes)", "p (seeds)"),
-        tuple(rows),
+        tuple(sorted(rows, key=lambda own: own.section)),
         "Variants",
         notes=("The paper: 'all results are statistically significant (t-test, p < 0.01)'.",),
     )
@@ -230,52 +244,64 @@ def _round(value: JsonValue) -> float | None:
 
 
 def case_study(material: Material) -> PaperPart:
-    """Harmful memes on which models differ: their captions, verdicts and reasons."""
+    """Harmful memes on which models part: captions, reasons, and who found the harm."""
     runs = material.of_task("detection")
     labels = name_runs(runs)
-    items = {
-        line.item.id: line.item
-        for run in runs
-        for line in read_items(run.folder)
-        if line.item.gold == HARMFUL
-    }
     answers = [last_answers(run.folder) for run in runs]
-    hits = {
-        name: sum(name in own and own[name].value == HARMFUL for own in answers) for name in items
+    verdicts: dict[str, Mapping[str, float]] = {
+        label: {name: float(own.value == HARMFUL) for name, own in said.items()}
+        for label, said in zip(labels, answers, strict=True)
     }
-    # Those that some models see and others do not come first.
-    order = sorted(items, key=lambda name: (abs(2 * hits[name] - len(runs)), name))
-    texts = tuple(
-        PaperText(f"{name}: {items[name].tags.get('type', '')}, "
-                  f"{items[name].tags.get('modality', '')}",
-                  "\n".join(_tell_case(material, items[name], labels, answers)))
-        for name in order[:3]
-    )  # fmt: skip
+    verdicts |= {_name(own, material): own.said for own in material.detectors if own.said}
+    memes = {
+        own.id: own
+        for part in reversed(list(material.release.parts.values()))
+        for own in part
+        if own.harmful and any(own.id in said for said in verdicts.values())
+    }
+
+    def part(name: str) -> float:
+        """How far the judges are from agreeing: nobody missing, half of them right is 0."""
+        given = [said[name] for said in verdicts.values() if name in said]
+        return abs(2 * sum(given) - len(given)) + len(verdicts) - len(given)
+
+    texts = [
+        PaperText(
+            f"{name}: {memes[name].type}, {memes[name].modality}",
+            "\n".join(
+                [
+                    f"text: {memes[name].text}",
+                    f"text caption: {memes[name].text_caption}",
+                    f"image caption: {memes[name].image_caption}",
+                    *_explain(name, labels, answers),
+                    f"prediction: {_predict(name, verdicts)}",
+                ]
+            ),
+        )
+        for name in sorted(memes, key=lambda name: (part(name), name))[:3]
+    ]
     fill = f"memantics run {material.name}/detection --set wording=full --set reasons=last"
     return PaperPart(
         "Table 6",
-        "Case study: harmful memes with captions, verdicts and reasons.",
-        texts=texts,
-        notes=() if texts else (f"Filled by: {fill} --model MODEL.",),
+        "Case study: harmful memes with captions, reasons and predictions.",
+        texts=tuple(texts),
+        notes=("✓: most seeds find the harm.",)
+        if texts
+        else (f"Filled by: {fill} --model MODEL.",),
     )
 
 
-def _tell_case(
-    material: Material, item: Item, labels: Sequence[str], answers: Sequence[Mapping[str, object]]
+def _explain(
+    name: str, labels: Sequence[str], answers: Sequence[Mapping[str, Answer]]
 ) -> Iterator[str]:
-    known = {own.id: own for part in material.release.parts.values() for own in part}
-    meme = known.get(item.group)
-    yield f"text: {item.form.context.get('text', '')}"
-    if meme is not None:
-        yield f"text caption: {meme.text_caption}"
-        yield f"image caption: {meme.image_caption}"
     for label, own in zip(labels, answers, strict=True):
-        answer = own.get(item.id)
-        if answer is None:
-            continue
-        mark = "✓" if getattr(answer, "value", None) == HARMFUL else "✗"
-        reply = " ".join(str(getattr(answer, "text", "")).split())
-        yield f"{mark} {label}: {reply[:_LONG]}"
+        if name in own:
+            yield f"{label}: {' '.join(own[name].text.split())[:_LONG]}"
+
+
+def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
+    given = {label: said[name] for label, said in verdicts.items() if name in said}
+    return ", ".join(f"{label} {'✓' if own > 0.5 else '✗'}" for label, own in given.items())
 
 
 def figure_c1(material: Material) -> PaperPart:
@@ -289,7 +315,13 @@ def figure_c1(material: Material) -> PaperPart:
     rows = [
         PaperRow(
             name,
-            tuple(score_cell(find_score(scores, f"accuracy[modality={own}]")) for own in parts),
+            tuple(
+                replace(
+                    score_cell(find_score(scores, f"accuracy[modality={own}]")),
+                    reason="No harmful meme of this kind was asked about.",
+                )
+                for own in parts
+            ),
             "own",
         )
         for name, scores in named.items()
@@ -313,7 +345,7 @@ def table_c1(material: Material) -> PaperPart:
     figures = ("macro_precision", "macro_recall", "macro_f1")
     rows = []
     for row in material.rows_of("detection", "Table C1"):
-        run = material.find_run(row, _MODELS.get(row.system, ""))
+        run = material.find_run(row, MODELS.get(row.system, ""))
         cells = tuple(_published(material, row, run, None))[: len(figures)]
         rows.append(PaperRow(row.system, cells))
     return PaperPart(

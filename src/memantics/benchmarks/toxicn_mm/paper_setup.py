@@ -7,7 +7,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.toxicn_mm.paper_models import VARIANTS, Material
+from memantics.benchmarks.toxicn_mm.paper_models import (
+    MODELS,
+    VARIANTS,
+    Material,
+    run_command,
+    study_command,
+)
 from memantics.core.paper import Cell, PaperPart, PaperRow, PaperText
 from memantics.core.prompt import read_prompts
 
@@ -34,27 +40,34 @@ _TITLES = {
 
 
 def table_b8(material: Material) -> PaperPart:
-    """Which encoders stood behind the trained rows."""
+    """Which encoders and models stood behind the rows of Table 5."""
     known = {own.name: own.facts.get("settings") for own in material.detectors}
-    fill = f"memantics detector study paper --data {material.name} --out study"
     rows = []
     for variant, (kind, printed) in _ENCODERS.items():
         settings = known.get(variant)
         value = settings.get(kind) if isinstance(settings, dict) else None
-        rows.append(PaperRow(variant, (Cell(printed, value, compared=False, fill=fill),)))
-    caption = "Specific version of each trained baseline."
+        cell = Cell(printed, value, compared=False, fill=study_command(material))
+        rows.append(PaperRow(variant, (cell,)))
+    for row in material.rows_of("detection", "Table 5"):
+        if row.system in MODELS and row.options.get("input") == "text":
+            model = MODELS[row.system]
+            run = material.find_run(row, model)
+            value = run.model.partition("/")[2] if run else None
+            cell = Cell(model, value, compared=False, fill=run_command(material, row))
+            rows.append(PaperRow(row.system.partition(" ")[0], (cell,)))
+    caption = "Specific version of each baseline."
     return PaperPart("Table B8", caption, ("Version",), tuple(rows), "Model")
 
 
 def table_b9(material: Material) -> PaperPart:
     """With what the trained rows were trained."""
-    pictures = _settings(material, ("resnet", "vit"))
-    others = _settings(material, tuple(own for own in VARIANTS.values() if own not in pictures))
-    fill = f"memantics detector study paper --data {material.name} --out study"
+    names = ("resnet", "vit")
+    pictures = _settings(material, names)
+    others = _settings(material, tuple(own for own in VARIANTS.values() if own not in names))
     rows = []
     for name, printed in _HYPER.items():
         cells = [
-            Cell(paper, own.get(name) if own else None, compared=False, fill=fill)
+            Cell(paper, own.get(name), compared=False, fill=study_command(material))
             if paper is not None
             else Cell()
             for paper, own in zip(printed, (pictures, others), strict=True)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from PIL.Image import Image
+
 from memantics.build.analysis.asking import ask_feeling, ask_harm
 from memantics.build.analysis.contradictions import find_contradictions
 from memantics.build.analysis.records import (
@@ -24,9 +26,16 @@ from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import Meme
 from memantics.core.opinion import Judges, Opinion
-from memantics.core.retrieved import NearMeme
+from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
-from memantics.vision.panels import count_panels
+from memantics.vision.appearance import (
+    Sight,
+    describe_picture,
+    has_nudity_check,
+    rate_nudity,
+)
+from memantics.vision.faces import YuNet
+from memantics.vision.panels import find_panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,8 @@ class Tools:
 
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
     of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
-    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme.
+    it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and
+    its template family; ``faces`` is a detector of faces.
     """
 
     read: Callable[[bytes, str], Sequence[str]]
@@ -43,7 +53,8 @@ class Tools:
     listen: Callable[[str, str], Sequence[Sound]]
     screen: Callable[[Meme], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
-    retrieve: Callable[[Meme], tuple[NearMeme, ...]] | None = None
+    retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
+    faces: YuNet | None = None
 
 
 EMOTION = "emotion"
@@ -70,18 +81,40 @@ def look(meme: Meme, tools: Tools) -> Findings:
         sounds = tuple(tools.listen(text, language)) if text else ()
     except MissingExtra as error:
         missing.append(Missing("what it sounds like", str(error)))
+    panels = find_panels(image)
+    near, family = tools.retrieve(known) if tools.retrieve else ((), None)
+    seen, unseen = _look_closer(image, meme.image.name, tools)
     return Findings(
         known,
         lines,
         language,
-        count_panels(image),
+        len(panels),
+        (*describe_picture(image, panels), *seen),
         harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=sounds,
         feelings=tuple(_feel(own) for own in opinions if own.topic == EMOTION and own.known),
         opinions=tuple(own for own in opinions if own.topic != EMOTION),
-        near=tools.retrieve(known) if tools.retrieve else (),
-        missing=tuple(missing),
+        near=near,
+        family=family,
+        missing=(*missing, *unseen),
     )
+
+
+def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], list[Missing]]:
+    """What networks see that the user brought, and which of them are absent."""
+    seen, unseen = [], []
+    if tools.faces is not None:
+        found = len(tools.faces.find(image, name))
+        seen.append(Sight("faces", str(found), f"{tools.faces.name}, not measured on memes"))
+    else:
+        unseen.append(Missing("faces", "needs --faces FILE, the ONNX file of YuNet"))
+    if has_nudity_check():
+        seen.append(
+            Sight("nudity", f"chance {rate_nudity(image):.0%}", "open_nsfw, not measured on memes")
+        )
+    else:
+        unseen.append(Missing("nudity", "not installed (pip install 'memantics[nudity]')"))
+    return seen, unseen
 
 
 def _feel(own: Opinion) -> Feeling:

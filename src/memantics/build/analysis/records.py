@@ -13,8 +13,9 @@ from memantics.core.language import UNKNOWN
 from memantics.core.memes import HEARD, Meme
 from memantics.core.opinion import Opinion
 from memantics.core.result import Result, to_plain
-from memantics.core.retrieved import NearMeme
+from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.knowledge.records import Knowledge
+from memantics.vision.appearance import Sight
 
 Counts = dict[str, int]
 _KNOWLEDGE = TypeAdapter(Knowledge)
@@ -89,8 +90,9 @@ class Missing:
 class Findings(Result):
     """All that was found out about one meme. Parts that are None or empty are in ``missing``.
 
-    Verdicts and emotions of a model stand before those of this machine. ``opinions`` are what the
-    experts in use say beside the emotion; ``near`` known memes that say or show nearly the same.
+    ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
+    those of this machine. ``opinions`` are what the experts in use say beside the emotion; ``near``
+    are known memes that say or show nearly the same, ``family`` those on the same picture.
     Baselines (the starter pack's detector, the embedded reader) are shown as findings only where
     nobody else judged.
     """
@@ -99,6 +101,7 @@ class Findings(Result):
     lines: tuple[str, ...] = ()
     language: str = ""
     panels: int = 1
+    shows: tuple[Sight, ...] = ()
     model: str = ""
     knowledge: Knowledge | None = None
     intents: tuple[str, ...] = ()
@@ -108,6 +111,7 @@ class Findings(Result):
     feelings: tuple[Feeling, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     near: tuple[NearMeme, ...] = ()
+    family: FamilyUse | None = None
     contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[Missing, ...] = ()
     statuses: Counts = field(default_factory=dict)
@@ -144,12 +148,12 @@ class Findings(Result):
         return tuple(said)
 
     @property
-    def gaps(self) -> tuple[str, ...]:
-        """What was left out, one line for each reason."""
+    def gaps(self) -> str:
+        """What was left out and what would bring it, in one line."""
         parts: dict[str, list[str]] = {}
         for gap in self.missing:
             parts.setdefault(gap.reason, []).append(gap.part)
-        return tuple(f"{', '.join(names)}: {reason}" for reason, names in parts.items())
+        return " · ".join(f"{', '.join(names)}: {reason}" for reason, names in parts.items())
 
     @property
     def form(self) -> str:
@@ -168,6 +172,7 @@ class Findings(Result):
             "lines": list(self.lines),
             "language": self.language,
             "panels": self.panels,
+            "shows": to_plain(self.shows),
             "model": self.model,
             "sounds": to_plain(self.sounds),
             "intents": list(self.intents),
@@ -176,6 +181,7 @@ class Findings(Result):
             "emotion": to_plain(self.moods),
             "opinions": to_plain(self.opinions),
             "near": to_plain(self.near),
+            "family": to_plain(self.family),
             "contradictions": to_plain(self.contradictions),
             "baselines": list(self.baselines),
             "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,

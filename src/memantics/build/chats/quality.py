@@ -47,14 +47,14 @@ class ChatQuality(Result):
     distinct_2: float | None
     coherence_by: str = ""
 
-    def figures(self) -> dict[str, JsonValue]:
+    def figures(self, start: str = "chats") -> dict[str, JsonValue]:
         """By the keys of PunMemeCN's statistics; a cosine of vectors is no BERTScore."""
         scored = self.coherence_by.startswith("BERTScore")
         return {
-            "chats.perplexity": self.perplexity,
-            "chats.bertscore": self.coherence if scored else None,
-            "chats.distinct_1": self.distinct_1,
-            "chats.distinct_2": self.distinct_2,
+            f"{start}.perplexity": self.perplexity,
+            f"{start}.bertscore": self.coherence if scored else None,
+            f"{start}.distinct_1": self.distinct_1,
+            f"{start}.distinct_2": self.distinct_2,
         }
 
 
@@ -113,7 +113,7 @@ def _clean(chat: Iterable[str]) -> list[str]:
     return [line for line in plain if line]
 
 
-def measure_chats(path: Path, fluency: Fluency | None, flow: Flow | None) -> ChatQuality:
+def measure_file(path: Path, fluency: Fluency | None, flow: Flow | None) -> ChatQuality:
     """All figures of a file."""
     chats = read_chats(path)
     lines = [line for chat in chats for line in chat]
@@ -140,7 +140,13 @@ def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def write_figures(path: Path, found: ChatQuality) -> None:
-    """Write the figures of a file as ``memantics paper --figures`` reads them."""
-    known = {key: value for key, value in found.figures().items() if value is not None}
+def write_figures(path: Path, found: Sequence[ChatQuality]) -> None:
+    """Write figures as ``memantics paper --figures`` reads them.
+
+    Those of the first file are the benchmark's own, of others go by the names of their files.
+    """
+    figures = found[0].figures()
+    for own in found[1:]:
+        figures |= own.figures(f"chats.{Path(own.file).stem}")
+    known = {key: value for key, value in figures.items() if value is not None}
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

@@ -314,7 +314,12 @@ def save_tuned(
 ) -> None:
     """Write the adapter, what is known of it, and the whole model where that is wanted."""
     network.save_pretrained(str(out / ADAPTER))
-    known = {**facts, "tuning": asdict(tuning), "versions": find_versions()}
+    known = {
+        "model": model.resolve().name,
+        **facts,
+        "tuning": asdict(tuning),
+        "versions": find_versions(),
+    }
     write_whole(out / FACTS, orjson.dumps(known, option=orjson.OPT_INDENT_2))
     if tuning.merge:
         network.merge_and_unload().save_pretrained(str(out / MERGED))

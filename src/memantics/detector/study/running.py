@@ -17,7 +17,7 @@ from memantics.core.journal import replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result, Table, to_plain
 from memantics.detector.evaluation import percent
-from memantics.detector.examples import Loaded, keep_typed, need_labels
+from memantics.detector.examples import LABELS, Loaded, keep_typed, need_labels
 from memantics.detector.fast import find_preset, train
 from memantics.detector.judges import open_embedder
 from memantics.detector.neural.encoding import classes_of, gold_places
@@ -31,6 +31,7 @@ from memantics.detector.study.variants import (
     make_backbones,
     make_shape,
     make_training,
+    read_variant,
 )
 
 STUDY = "study.json"
@@ -103,6 +104,9 @@ class Study(Result):
             )
         columns = ("variant", "task", ">precision", ">recall", ">macro-F1", "spread")
         return Table(columns, tuple(rows), f"{self.data}: {self.tested_on:,} test memes")
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_() + self.contrast_table()._repr_html_()
 
     def contrast_table(self) -> Table:
         """Differences of macro-F1 in points, with both tests."""
@@ -269,7 +273,7 @@ def _find_answers(
     variant: Variant, data: tuple[Loaded, Loaded], out: Path
 ) -> Mapping[str, Mapping[Target, str]]:
     mark = _mark(variant, data)
-    path = out / f"{variant.slug}.json"
+    path = _place_answers(out, variant)
     if path.is_file():
         found = orjson.loads(path.read_bytes())
         if found["mark"] != mark:
@@ -290,6 +294,11 @@ def _find_answers(
     body = dump_json({"variant": variant.name, "mark": mark, "answers": made})
     replace_file(path, body.encode(), "answers", "--out")
     return made
+
+
+def _place_answers(out: Path, variant: Variant) -> Path:
+    """Where the answers of a fast detector are."""
+    return out / f"{variant.slug}.json"
 
 
 def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
@@ -329,3 +338,25 @@ def read_study(folder: Path) -> Study:
         ) from error
     except ValidationError as error:
         raise StoreError(f"{path} is damaged: {first_fault(error)}", hint="run it again") from error
+
+
+def read_verdicts(folder: Path, study: Study) -> dict[str, dict[str, float]]:
+    """By variant: the share of its seeds that call each test meme harmful.
+
+    A variant whose answers are no longer in the folder is left out.
+    """
+    found = {}
+    for row in study.rows:
+        variant = read_variant(row.variant)
+        place = folder / "harmful" / variant.slug
+        if row.task == "harmful" and variant.fast and _place_answers(folder, variant).is_file():
+            answers = orjson.loads(_place_answers(folder, variant).read_bytes())["answers"]
+            found[row.variant] = {
+                meme: float(own["harmful"] == LABELS[1]) for meme, own in answers.items()
+            }
+        elif row.task == "harmful" and list(place.glob(f"seed-*/{PREDICTIONS}")):
+            seeds = [int(own.parent.name[5:]) for own in place.glob(f"seed-*/{PREDICTIONS}")]
+            sheet = _read_sheet(place, sorted(seeds), row.task)
+            shares = (sheet.said == 1).mean(0).tolist()
+            found[row.variant] = dict(zip(sheet.memes, shares, strict=True))
+    return found

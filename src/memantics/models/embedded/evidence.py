@@ -148,7 +148,7 @@ _SIDES: dict[str, re.Pattern[str]] = {
     "self": re.compile(r"\bself\b|oneself|\bsender\b|自己|自身|自我", re.IGNORECASE),
     "other": re.compile(r"\bothers?\b|\breceiver\b|他人|对方|别人", re.IGNORECASE),
 }
-_LABEL = 24  # a longer option is a sentence, not the name of a class
+LABEL = 24  # a longer option is a sentence, not the name of a class
 EMOTIONS: dict[str, float] = {
     "angry": -0.8, "sad": -0.7, "tense": -0.5, "bored": -0.3, "afraid": -0.6,
     "calm": 0.3, "relaxed": 0.4, "happy": 0.8, "excited": 0.7, "amused": 0.5,
@@ -213,7 +213,7 @@ def denies(text: str) -> bool:
 
 def names_harmless(text: str) -> bool:
     """Whether an option is the class for what does no harm; a sentence is no class."""
-    return len(text) <= _LABEL and denies(text) and not is_empty_choice(text)
+    return len(text) <= LABEL and denies(text) and not is_empty_choice(text)
 
 
 def is_empty_choice(text: str) -> bool:
@@ -247,7 +247,7 @@ def _match(patterns: Mapping[str, re.Pattern[str]], field: Field) -> dict[str, s
     for option in field.options:
         text = option.text or option.key
         names = [name for name, pattern in patterns.items() if pattern.search(text)]
-        if not names or names[0] in found or len(text) > _LABEL:
+        if not names or names[0] in found or len(text) > LABEL:
             return {}
         found[names[0]] = option.key
     return found if len(found) > 1 else {}

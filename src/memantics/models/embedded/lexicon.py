@@ -70,9 +70,17 @@ class Lexicon:
         return (good - bad) / (good + bad + 1)
 
     @cached_property
+    def function_words(self) -> frozenset[str]:
+        """English words that say nothing of a topic."""
+        return frozenset(self._lists["en"]["function"].split())
+
+    @cached_property
+    def _lists(self) -> dict[str, dict[str, str]]:
+        return tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+
+    @cached_property
     def _words(self) -> _Words:
-        lists = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
-        chinese, english = lists["zh"], lists["en"]
+        chinese, english = self._lists["zh"], self._lists["en"]
         return _Words(
             positive=tuple(chinese["positive"].split()),
             negative=tuple(chinese["negative"].split()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import JsonValue
@@ -11,21 +11,27 @@ from pydantic import JsonValue
 from memantics.core.opinion import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate
-from memantics.models.embedded.encoder import open_encoder
+from memantics.models.embedded.encoder import Encoder, open_encoder
 from memantics.models.embedded.evidence import Evidence, Senses, gather
 from memantics.models.embedded.lexicon import Lexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.models.embedded.sound import PinyinEar
+from memantics.models.embedded.sound import DeafEar, Ear
 from memantics.models.embedded.wording import write
 from memantics.models.replies import render_reply
 
 NAME = "embedded/reader"
-_RULES = "2"
+_RULES = "3"
+OpenEar = Callable[[Encoder], Ear]
 
 
-def open_senses(judges: Judges | None = None) -> Senses:
-    """The parts that ship with Memantics, and experts; nothing is loaded before it is needed."""
-    return Senses(open_reader(), open_encoder(), Lexicon(), PinyinEar(), judges or {})
+def open_senses(judges: Judges | None = None, listen: OpenEar | None = None) -> Senses:
+    """The parts that ship with Memantics, and experts; nothing is loaded before it is needed.
+
+    ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine.
+    """
+    encoder = open_encoder()
+    ear = DeafEar() if listen is None else listen(encoder)
+    return Senses(open_reader(), encoder, Lexicon(), ear, judges or {})
 
 
 class EmbeddedReader:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from memantics.core.records import Field
-from memantics.models.embedded.choices import PUN_GAIN, weigh
+from memantics.models.embedded.choices import weigh
 from memantics.models.embedded.evidence import Evidence, Senses
 
 _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
 _SOUND = re.compile(r"pinyin|拼音", re.IGNORECASE)
 _READ = re.compile(r"^(?:ocr|transcri\w*|文字)$", re.IGNORECASE)
+_INTENT = re.compile(r"\bintents?\b|\bauthor\b", re.IGNORECASE)
+_KIND, _MOST = 0.4, 24
+_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _HOMOPHONE = re.compile(r"^(?:homophone|谐音词?)$", re.IGNORECASE)
 _PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
 _SPEECH = {
@@ -35,11 +40,7 @@ _SPEECH = {
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """What is read or how it is pronounced, where that is asked; else one sentence.
-
-    The sentence says what kind of thing the meme does, with its first words.
-    """
-    language = "zh" if evidence.form.language == "zh" else "en"
+    """What is read or how it is pronounced, where that is asked; else one sentence."""
     said = evidence.said
     asked = f"{field.name} {evidence.form.question}"
     if _SOUND.search(asked):
@@ -51,17 +52,36 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
         return hearing.heard if _HOMOPHONE.search(field.name) else hearing.written
     if _REASON.search(field.name) and evidence.texts:
         said = evidence.texts[-1]
-    phrases = _SPEECH[language]
+    language = "zh" if evidence.form.language == "zh" else "en"
     if not said.strip():
-        return phrases["silent"]
+        return _SPEECH[language]["silent"]
+    if language == "en" and _INTENT.search(asked):
+        deed = "praises" if senses.lexicon.feel(said).valence > _KIND else "mocks"
+        return f"the meme {deed} {_find_topic(said, senses)}"
+    return _describe(said, language, senses)
+
+
+def _describe(said: str, language: str, senses: Senses) -> str:
+    """One sentence: what kind of thing the meme does, with its first words."""
     mood = senses.lexicon.feel(said)
     valence = weigh(said, senses)
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
     if kind == "plain" and abs(valence) > 0.2:
         kind = "positive" if valence > 0 else "negative"
+    phrase = _SPEECH[language][kind]
     if language == "en":
-        return f'{phrases[kind]} "{_start(said, language)}"'
-    return f"{phrases[kind]}“{_start(said, language)}”{_heard(said, senses)}"
+        return f'{phrase} "{_start(said, language)}"'
+    return f"{phrase}“{_start(said, language)}”{_heard(said, senses)}"
+
+
+def _find_topic(said: str, senses: Senses) -> str:
+    """The word that is nearest in meaning to the whole text."""
+    found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
+    words: list[str] = [own for own in found if own not in senses.lexicon.function_words]
+    if not words:
+        return "something"
+    rows = senses.encoder.encode([said, *words[:_MOST]])
+    return words[int(np.argmax(rows[1:] @ rows[0]))]
 
 
 def spell(text: str) -> str:
@@ -85,4 +105,4 @@ def _start(said: str, language: str) -> str:
 
 def _heard(said: str, senses: Senses) -> str:
     hearing = senses.ear.hear(said)
-    return f"，“{hearing.written}”听起来像“{hearing.heard}”" if hearing.gain > PUN_GAIN else ""
+    return f"，听起来像“{hearing.meant}”" if hearing.meant else ""

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from memantics.build.analysis.records import Findings
 from memantics.core.journal import replace_file
+from memantics.core.retrieved import BY_MEANING, BY_PICTURE
 from memantics.knowledge.cards import Legend, make_legend
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.report.page import fill_page
@@ -47,7 +48,13 @@ def render_page(analyses: Sequence[Findings]) -> str:
         for name in ("knowledge.css", "analysis.css", "analysis.js", "analysis.html")
     )
     style = read_style() + knowledge + own
-    return fill_page(template, (style, script), sheets=[_make_sheet(each) for each in analyses])
+    return fill_page(
+        template,
+        (style, script),
+        sheets=[_make_sheet(each) for each in analyses],
+        by_meaning=BY_MEANING,
+        by_picture=BY_PICTURE,
+    )
 
 
 def _make_sheet(own: Findings) -> Sheet:

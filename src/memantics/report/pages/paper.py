@@ -98,7 +98,8 @@ def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
     """A polygon for each row that has a value; all share one scale."""
     rows = [(row.label, [own.value if own else None for own in _values(row)]) for row in part.rows]
     top = max((value for _, row in rows for value in row if value is not None), default=0.0)
-    return tuple((label, draw_radar(part.columns, row, top)) for label, row in rows if any(row))
+    drawn = [(label, row) for label, row in rows if any(value is not None for value in row)]
+    return tuple((label, draw_radar(part.columns, row, top)) for label, row in drawn)
 
 
 def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:

@@ -1,0 +1,58 @@
+"""Known memes near a meme: how often what holds of the nearest one holds of the meme too."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+from memantics.core.labelled import LabelledMeme
+from memantics.core.retrieved import SHOWN_FROM
+from memantics.knowledge.retrieval import KnownMeme, Pool
+from memantics.metrics.weighted import Case, Figure
+from research.protocol import Claim, Row, Study
+from research.studies.experts import ENCODER, read_label
+
+NEAREST, SHOWN = "nearest meme", f"nearest meme, where nearness is {SHOWN_FROM} or more"
+ANY, COMMONEST = "any other meme", "commonest label"
+
+
+def compare(
+    known: Sequence[Row[LabelledMeme]], asked: Sequence[Row[LabelledMeme]]
+) -> dict[str, list[Case]]:
+    """The label of the nearest known meme, of any known meme, and the commonest one."""
+    pool = Pool((KnownMeme(row.id, row.content.text, "") for row in known), encoder=ENCODER)
+    labels = {row.id: row.content.labels[0] for row in known}
+    common = Counter(labels.values()).most_common(1)[0][0]
+    cases: dict[str, list[Case]] = {name: [] for name in (NEAREST, SHOWN, ANY, COMMONEST)}
+    for row in asked:
+        (near,) = pool.find_memes(row.content.text, count=1)
+        drawn = random.Random(row.id).choice(known).id
+        said = {NEAREST: labels[near.meme], ANY: labels[drawn], COMMONEST: common}
+        if (near.nearness or 0) >= SHOWN_FROM:
+            said[SHOWN] = labels[near.meme]
+        for name, label in said.items():
+            gold = row.content.labels[0]
+            cases[name].append(Case(row.id, row.group, gold, label, near.nearness, row.tags))
+    return cases
+
+
+def _study(name: str, label: str) -> Study[LabelledMeme]:
+    return Study(
+        f"nearest {name}/{label}",
+        name,
+        partial(read_label, name, label),
+        compare,
+        tuple(Claim(own, Figure("accuracy")) for own in (NEAREST, SHOWN, ANY, COMMONEST)),
+        "Nothing was chosen: encoder and bound are older than the study.",
+    )
+
+
+STUDIES = (
+    _study("mer_bench", "emotion"),
+    _study("punmemecn", "sentiment_type"),
+    _study("toxicn_mm", "target"),
+    _study("memeintent", "intent_verb"),
+    _study("mquest", "toxicity"),
+)

@@ -1,0 +1,115 @@
+"""What a reappraisal is made with, and how one meme ended."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from pydantic import JsonValue
+
+from memantics.core.editor import Editor
+from memantics.core.errors import InputError
+from memantics.core.images import read_bytes
+from memantics.core.journal import replace_file
+from memantics.core.result import Result, html_table
+from memantics.reappraise.faces import FaceFinder
+from memantics.reappraise.folder import BOTH, MEME, Shape
+from memantics.reappraise.records import Checks, Emotion, Feeling, ReappraisalPlan, Target
+from memantics.reappraise.stages import MoodJudge, Planner
+from memantics.vision.captions import ReadLines
+
+Stage = Literal["reading", "feeling", "plan", "picture"]
+Ending = Literal["done", "failed", "skipped", "declined"]
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+
+
+class Review(Protocol):
+    """A person between two stages: gives the value back, corrected or not, or None to skip."""
+
+    def __call__(
+        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+    ) -> Shape | None:
+        """Look at a value; ``check`` lists what would be wrong with another one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """All that a reappraisal needs. Without an editor, only captions change.
+
+    ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
+    ``emotions`` are the feelings that people agreed on, by meme; ``faces`` says where faces are
+    that an editor may repaint.
+    """
+
+    planner: Planner
+    read_lines: ReadLines
+    out: Path
+    editor: Editor | None = None
+    target: Target | None = None
+    review: Review | None = None
+    judge: MoodJudge | None = None
+    emotions: Mapping[str, Emotion] = field(default_factory=dict)
+    faces: FaceFinder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reappraisal(Result):
+    """How one meme ended: the last stage, and why it failed or was declined if it was.
+
+    A planner declines what is not negative and what it cannot turn. A notebook shows the meme
+    before and after.
+    """
+
+    meme: str
+    folder: Path
+    status: Ending
+    stage: Stage
+    reason: str = ""
+    feeling: Feeling | None = None
+    plan: ReappraisalPlan | None = None
+    checks: Checks | None = None
+    resumed: bool = False
+
+    @property
+    def caption(self) -> str:
+        """The new captions, region by region."""
+        return self.plan.rewritten if self.plan else ""
+
+    def save(self, path: Path | str) -> Path:
+        """Write the new meme, a PNG, to a place of your own."""
+        if self.status != "done":
+            raise InputError(
+                f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
+                hint="correct what the reason names and try again",
+            )
+        replace_file(Path(path), read_bytes(self.folder / MEME), "image")
+        return Path(path)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """What ``--json`` prints."""
+        parts = {"feeling": self.feeling, "plan": self.plan, "checks": self.checks}
+        return {
+            "meme": self.meme,
+            "folder": str(self.folder),
+            "status": self.status,
+            "stage": self.stage,
+            "reason": self.reason,
+            **{
+                name: None if part is None else part.model_dump(mode="json")
+                for name, part in parts.items()
+            },
+        }
+
+    def _repr_html_(self) -> str:
+        if self.status != "done":
+            return html_table(self.to_dict())
+        picture = base64.b64encode(read_bytes(self.folder / BOTH)).decode()
+        return (
+            f'<img src="data:image/png;base64,{picture}" alt="before and after">'
+            f"<p>{html.escape(self.caption)}</p>"
+        )

@@ -1,0 +1,48 @@
+"""What the embedded reader hears: the phonetic engine behind the protocol that the reader knows."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property, lru_cache
+from importlib.resources import files
+
+from memantics.core.opinion import SURE
+from memantics.models.embedded.encoder import Encoder, SentenceEncoder
+from memantics.models.embedded.sound import NOTHING, Hearing, has_chinese
+
+
+class PhoneticEar:
+    """Judges Chinese captions as ``mm.detect_pun`` does, and calls a pun what is likely one.
+
+    ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always
+    those of jieba's list, since a baseline must not change with what else is installed.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder if isinstance(encoder, SentenceEncoder) else None
+        self.hear = lru_cache(maxsize=8192)(self._hear)
+
+    @cached_property
+    def version(self) -> str:
+        """The weights of the verdict pin what is heard."""
+        weights = (files("memantics.phonetics") / "weights.json").read_bytes()
+        return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}"
+
+    def _hear(self, text: str) -> Hearing:
+        """What a text probably means by its sound; texts without Chinese mean nothing else."""
+        from memantics.phonetics.reading import Settings
+        from memantics.phonetics.speech import read_aloud
+        from memantics.phonetics.verdict import judge_pun
+
+        if not has_chinese(text):
+            return NOTHING
+        found = read_aloud(text, settings=Settings("zh", "dictionary", limit=1))
+        vector = None if self._encoder is None else self._encoder.encode([text])[0].tolist()
+        verdict = judge_pun(found, vector)
+        is_pun = verdict.probability >= SURE
+        if not found.readings or not (verdict.is_pun or found.meant):
+            return Hearing(is_pun)
+        reading = found.readings[0]
+        written = "…".join(own.written for own in reading.changes)
+        heard = "…".join(own.heard for own in reading.changes)
+        return Hearing(is_pun, reading.text, written, heard)
