@@ -30,6 +30,7 @@ from research.protocol import DATA, Claim, Row, Study
 from research.studies.experts import read_label
 
 READER, COMMONEST, LONGEST, ANY = "reader", "commonest label", "longest option", "any option"
+ALWAYS = "first option"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ def reply(form: Form) -> str:
 
 
 def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str, list[Case]]:
-    """The reader's choices beside the commonest label, the longest option and any option."""
+    """The reader's choices beside the commonest label, the longest, any and the first option."""
     common = Counter(row.content.gold for row in known).most_common(1)[0][0]
-    cases: dict[str, list[Case]] = {READER: [], COMMONEST: [], LONGEST: [], ANY: []}
+    cases: dict[str, list[Case]] = {own: [] for own in (READER, COMMONEST, LONGEST, ANY, ALWAYS)}
     for row in asked:
         form = row.content.form
         keys = _list_keys(form)
@@ -68,6 +69,7 @@ def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str
             COMMONEST: common,
             LONGEST: max(form.fields[0].options, key=lambda option: len(option.text)).key,
             ANY: random.Random(row.id).choice(keys),
+            ALWAYS: keys[0],
         }
         for name, label in said.items():
             cases[name].append(Case(row.id, row.group, row.content.gold, label, None, row.tags))
@@ -153,7 +155,7 @@ def read_chats(level: str) -> Rows:
         memes = [chat.correct, *(own for _, own in chat.distractors)]
         if not all(own in memes_by_id for own in memes):
             continue
-        random.Random(chat.id).shuffle(memes)
+        random.Random(f"{chat.id}, order of options").shuffle(memes)
         field = letter_field([memes_by_id[own].caption for own in memes])
         form = Form(CHAT["zh"], (field,), "zh", context={"history": write_history(chat)})
         gold = LETTERS[memes.index(chat.correct)]
@@ -233,8 +235,8 @@ def read_intents() -> Rows:
     ]
 
 
-def _few(read: Callable[[], Rows], most: int) -> Callable[[], Rows]:
-    """A part of the groups, drawn by hash, where there are more rows than time."""
+def _few(read: Callable[[], Rows], most: int = 750) -> Callable[[], Rows]:
+    """So many rows, whole groups drawn by hash, where there are more than there is time for."""
 
     def take() -> Rows:
         order = sorted(read(), key=lambda row: hashlib.sha256(row.group.encode()).hexdigest())
@@ -254,16 +256,16 @@ _SEEN = "Rules were chosen on the rest, some on groups that are sealed now; see 
 
 
 def _list_studies() -> Iterator[Study[Asked]]:
-    share, macro = Figure("accuracy"), Figure("macro_f1")
+    share, macro, pun = Figure("accuracy"), Figure("macro_f1"), Figure("f1", "双关")
     yield _study("memeintent/intent", read_intents, Figure("mean"), "constant sentence")
-    yield _study("mquest/qa", read_questions, share, LONGEST, COMMONEST, ANY)
-    yield _study("punmemecn/detection", read_detection, Figure("f1", "双关"), COMMONEST, ANY)
+    yield _study("mquest/qa", _few(read_questions), share, LONGEST, COMMONEST, ANY)
+    yield _study("punmemecn/detection", _few(read_detection), pun, ALWAYS, ANY)
     yield _study("punmemecn/sentiment", read_sentiment, share, COMMONEST, ANY)
     for level in ("easy", "hard"):
-        yield _study(f"punmemecn/chat, {level}", partial(read_chats, level), share, LONGEST, ANY)
+        read = _few(partial(read_chats, level))
+        yield _study(f"punmemecn/chat, {level}", read, share, LONGEST)
     for task, label in (("detection", "harm"), ("type", "type"), ("target", "target")):
-        read = _few(partial(read_harm, label), 2000)
-        yield _study(f"toxicn_mm/{task}", read, macro, COMMONEST, ANY)
+        yield _study(f"toxicn_mm/{task}", _few(partial(read_harm, label)), macro, COMMONEST, ANY)
 
 
 STUDIES = tuple(_list_studies())

@@ -24,6 +24,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.queue import Verdict, read_queue, write_verdicts
 from memantics.starter import image_path
 from tests.annotate.team import PASSWORD
+from tests.commands import Shell
 from tests.runs import pick, write_run
 
 
@@ -154,3 +155,26 @@ def test_a_database_with_votes_takes_no_questionnaire(service: Service, tmp_path
     with pytest.raises(InputError, match="asks people about themselves"):
         service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 3).folder)
     assert len(service.projects.mine(lead)) == 1
+
+
+def test_the_commands_say_how_to_open_what_they_wrote(shell: Shell) -> None:
+    """Their folders are called as they are: 'annotate texts' would be the command again."""
+    memes = shell.folder / "memes"
+    memes.mkdir()
+    shutil.copy(image_path("en-001"), memes / "a.png")
+    line = json.dumps({"id": "a", "image": "a.png", "text": "two\nlines"}) + "\n"
+    (memes / "memes.jsonl").write_text(line, encoding="utf-8")
+    told = shell.done("annotate", "questionnaire")
+    assert "memantics annotate open questionnaire --db people.db" in told
+    assert "memantics annotate open texts" in shell.done("annotate", "texts", "memes")
+    write_verdicts(
+        shell.folder / "v.jsonl",
+        [Verdict(item="a", group="a", workflow="review-text", kept=True, values={"text": "two"})],
+    )
+    assert "1 texts changed" in shell.done("annotate", "apply-texts", "memes", "v.jsonl")
+    assert json.loads((memes / "memes.jsonl").read_text(encoding="utf-8"))["text"] == "two"
+    made = shell.done(
+        "run", "toxicn_mm/detection", "-m", "fake/keys", "--data", "starter", "--json"
+    )
+    [run] = json.loads(made)
+    assert "memantics annotate open errors" in shell.done("annotate", "errors", run["folder"])

@@ -17,13 +17,14 @@ from memantics.core.errors import DataError, InputError, StoreError, UnknownName
 from memantics.detector.examples import LABELS, Example, Loaded
 from memantics.detector.neural.settings import Training
 from memantics.detector.study.figures import Sheet, contrast, correct, score_sheet
-from memantics.detector.study.running import StudyPlan, read_study, run_study
+from memantics.detector.study.running import StudyPlan, read_study, read_verdicts, run_study
 from memantics.detector.study.variants import (
     CHECKS,
     PAPER,
     Encoding,
     choose_variants,
     make_shape,
+    make_training,
     read_variant,
 )
 from memantics.metrics.comparison import welch_t_test
@@ -71,6 +72,20 @@ def test_caption_variants_differ_in_captions_alone() -> None:
     assert [shape.fields for shape in shapes] == [1, 2, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("names", "epochs", "rate"),
+    [(("resnet", "vit"), 20, 5e-5), (("roberta", "fusion", "fusion+both", "clip+text"), 10, 1e-5)],
+)
+def test_epochs_and_rates_are_the_paper_s_by_family(
+    names: tuple[str, ...], epochs: int, rate: float
+) -> None:
+    for name in names:
+        own = make_training(read_variant(name), Training(), None, None)
+        assert (own.epochs, own.rate) == (epochs, rate), name
+        told = make_training(read_variant(name), Training(), 3, 2e-4)
+        assert (told.epochs, told.rate) == (3, 2e-4), name
+
+
 def test_a_study_trains_tests_and_compares(encoder: Make, tmp_path: Path) -> None:
     parts = draw_parts(tmp_path)
     encoding = Encoding(str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip"))
@@ -99,6 +114,10 @@ def test_a_study_trains_tests_and_compares(encoder: Make, tmp_path: Path) -> Non
     assert pairs == [(task, "fusion", name) for task in ("harmful", "type") for name in names[4:6]]
     assert all(own.corrected is not None for own in done.contrasts)
     assert read_study(tmp_path / "study") == done
+    verdicts = read_verdicts(tmp_path / "study", done)
+    assert set(verdicts) == {*names, "ridge"}
+    assert {len(said) for said in verdicts.values()} == {24}
+    assert {share for said in verdicts.values() for share in said.values()} <= {0.0, 0.5, 1.0}
     assert len(done.table().rows) == 16
     said.clear()
     again = run_study(*parts, plan, tmp_path / "study", said.append)
@@ -223,6 +242,17 @@ def test_the_command_studies_fast_detectors_without_torch(tmp_path: Path) -> Non
     assert (tmp_path / "study" / "study.json").is_file()
     found = json.loads(shell.done("detector", "study", "ridge", "--data", "starter", "--json"))
     assert found["rows"][0]["variant"] == "ridge"
+    captions = tmp_path / "captions.jsonl"
+    lines = [{"id": own.id, "text_caption": "new"} for own in load_examples("starter").examples]
+    captions.write_text("".join(json.dumps(own) + "\n" for own in lines), encoding="utf-8")
+    words = ("detector", "study", "ridge", "--data", "starter", "--captions", captions, "--json")
+    other = json.loads(shell.done(*words, "--out", "other"))
+    assert any("have new ones" in note for note in other["notes"])
+    marks = {
+        json.loads((tmp_path / own / "ridge.json").read_bytes())["mark"]
+        for own in ("study", "other")
+    }
+    assert len(marks) == 2, "answers are kept by what was read"
     told = shell.refused("detector", "study", "fusion", "--data", "starter")
     assert "--text-backbone" in told
 

@@ -34,6 +34,7 @@ COMMANDS = (
     "export-inspect {}",
     "analyze {}",
     "reappraise {}",
+    "reappraise {} --editor diffusers/{} --face {}",
     "pun {}",
     "publish {} --name x --licence CC0-1.0",
     "data add mquest {}",

@@ -12,7 +12,7 @@ from PIL import Image
 from memantics.actions.retrieve import retrieve, retrieve_background, tabulate_near
 from memantics.core.errors import InputError
 from memantics.core.home import home
-from memantics.core.retrieved import SAME_PICTURE, Passage
+from memantics.core.retrieved import SAME_PICTURE, NearMeme, Passage
 from memantics.knowledge.records import Individual, Knowledge
 from memantics.knowledge.retrieval import KnownMeme, Pool, open_pool, pool_knowledge
 from memantics.knowledge.store import GraphStore
@@ -141,3 +141,47 @@ def test_the_public_functions_search_the_starter_pack() -> None:
     assert retrieve_background("work from home", known="starter", count=2)[0].meme
     with pytest.raises(InputError, match="nothing to look for"):
         retrieve(known="starter")
+
+
+def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:
+    picture = image_path("en-001")
+    with Image.open(picture) as opened:
+        look = hash_image(opened)
+    near, far = look ^ ((1 << SAME_PICTURE) - 1), look ^ ((1 << (SAME_PICTURE + 1)) - 1)
+
+    def use(meme: str, text: str) -> tuple[Passage, ...]:
+        return (Passage(text, "mine", meme, "OverallIntent"), Passage("x", "mine", meme, "Scene"))
+
+    memes = [
+        KnownMeme("a", "one", "mine", use("a", "mocks slow robots"), near, "robot"),
+        KnownMeme("b", "two", "mine", use("b", "mocks robots"), None, "robot"),
+        KnownMeme("c", "three", "mine", use("c", "praises cats"), look),
+        KnownMeme("d", "four", "mine", use("d", "mocks taxes"), far),
+    ]
+    found = Pool(memes, encoder=GRAMS).find_family(picture)
+    assert found is not None
+    # By picture, and by the name that the collection gives them; not what is a bit further off.
+    assert (found.family, found.memes, found.source) == ("robot", ("a", "b", "c"), "mine")
+    assert found.use in ("mocks slow robots", "mocks robots")
+    assert found.told.startswith("robot, 3 known memes on this picture in mine; usual use: mocks")
+    assert Pool(memes, encoder=GRAMS).find_family(picture, without={"a", "b", "c"}) is None
+    assert Pool((), encoder=GRAMS).find_family(picture) is None
+    silent = Pool([KnownMeme("e", "", "mine", (), look)], encoder=GRAMS).find_family(picture)
+    assert silent is not None
+    assert silent.told == "e, 1 known meme on this picture in mine"
+
+
+@pytest.mark.parametrize(
+    ("nearness", "bits", "shown"),
+    [
+        (0.5, None, True),
+        (0.49, None, False),
+        (None, 8, True),
+        (None, 9, False),
+        (None, None, False),
+    ],
+)
+def test_only_what_is_near_enough_is_told_of_another_meme(
+    nearness: float | None, bits: int | None, shown: bool
+) -> None:
+    assert NearMeme("m", "", "kb", nearness, bits).shown is shown

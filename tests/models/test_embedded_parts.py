@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import unicodedata
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from memantics.models.embedded.ocr import (
 )
 from memantics.models.embedded.sound import Hearing
 from memantics.models.embedded.wording import spell
+from memantics.registry.ear import PhoneticEar
 from tests.models.forms import EAR, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -219,6 +221,19 @@ def test_puns_gain_and_plain_captions_do_not(pun: str, plain: str) -> None:
 @given(st.text(max_size=60))
 def test_any_text_can_be_heard(text: str) -> None:
     assert not EAR.hear(text).heard or EAR.hear(text).meant
+
+
+@pytest.mark.parametrize(("chance", "is_pun"), [(0.5, True), (0.4999, False)])
+def test_a_pun_is_what_is_likelier_one_than_not(
+    chance: float, is_pun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memantics.phonetics import verdict
+
+    judged = verdict.judge_pun
+    monkeypatch.setattr(
+        verdict, "judge_pun", lambda *given: replace(judged(*given), probability=chance)
+    )
+    assert PhoneticEar(GramEncoder()).hear("今天吃饭").is_pun is is_pun
 
 
 def test_texts_without_chinese_hide_nothing() -> None:

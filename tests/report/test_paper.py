@@ -211,6 +211,18 @@ def test_every_row_with_a_value_is_a_polygon() -> None:
     assert 'class="area" points="150.0,92.0 150.0,92.0 150.0,92.0"' in drawn["1"]
 
 
+def test_a_table_of_statements_shows_them_plainly() -> None:
+    """MER-Bench's Table I speaks of other data sets: nothing of it could be computed."""
+    sheet = paper("mer_bench", data="starter")
+    first, other = sheet.parts[0], sheet.parts[7]
+    assert (first.label, first.stated, other.stated) == ("Table I", True, False)
+    assert PaperPart("", "").stated is False
+    page = sheet.render()
+    table = page[page.index('id="part-1"') : page.index('id="part-2"')]
+    assert "badge" not in table
+    assert '<td class="number quiet">Image-Text</td>' in table
+
+
 def test_scores_are_found_by_name_and_part() -> None:
     scores = [Score("f1", 0.25, 8), Score("f1", 0.5, 4, by="type", label="sexual")]
     whole, part = find_score(scores, "f1"), find_score(scores, "f1[type=sexual]")

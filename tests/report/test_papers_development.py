@@ -18,10 +18,8 @@ from memantics.benchmarks.mquest.paper_models import _MODELS as SYSTEMS
 from memantics.benchmarks.mquest.paper_models import NAMES
 from memantics.core.queue import QueueCard, QueueItem, Verdict, write_queue, write_verdicts
 from memantics.registry import STARTER_IMAGES
-from tests.build.publish.queues import make_queue, pick_memes
-from tests.metrics.tiny_models import make_encoder, make_judge
 from tests.places import SHARED_DATA, needs_shared_data
-from tests.report.test_papers_filled import find_empty, rate, rename
+from tests.report.test_papers_filled import find_empty, redo_memeintent, rename
 
 pytestmark = needs_shared_data
 # What a part gives agrees with the paper's value or not by chance: nothing is compared.
@@ -41,10 +39,8 @@ def draw(folder: Path, names: list[str]) -> Path:
     return folder
 
 
-def ask(task: str, model: str, out: Path, **options: str) -> Path:
-    split = "toxmquest350" if task.startswith("mquest") else None
-    done = mm.evaluate(task, model="fake/keys" if split else "fake/echo", split=split, limit=12,
-                       options=options, out=out)  # fmt: skip
+def ask(model: str, out: Path) -> Path:
+    done = mm.evaluate("mquest/qa", model="fake/keys", split="toxmquest350", limit=12, out=out)
     assert isinstance(done, mm.Run)
     return rename(done.folder, f"openai/{model}")
 
@@ -89,10 +85,7 @@ def test_mquest(tmp_path: Path) -> None:
     names = [own.name.removesuffix("_qa") for own in (SHARED_DATA / "mquest" / "qa").iterdir()]
     images = draw(tmp_path / "images", [f"{name}.png" for name in names])
     add_release("mquest", SHARED_DATA / "mquest", images)
-    runs = [
-        ask("mquest/qa", model, tmp_path / f"run-{place}")
-        for place, model in enumerate(SYSTEMS.values())
-    ]
+    runs = [ask(model, tmp_path / f"run-{place}") for place, model in enumerate(SYSTEMS.values())]
     sheet = mm.paper("mquest", runs)
     parts = {part.label: part for part in sheet.parts}
     empty = find_empty(sheet)
@@ -117,30 +110,11 @@ def test_mquest(tmp_path: Path) -> None:
 
 
 def test_memeintent(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
     source = SHARED_DATA / "memeintent"
     rows = json.loads((source / "sigdial.json").read_bytes())
     add_release("memeintent", source, draw(tmp_path / "images", [r["img"] for r in rows.values()]))
-    models = {
-        "bertscore": str(make_encoder(tmp_path / "bert")),
-        "nli": str(make_judge(tmp_path / "nli", ("entailment", "contradiction"))),
-    }
-    runs = []
-    for role, name in (("text", "Meta-Llama-3-8B-Instruct"), ("vlm", "llava-v1.6-mistral-7b-hf")):
-        for shots in ("zero", "few"):
-            chosen = {"role": role, "shots": shots, **models}
-            out = tmp_path / f"{role}-{shots}"
-            runs.append(ask("memeintent/background", name, out / "background", **chosen))
-            runs += [
-                ask("memeintent/intent", name, out / kind, background=kind, **chosen)
-                for kind in ("none", "auto", "human")
-            ]
-    intents = [run for run in runs if run.parent.name != "background"]
-    rated = mm.export_humans(intents[:3], tmp_path / "humans", memes=4)
-    rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
-    review = make_queue(tmp_path / "review", "collect-and-edit", pick_memes("en", 4))
-    rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
-    sheet = mm.paper("memeintent", runs, verdicts=[rated.queue, review])
+    done = redo_memeintent(tmp_path, "release")
+    sheet, intents = done.sheet, done.intents[:3]
     counts = check(sheet, tmp_path / "memeintent.html")
     parts = {part.label: part for part in sheet.parts}
     assert all(cell.value is not None for cell in parts["Table 3"].cells)
@@ -150,7 +124,7 @@ def test_memeintent(tmp_path: Path) -> None:
     assert {row.section for row in parts["RQ1 and RQ2"].rows} >= {"background", "shots", "model"}
     (lost,) = parts["Table 3"].remarks
     assert lost.endswith("cannot be read in our copy of the paper.")
-    ratings = mm.score_humans(tmp_path / "humans", intents[:3])
+    ratings = mm.score_humans(done.humans, intents)
     assert {own.metric for own in ratings.followed} >= {"rouge_l", "bleu_4", "bertscore_f1"}
-    effects = mm.contrast(intents[:3], "background", metrics=["rouge_l"]).effects
+    effects = mm.contrast(intents, "background", metrics=["rouge_l"]).effects
     assert len(effects) == 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import JsonValue
@@ -64,7 +64,9 @@ def rate(queue: Path, values: dict[str, JsonValue], stage: str = "rate") -> Path
 
 
 def find_empty(sheet: PaperSheet) -> dict[str, set[str]]:
-    """Empty cells by part: the rows that they stand in."""
+    """Empty cells by part: the rows that they stand in. Every row has a cell for each column."""
+    for part in sheet.parts:
+        assert all(len(row.cells) == len(part.columns) for row in part.rows), part.label
     return {
         part.label: rows
         for part in sheet.parts
@@ -121,11 +123,21 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     assert women.cells[0].value == 4, "two people filled in two forms each"
 
 
-def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Redone:
+    """MemeIntent's paper with all that fills it."""
+
+    sheet: mm.RedonePaper
+    intents: list[Path]
+    humans: Path
+
+
+def redo_memeintent(folder: Path, data: Literal["starter", "release"]) -> Redone:
+    """Two systems in all settings, people's ratings of three of them, and a review of intents."""
     pytest.importorskip("transformers")
     models = {
-        "bertscore": str(make_encoder(tmp_path / "bert")),
-        "nli": str(make_judge(tmp_path / "nli", ("entailment", "contradiction"))),
+        "bertscore": str(make_encoder(folder / "bert")),
+        "nli": str(make_judge(folder / "nli", ("entailment", "contradiction"))),
     }
     runs = []
     for role, name in (("text", "Meta-Llama-3-8B-Instruct"), ("vlm", "llava-v1.6-mistral-7b-hf")):
@@ -134,20 +146,23 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
             for task, kinds in (("background", ("",)), ("intent", ("none", "auto", "human"))):
                 for kind in kinds:
                     done = mm.evaluate(
-                        f"memeintent/{task}", model="fake/echo", data="starter",
+                        f"memeintent/{task}", model="fake/echo", data=data,
                         options=chosen | ({"background": kind} if kind else {}), limit=6,
-                        out=tmp_path / f"{role}-{shots}-{task}-{kind}",
+                        out=folder / f"{role}-{shots}-{task}-{kind}",
                     )  # fmt: skip
                     assert isinstance(done, mm.Run)
                     runs.append(rename(done.folder, f"openai/{name}"))
-    intents = [run for run in runs if "-intent-" in run.parent.name][:3]
-    rated = export_humans(intents, tmp_path / "humans", memes=4)
+    intents = [run for run in runs if "-intent-" in run.parent.name]
+    rated = export_humans(intents[:3], folder / "humans", memes=4)
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
-    memes = pick_memes("en", 4)
-    review = make_queue(tmp_path / "review", "collect-and-edit", memes)
-    values: dict[str, JsonValue] = {"correctness": [5, 4], "completeness": [4, 4]}
-    rate(review, values, "review")
-    sheet = paper("memeintent", runs, data="starter", verdicts=[rated.queue, review])
+    review = make_queue(folder / "review", "collect-and-edit", pick_memes("en", 4))
+    rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
+    sheet = paper("memeintent", runs, data=data, verdicts=[rated.queue, review])
+    return Redone(sheet, intents, folder / "humans")
+
+
+def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
+    sheet = redo_memeintent(tmp_path, "starter").sheet
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
@@ -349,6 +364,9 @@ def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
+    assert parts["Figure 4"].columns[2:] == tuple(
+        f"{name}: apart from people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
+    )
     assert {row.label for row in parts["Table II"].rows} == {"identity", "recolour"}
     wins = {row.label: row.cells[0].value for row in parts["Figure 4, win rates"].rows}
     assert list(wins) == ["RF-VF", "RF-VL", "RL-VF", "RL-VL"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from memantics.core.errors import InputError, MissingExtra
+from memantics.build.analysis.gather import Tools, look
+from memantics.core.errors import DataError, MissingExtra
+from memantics.core.memes import Meme
 from memantics.starter import image_path
 from memantics.vision import appearance
 from memantics.vision.appearance import (
-    count_faces,
     describe_layout,
     describe_picture,
     has_nudity_check,
@@ -21,7 +23,9 @@ from memantics.vision.appearance import (
     rate_nudity,
     tell_medium,
 )
+from memantics.vision.faces import YuNet
 from memantics.vision.panels import Panel, find_panels
+from tests.reappraise.yunet import write_detector
 
 WHOLE = Panel(0, 0, 1, 1)
 
@@ -96,40 +100,20 @@ def test_starter_memes_are_drawings_with_their_layout_and_colours() -> None:
     assert all(own.by for own in found)
 
 
-def test_a_face_detector_is_the_users_own(tmp_path: Path) -> None:
-    picture = Image.new("RGB", (64, 64), "white")
-    with pytest.raises(InputError, match="no face detector in"):
-        count_faces(picture, tmp_path / "absent.onnx")
+def test_faces_are_counted_with_a_detector_of_the_user(tmp_path: Path) -> None:
+    picture = tmp_path / "meme.png"
+    Image.new("RGB", (64, 64), "white").save(picture)
+    plain = Tools(lambda *_: (), lambda _: "en", lambda *_: ())
+    meme = Meme("m", picture)
+    assert "faces: needs --faces FILE" in look(meme, plain).gaps
+    found = look(meme, replace(plain, faces=YuNet(write_detector(tmp_path / "one.onnx", 64))))
+    faces = [own for own in found.shows if own.part == "faces"]
+    assert [own.says for own in faces] == ["1"]
+    assert "one.onnx" in faces[0].by
+    assert "faces" not in found.gaps
     (tmp_path / "broken.onnx").write_bytes(b"no network")
-    with pytest.raises(InputError, match="is no face detector"):
-        count_faces(picture, tmp_path / "broken.onnx")
-    assert count_faces(picture, make_yunet(tmp_path / "two.onnx", faces=2)) == 2
-    assert count_faces(picture, make_yunet(tmp_path / "none.onnx", faces=0)) == 0
-
-
-def make_yunet(path: Path, *, faces: int) -> Path:
-    """A network with YuNet's outputs that sees so many faces in any picture of 64 by 64."""
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    nodes, outputs, constants = [], [], []
-    nodes.append(helper.make_node("ReduceMean", ["input"], ["mean"], keepdims=0))
-    constants.append(numpy_helper.from_array(np.zeros((), np.float32), "zero"))
-    nodes.append(helper.make_node("Mul", ["mean", "zero"], ["nothing"]))
-    for name, width in (("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)):
-        for stride in (8, 16, 32):
-            values = np.zeros((1, (64 // stride) ** 2, width), np.float32)
-            if width == 1 and stride == 8:
-                values[0, [0, 63][:faces]] = 1.0  # opposite corners, so that both are kept
-            key = f"{name}_{stride}"
-            constants.append(numpy_helper.from_array(values, f"{key}_values"))
-            nodes.append(helper.make_node("Add", [f"{key}_values", "nothing"], [key]))
-            outputs.append(helper.make_tensor_value_info(key, TensorProto.FLOAT, values.shape))
-    given = helper.make_tensor_value_info("input", TensorProto.FLOAT, (1, 3, 64, 64))
-    graph = helper.make_graph(nodes, "yunet", [given], outputs, constants)
-    opset = [helper.make_opsetid("", 13)]
-    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
-    return path
+    with pytest.raises(DataError, match="is no YuNet detector"):
+        YuNet(tmp_path / "broken.onnx")
 
 
 def test_nudity_is_rated_where_the_package_is_installed() -> None:

@@ -41,6 +41,7 @@ from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
 from memantics.vision.appearance import Sight
 from memantics.vision.captions import choose_captions
+from memantics.vision.faces import YuNet
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -138,7 +139,7 @@ class LocalParts:
             screen=_open_screen(detector),
             judges=open_judges() if judges is None else judges,
             retrieve=None if known is None else partial(_find_near, known),
-            faces=faces,
+            faces=None if faces is None else YuNet(faces),
         )
 
 

@@ -22,6 +22,7 @@ from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Verdict, Vote
+from memantics.core.tables import need_parquet
 
 Row = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
@@ -77,6 +78,7 @@ def _cell(value: JsonValue) -> str:
 
 
 def _write_parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    need_parquet()
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -106,6 +108,8 @@ def _is_texts(value: JsonValue) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
+# Keys that workflows got later: where one is not used, exports are byte for byte as before.
+_LATER = ("examples", "personal")
 RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
 
 
@@ -297,11 +301,12 @@ def _revision(snapshot: Snapshot, item: Gathered, row: Any) -> dict[str, JsonVal
 def _raw_lines(snapshot: Snapshot) -> list[Row]:
     """Everything, line by line: the project, its people, its items, all revisions in order."""
     rights = snapshot.rights
+    unused = {name for name in _LATER if not getattr(rights.workflow, name)}
     lines: list[Row] = [
         {
             "kind": "project",
             "title": rights.title,
-            "workflow": rights.workflow.model_dump(mode="json"),
+            "workflow": rights.workflow.model_dump(mode="json", exclude=unused),
             "settings": rights.settings.model_dump(),
             "language": rights.language,
         }

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from memantics.actions import edit as action
-from memantics.actions.asking import Asking, read_pairs
+from memantics.actions.asking import Asking
 from memantics.actions.edit import EditMode
 from memantics.cli import flags
 from memantics.cli.progress import watching
-from memantics.cli.reappraise import EditorParams, EditorUrl
+from memantics.cli.reappraise import EditorParams, EditorUrl, reach_editor
 from memantics.cli.terminal import console, plain, print_json, tell
 
 Name = Annotated[str, typer.Argument(help="mer_bench, or a benchmark published in its format.")]
@@ -60,10 +60,7 @@ def edit_memes(
             out=out,
             called=called,
             limit=limit,
-            editor_url=editor_url,
-            editor_params=read_pairs("--editor-param", editor_param),
-            asking=asking,
-            progress=show_progress,
+            **reach_editor(asking, show_progress, editor_url, editor_param),
         )
     if as_json:
         print_json(done)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 import typer
 
 from memantics.actions import reappraise as action
 from memantics.actions.asking import Asking, read_pairs
+from memantics.actions.progress import Progress
 from memantics.actions.reappraise import EMBEDDED, Reappraisal, ReappraisalDrafts
 from memantics.cli import flags
 from memantics.cli.build import BuildOut, Folder
@@ -87,6 +88,26 @@ Editors = Annotated[
 ]
 
 
+class Reach(TypedDict):
+    """How models and editors are reached, as actions take it."""
+
+    asking: Asking
+    progress: Callable[[Progress], None]
+    editor_url: str | None
+    editor_params: Mapping[str, str]
+
+
+def reach_editor(
+    asking: Asking,
+    progress: Callable[[Progress], None],
+    url: str | None,
+    params: Sequence[str] | None,
+) -> Reach:
+    """The options of actions that the flags of editors give."""
+    given = read_pairs("--editor-param", params)
+    return {"asking": asking, "progress": progress, "editor_url": url, "editor_params": given}
+
+
 @flags.asks_models(concurrency=8)
 def reappraise(
     images: Images,
@@ -119,10 +140,7 @@ def reappraise(
             best_of=best_of,
             mood=mood,
             face=face or (),
-            editor_url=editor_url,
-            editor_params=read_pairs("--editor-param", editor_param),
-            asking=asking,
-            progress=show_progress,
+            **reach_editor(asking, show_progress, editor_url, editor_param),
         )
     _show(results, model, as_json=as_json)
     _end(results)
@@ -156,10 +174,7 @@ def build_reappraisal(
             best_of=best_of,
             mood=mood,
             face=face or (),
-            editor_url=editor_url,
-            editor_params=read_pairs("--editor-param", editor_param),
-            asking=asking,
-            progress=show_progress,
+            **reach_editor(asking, show_progress, editor_url, editor_param),
         )
     _show_drafts(made, as_json=as_json)
     if any(count["failed"] for count in made.counts.values()):

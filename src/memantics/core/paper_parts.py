@@ -138,6 +138,12 @@ class PaperPart:
         return (cell for row in self.rows for cell in row.cells)
 
     @property
+    def stated(self) -> bool:
+        """Whether it only repeats what the paper states: no cell can be computed."""
+        cells = list(self.cells)
+        return bool(cells) and all(c.status == "closed" and c.paper is not None for c in cells)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be known of single rows: notes that all cells of a row share."""
         found: dict[str, dict[str, list[str]]] = {}

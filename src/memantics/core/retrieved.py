@@ -11,7 +11,10 @@ from memantics.core.result import Result
 
 SAME_PICTURE = 8  # bits: what we call a template family
 # How often that is right: docs/research/analysis.md.
-BY_MEANING = "nearness of meaning, "
+BY_MEANING = (
+    "nearness of meaning; memes this near share their emotion in 55% of cases (any two: 32%), their"
+    " sentiment in 56% (37%), their target of harm in 84% (26%), their verb of intent in 13% (11%)"
+)
 BY_PICTURE = "hash of the picture, 63 of 65 such pairs of 1,000 memes were one template"
 USES = ("OverallIntent", "intents", "intent", "meaning")  # dimensions and notes that say it
 SHOWN_FROM = 0.5  # how near a text must be for what was said of its meme to be shown

@@ -28,13 +28,14 @@ from memantics.detector.calibration import Softmax
 from memantics.detector.features import GRID, Extractor, Vocabulary
 from memantics.detector.heads import FastSettings, HeadModel
 from memantics.detector.kernel import KernelScorer, LinearScorer, Rows, Scorer, Singles
+from memantics.detector.sparse import SparseRows
 
 _MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
 _MOST_BYTES = 2_000_000_000
 # What the zip module raises on broken, encrypted or exotic archives.
 _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 # What parts raise that were made to pass the checksums but are no model.
-MISFITS = (
+_MISFITS = (
     ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 Array = NDArray[Any]
@@ -72,6 +73,7 @@ class HeadFields(TypedDict):
 
 
 ManifestType = TypeVar("ManifestType", bound=Manifest)
+Model = TypeVar("Model", bound=HeadModel)
 
 
 def write_archive(
@@ -118,10 +120,24 @@ def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
     return InputError(f"{what} {path}: {problem}", hint="train it again")
 
 
-def read_archive(
-    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str = "detector"
+def load_archive(
+    path: Path,
+    shape: type[ManifestType],
+    kind: tuple[str, int],
+    rebuild: Callable[[ManifestType, Parts], Model],
+    what: str = "detector",
+) -> tuple[Model, dict[str, Any]]:
+    """A model of that format and version, and its card; anything else is refused."""
+    manifest, parts = _read_archive(path, shape, kind, what)
+    try:
+        return rebuild(manifest, parts), _read_card(parts)
+    except _MISFITS as error:
+        raise refuse(path, f"its parts do not fit together: {error}", what) from error
+
+
+def _read_archive(
+    path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
-    """The manifest and the parts of a file of that format and version; anything else is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
@@ -175,7 +191,7 @@ def find_format(path: Path) -> str:
         return ""
 
 
-def read_card_of(parts: Parts) -> dict[str, Any]:
+def _read_card(parts: Parts) -> dict[str, Any]:
     """The model card that travels with a model."""
     card: dict[str, Any] = orjson.loads(parts[_CARD])
     if not isinstance(card, dict):
@@ -222,15 +238,13 @@ def _all_finite(value: object) -> bool:
 
 def score_blank(model: HeadModel) -> Singles:
     """Scores of an empty meme: arrays of other shapes than the rest must fail here, not later."""
-    from scipy.sparse import csr_matrix
-
     scorer, width = model.scorer, 0
     if isinstance(scorer, KernelScorer):
         width = scorer.known.dense.shape[1]
     elif isinstance(scorer, LinearScorer):
         width = scorer.dense.shape[0]
     blank = Rows(
-        csr_matrix((1, model.extractor.width), dtype=np.float32),
+        SparseRows.from_dense(np.zeros((1, model.extractor.width), np.float32)),
         np.zeros((1, width), np.float32),
     )
     return scorer.score(blank)
@@ -257,9 +271,9 @@ def list_head_arrays(model: HeadModel) -> dict[str, Array]:
     elif isinstance(scorer, KernelScorer):
         known = scorer.known
         arrays |= {
-            "known_values": known.sparse.data,
-            "known_columns": known.sparse.indices,
-            "known_ends": known.sparse.indptr,
+            "known_values": known.sparse.values,
+            "known_columns": known.sparse.columns,
+            "known_ends": known.sparse.ends,
             "known_dense": _shrink(known.dense, model.extractor),
             "duals": scorer.duals,
         }
@@ -334,8 +348,6 @@ def _rebuild_scorer(
     extractor: Extractor,
     settings: FastSettings,
 ) -> Scorer:
-    from scipy.sparse import csr_matrix
-
     if "duals.npy" not in parts:
         return LinearScorer(
             array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
@@ -343,9 +355,11 @@ def _rebuild_scorer(
     duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
     if not columns.dtype.kind == ends.dtype.kind == "i":
         raise ValueError("places of known values are no integers")
-    matrix = csr_matrix((array("known_values"), columns, ends), shape=(len(duals), extractor.width))
-    matrix.check_format(full_check=True)
+    known = SparseRows(array("known_values"), columns, ends, extractor.width)
+    known.check()
+    if len(known) != len(duals):
+        raise ValueError("duals and known rows differ in number")
     dense = array("known_dense")
     if dense.dtype == np.int8:
         dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
-    return KernelScorer(Rows(matrix, dense), settings.kernel, duals)
+    return KernelScorer(Rows(known, dense), settings.kernel, duals)

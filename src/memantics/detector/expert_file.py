@@ -9,32 +9,15 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from memantics.detector.archive import (
-    MISFITS,
-    Array,
-    Manifest,
-    check_heads,
-    check_softmax,
-    find_format,
-    list_softmax,
-    read_archive,
-    read_array,
-    read_card_of,
-    read_softmax,
-    rebuild_heads,
-    refuse,
-    score_blank,
-    write_archive,
-)
+from memantics.detector import archive
 from memantics.detector.examples import Example
 from memantics.detector.expert import ClassDecision, FastExpert, LabelSet
 
 FORMAT = "memantics-expert"
 VERSION = 1
-_WHAT = "expert"
 
 
-class _ExpertManifest(Manifest):
+class _ExpertManifest(archive.Manifest):
     label: str = Field(max_length=200)
     several: bool
 
@@ -47,36 +30,35 @@ def save_expert(expert: FastExpert, path: Path, card: Mapping[str, object] | Non
         "label": expert.labels.name,
         "several": expert.labels.several,
     }
-    write_archive(path, expert, _list_arrays(expert), _ExpertManifest, facts, card)
+    archive.write_archive(path, expert, _list_arrays(expert), _ExpertManifest, facts, card)
 
 
 def is_expert(path: Path) -> bool:
     """Whether a file says that it is an expert."""
-    return find_format(path) == FORMAT
+    return archive.find_format(path) == FORMAT
 
 
 def load_expert(path: Path) -> tuple[FastExpert, dict[str, Any]]:
     """Read an expert and its card; what is damaged, tampered with or of another kind is refused."""
-    manifest, parts = read_archive(path, _ExpertManifest, (FORMAT, VERSION), _WHAT)
-    try:
-        count = len(manifest.heads) if manifest.several else 1
-        softmaxes = tuple(read_softmax(parts, f"class{place}") for place in range(count))
-        expert = FastExpert(
-            labels=LabelSet(manifest.label, manifest.heads, manifest.several),
-            decision=ClassDecision(softmaxes, read_array(parts, "biases"), manifest.several),
-            **rebuild_heads(manifest, parts),
-        )
-        _check(expert)
-        card = read_card_of(parts)
-    except MISFITS as error:
-        raise refuse(path, f"its parts do not fit together: {error}", _WHAT) from error
-    return expert, card
+    return archive.load_archive(path, _ExpertManifest, (FORMAT, VERSION), _rebuild, "expert")
 
 
-def _list_arrays(expert: FastExpert) -> dict[str, Array]:
-    arrays: dict[str, Array] = {"biases": expert.decision.biases}
+def _rebuild(manifest: _ExpertManifest, parts: archive.Parts) -> FastExpert:
+    count = len(manifest.heads) if manifest.several else 1
+    softmaxes = tuple(archive.read_softmax(parts, f"class{place}") for place in range(count))
+    expert = FastExpert(
+        labels=LabelSet(manifest.label, manifest.heads, manifest.several),
+        decision=ClassDecision(softmaxes, archive.read_array(parts, "biases"), manifest.several),
+        **archive.rebuild_heads(manifest, parts),
+    )
+    _check(expert)
+    return expert
+
+
+def _list_arrays(expert: FastExpert) -> dict[str, archive.Array]:
+    arrays: dict[str, archive.Array] = {"biases": expert.decision.biases}
     for place, softmax in enumerate(expert.decision.softmaxes):
-        arrays |= list_softmax(f"class{place}", softmax)
+        arrays |= archive.list_softmax(f"class{place}", softmax)
     return arrays
 
 
@@ -85,11 +67,13 @@ def _check(expert: FastExpert) -> None:
     decision, count = expert.decision, len(expert.heads)
     if len(set(expert.heads)) != count or not count:
         raise ValueError("classes are missing, or come twice")
-    check_heads(expert, _list_arrays(expert))
+    archive.check_heads(expert, _list_arrays(expert))
     for place, softmax in enumerate(decision.softmaxes):
-        check_softmax(f"class{place}", softmax, count, 2 if decision.several else count)
+        archive.check_softmax(f"class{place}", softmax, count, 2 if decision.several else count)
     if decision.biases.shape != (count,):
         raise ValueError("classes and biases differ in number")
-    (said,) = expert.name_predictions([Example("", "")], np.asarray(score_blank(expert), float))
+    (said,) = expert.name_predictions(
+        [Example("", "")], np.asarray(archive.score_blank(expert), float)
+    )
     if not np.isfinite(list(said.chances.values())).all():
         raise ValueError("the chances of an empty meme are no numbers")

@@ -9,22 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from memantics.detector.archive import (
-    MISFITS,
-    Array,
-    Manifest,
-    check_heads,
-    check_softmax,
-    list_softmax,
-    read_archive,
-    read_array,
-    read_card_of,
-    read_softmax,
-    rebuild_heads,
-    refuse,
-    score_blank,
-    write_archive,
-)
+from memantics.detector import archive
 from memantics.detector.examples import Example
 from memantics.detector.fast import Decision, FastDetector
 from memantics.detector.kernel import add_margin
@@ -33,7 +18,7 @@ FORMAT = "memantics-fast-detector"
 VERSION = 1
 
 
-class _DetectorManifest(Manifest):
+class _DetectorManifest(archive.Manifest):
     threshold: float = Field(ge=0, le=1)
     hierarchical: bool
 
@@ -46,7 +31,7 @@ def save(detector: FastDetector, path: Path, card: Mapping[str, object] | None =
         "threshold": detector.decision.threshold,
         "hierarchical": detector.decision.hierarchical,
     }
-    write_archive(path, detector, _list_arrays(detector), _DetectorManifest, facts, card)
+    archive.write_archive(path, detector, _list_arrays(detector), _DetectorManifest, facts, card)
 
 
 def load(path: Path) -> FastDetector:
@@ -56,46 +41,47 @@ def load(path: Path) -> FastDetector:
 
 def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     """Read a detector, and the model card that travels with it."""
-    manifest, parts = read_archive(path, _DetectorManifest, (FORMAT, VERSION))
-    try:
-        kinds = read_softmax(parts, "kinds") if "kinds_mean.npy" in parts else None
-        decision = Decision(
-            read_softmax(parts, "harm"),
-            manifest.threshold,
-            kinds,
-            read_array(parts, "biases"),
-            manifest.hierarchical,
-        )
-        detector = FastDetector(decision=decision, **rebuild_heads(manifest, parts))
-        _check_numbers(detector)
-        _try_out(detector)
-        card = read_card_of(parts)
-    except MISFITS as error:
-        raise refuse(path, f"its parts do not fit together: {error}") from error
-    return detector, card
+    return archive.load_archive(path, _DetectorManifest, (FORMAT, VERSION), _rebuild)
 
 
-def _list_arrays(detector: FastDetector) -> dict[str, Array]:
+def _rebuild(manifest: _DetectorManifest, parts: archive.Parts) -> FastDetector:
+    decision = Decision(
+        archive.read_softmax(parts, "harm"),
+        manifest.threshold,
+        archive.read_softmax(parts, "kinds") if "kinds_mean.npy" in parts else None,
+        archive.read_array(parts, "biases"),
+        manifest.hierarchical,
+    )
+    detector = FastDetector(decision=decision, **archive.rebuild_heads(manifest, parts))
+    _check_numbers(detector)
+    _try_out(detector)
+    return detector
+
+
+def _list_arrays(detector: FastDetector) -> dict[str, archive.Array]:
     decision = detector.decision
-    arrays: dict[str, Array] = {"biases": decision.biases, **list_softmax("harm", decision.harm)}
-    return arrays | (list_softmax("kinds", decision.kinds) if decision.kinds else {})
+    arrays: dict[str, archive.Array] = {
+        "biases": decision.biases,
+        **archive.list_softmax("harm", decision.harm),
+    }
+    return arrays | (archive.list_softmax("kinds", decision.kinds) if decision.kinds else {})
 
 
 def _check_numbers(detector: FastDetector) -> None:
     """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
     types, decision = len(detector.types), detector.decision
-    check_heads(detector, _list_arrays(detector))
+    archive.check_heads(detector, _list_arrays(detector))
     columns = len(detector.heads) + bool(types)
-    check_softmax("harm", decision.harm, columns, 2)
+    archive.check_softmax("harm", decision.harm, columns, 2)
     if decision.kinds is not None:
-        check_softmax("kinds", decision.kinds, columns, types)
+        archive.check_softmax("kinds", decision.kinds, columns, types)
     if (decision.kinds is None) != (not types) or decision.biases.shape != (types,):
         raise ValueError("types and biases differ in number")
 
 
 def _try_out(detector: FastDetector) -> None:
     """Judge an empty meme."""
-    scores = add_margin(detector.heads, score_blank(detector))
+    scores = add_margin(detector.heads, archive.score_blank(detector))
     if scores.shape[1] != len(detector.decision.harm.mean):
         raise ValueError("scores and decision differ in number")
     (said,) = detector.name_predictions([Example("", "")], scores)

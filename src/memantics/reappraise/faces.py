@@ -12,14 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.editor import Editor, EditRequest
-from memantics.core.errors import DataError, InputError
+from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
 from memantics.core.records import Field, Form, Message, Request, Sampling
 from memantics.core.records import Image as Picture
@@ -28,6 +27,7 @@ from memantics.core.step import Asker, Step
 from memantics.core.task import Unparsed
 from memantics.reappraise.grading import EmbeddedEditor
 from memantics.reappraise.stages import find_prompts
+from memantics.vision.faces import YuNet
 from memantics.vision.regions import PixelBox
 
 BY_MODEL = "model"
@@ -35,7 +35,6 @@ _MOST = 8  # faces of a meme that are repainted, the largest first
 _AROUND = 0.5  # of a face: how much of its surroundings an editor sees on each side
 _SOFT = 0.06  # of a face: the rim in which old and new are mixed
 _GRID = 1000  # coordinates in which a model names a place
-_SURE = 0.6  # score from which a detector's find counts
 _PLACE = re.compile(r"\s*,\s*".join([r"(\d+(?:\.\d+)?)"] * 4))
 _LOOKS = {
     "happy": "smiling happily, with bright eyes",
@@ -107,39 +106,16 @@ def clip(
 
 
 class YuNetFaces:
-    """OpenCV's detector with a file of the user's; made for photographs, weak on drawings."""
+    """A detector file of the user's, see :class:`memantics.vision.faces.YuNet`."""
 
     def __init__(self, path: Path) -> None:
-        import cv2
-
-        self.name = f"yunet: {path.name}"
-        make: Any = cv2.FaceDetectorYN.create
-        try:
-            self._detector = make(str(path), "", (320, 320), _SURE)
-        except cv2.error as error:
-            first = " ".join(str(error).split())[:200]
-            raise DataError(
-                path, f"is no YuNet detector: {first}", hint="face_detection_yunet_*.onnx"
-            ) from error
+        self._network = YuNet(path)
+        self.name = self._network.name
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
         """The faces that it is sure of, the largest first."""
         del path
-        return await asyncio.to_thread(self._find, meme, image)
-
-    def _find(self, meme: str, image: Image.Image) -> tuple[PixelBox, ...]:
-        import cv2
-
-        pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[..., ::-1])
-        self._detector.setInputSize(image.size)
-        try:
-            rows = self._detector.detect(pixels)[1]
-        except cv2.error as error:
-            first = " ".join(str(error).split())[:200]
-            raise InputError(
-                f"{self.name} fails on {meme}: {first}", hint="give the place: --face X,Y,W,H"
-            ) from error
-        boxes = [(x, y, x + w, y + h) for x, y, w, h, *_ in ([] if rows is None else rows.tolist())]
+        boxes = await asyncio.to_thread(self._network.find, image, meme)
         found = [own for own in (clip(box, image.size) for box in boxes) if own is not None]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 

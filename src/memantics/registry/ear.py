@@ -6,15 +6,16 @@ import hashlib
 from functools import cached_property, lru_cache
 from importlib.resources import files
 
+from memantics.core.opinion import SURE
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.sound import NOTHING, Hearing, has_chinese
 
 
 class PhoneticEar:
-    """Judges Chinese captions as ``mm.detect_pun`` does.
+    """Judges Chinese captions as ``mm.detect_pun`` does, and calls a pun what is likely one.
 
-    Its words are always those of jieba's list: a baseline must not change with what else is
-    installed.
+    ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always
+    those of jieba's list, since a baseline must not change with what else is installed.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -37,10 +38,11 @@ class PhoneticEar:
             return NOTHING
         found = read_aloud(text, settings=Settings("zh", "dictionary", limit=1))
         vector = None if self._encoder is None else self._encoder.encode([text])[0].tolist()
-        is_pun = judge_pun(found, vector).is_pun
-        reading = found.readings[0] if found.readings and (is_pun or found.meant) else None
-        if reading is None:
+        verdict = judge_pun(found, vector)
+        is_pun = verdict.probability >= SURE
+        if not found.readings or not (verdict.is_pun or found.meant):
             return Hearing(is_pun)
+        reading = found.readings[0]
         written = "…".join(own.written for own in reading.changes)
         heard = "…".join(own.heard for own in reading.changes)
         return Hearing(is_pun, reading.text, written, heard)

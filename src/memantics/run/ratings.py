@@ -15,7 +15,7 @@ import numpy as np
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.metrics.agreement import krippendorff_alpha, pairwise_agreement
-from memantics.metrics.comparison import contrast_pairs, correct_known
+from memantics.metrics.comparison import PairedContrast, contrast_pairs, correct_known
 from memantics.metrics.correlation import spearman, spearman_span
 from memantics.metrics.interval import bootstrap
 from memantics.run.differences import show_p
@@ -51,24 +51,13 @@ class SettingMeans:
         return next((own for own in self.figures if own.key == scale), None)
 
 
-@dataclass(frozen=True, slots=True)
-class RatingContrast:
-    """Two settings on one scale, second minus first, over the memes that both have.
-
-    ``p`` resamples memes, ``t_paired`` and ``t_unpaired`` are t-tests; ``corrected`` is Holm's of
-    ``p`` over all contrasts.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingContrast(PairedContrast):
+    """Two settings on one scale; ``corrected`` is Holm's of ``p`` over all contrasts."""
 
     scale: str
     first: str
     second: str
-    memes: int
-    difference: float
-    low: float | None
-    high: float | None
-    p: float | None
-    t_paired: float | None
-    t_unpaired: float | None
     corrected: float | None = None
 
 
@@ -210,7 +199,9 @@ def _contrast(
         for first, second in combinations(settings, 2):
             made = contrast_pairs(by_setting[first], by_setting[second])
             if made is not None:
-                found.append(RatingContrast(scale, first, second, *astuple(made)))
+                found.append(
+                    RatingContrast(*astuple(made), scale=scale, first=first, second=second)
+                )
     corrected = correct_known([own.p for own in found])
     return tuple(replace(own, corrected=p) for own, p in zip(found, corrected, strict=True))
 

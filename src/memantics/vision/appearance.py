@@ -1,6 +1,6 @@
 """What a picture looks like, as far as pixels tell: size, layout, colours, how it was made.
 
-Faces and nudity are told by networks that the user brings: neither ships with Memantics.
+Nudity is told by a network that the user installs: it does not ship with Memantics.
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from memantics.core.errors import InputError, MissingExtra
+from memantics.core.errors import MissingExtra
 from memantics.core.result import Result
 from memantics.vision.panels import Panel
 
 Shares = NDArray[np.float64]
 _SIDE = 96
 _MOST, _LEAST = 3, 0.1  # colours that are named, and the share from which one is
-_FACE = 0.7  # YuNet's score from which a face counts
 MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
-_LARGEST = 1024  # pixels of the side at which faces are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +124,6 @@ def tell_medium(image: Image.Image) -> str:
     """Whether a picture is drawn or photographed; empty in between, where that cannot be told."""
     flat = measure_flatness(image)
     return "photograph" if flat <= _PHOTO else "drawing or screenshot" if flat >= _DRAWN else ""
-
-
-def count_faces(image: Image.Image, model: Path) -> int:
-    """How many faces YuNet sees; ``model`` is its ONNX file, which does not ship."""
-    import cv2
-
-    if not model.is_file():
-        raise InputError(f"no face detector in {model}", hint="give the ONNX file of YuNet")
-    scale = min(1.0, _LARGEST / max(image.size))
-    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
-    pixels = np.asarray(image.convert("RGB").resize(size))[:, :, ::-1]
-    try:
-        network = cv2.FaceDetectorYN.create(str(model), "", size, _FACE)
-        _, found = network.detect(np.ascontiguousarray(pixels))
-    except cv2.error as error:
-        raise InputError(f"{model} is no face detector", hint="give the file of YuNet") from error
-    return 0 if found is None else len(found)
 
 
 def has_nudity_check() -> bool:

@@ -30,6 +30,13 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     parts = {gap["part"] for gap in card["left_out"]}
     assert parts >= {"intents", "dimensions and graph", "emotion"}
     assert card["emotion"] == []  # unknown rather than guessed
+    shown = {own["part"]: own for own in card["shows"]}
+    assert "pixels, one panel" in shown["layout"]["says"]
+    assert shown["made as"]["says"] == "drawing or screenshot"
+    assert all(own["by"] for own in card["shows"])
+    assert "faces" in parts
+    assert ("nudity" in parts) != ("nudity" in shown)
+    assert card["family"] is None
 
 
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:

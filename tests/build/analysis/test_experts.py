@@ -15,8 +15,11 @@ from memantics.actions.expert import Expert, use_expert
 from memantics.actions.expert_data import find_labelled
 from memantics.actions.reappraise import open_planner
 from memantics.actions.screen import screen
+from memantics.build.analysis.gather import Tools, look
+from memantics.core.memes import Meme
 from memantics.core.opinion import Judge, Opinion
 from memantics.core.records import Field, Form, Option
+from memantics.detector.opinions import open_judges
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
@@ -79,6 +82,16 @@ def test_without_an_expert_the_emotion_is_unknown_and_it_says_what_would_help() 
     reasons = {gap.part: gap.reason for gap in found.missing}
     assert reasons["emotion"].startswith("unknown: ")
     assert "memantics expert train mer_bench/emotion" in reasons["emotion"]
+
+
+def test_without_an_expert_no_emotion_of_the_starter_pack_is_guessed() -> None:
+    tools = Tools(lambda *_: (), lambda _: "en", lambda *_: (), judges=open_judges())
+    memes = [own for own in read_starter() if own.emotion is not None]
+    assert len(memes) > 30
+    for own in memes:
+        found = look(Meme(own.id, image_path(own.id), own.text, own.language), tools)
+        assert found.moods == ()
+        assert "emotion: unknown" in found.gaps
 
 
 def test_an_expert_of_another_language_makes_it_unknown(expert: Expert) -> None:

@@ -78,7 +78,7 @@ _PEOPLE = (
 def figure_4(material: Material) -> PaperPart:
     """What people said of the outputs, and how near each judge is to them."""
     studies = list(_studies(material))
-    judges = name_judges(material.of_task("judge"))
+    judges = list(_judges(material))
     columns = (
         "people, 1 to 6",
         "raters' alpha",

@@ -252,7 +252,7 @@ def case_study(material: Material) -> PaperPart:
         label: {name: float(own.value == HARMFUL) for name, own in said.items()}
         for label, said in zip(labels, answers, strict=True)
     }
-    verdicts |= {own.name: own.said for own in material.detectors if own.said}
+    verdicts |= {_name(own, material): own.said for own in material.detectors if own.said}
     memes = {
         own.id: own
         for part in reversed(list(material.release.parts.values()))

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from PIL.Image import Image
@@ -31,11 +30,11 @@ from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
 from memantics.vision.appearance import (
     Sight,
-    count_faces,
     describe_picture,
     has_nudity_check,
     rate_nudity,
 )
+from memantics.vision.faces import YuNet
 from memantics.vision.panels import find_panels
 
 
@@ -46,7 +45,7 @@ class Tools:
     ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
     of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
     it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and
-    its template family; ``faces`` is the file of a face detector.
+    its template family; ``faces`` is a detector of faces.
     """
 
     read: Callable[[bytes, str], Sequence[str]]
@@ -55,7 +54,7 @@ class Tools:
     screen: Callable[[Meme], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
     retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
-    faces: Path | None = None
+    faces: YuNet | None = None
 
 
 EMOTION = "emotion"
@@ -84,7 +83,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         missing.append(Missing("what it sounds like", str(error)))
     panels = find_panels(image)
     near, family = tools.retrieve(known) if tools.retrieve else ((), None)
-    seen, unseen = _look_closer(image, tools)
+    seen, unseen = _look_closer(image, meme.image.name, tools)
     return Findings(
         known,
         lines,
@@ -101,15 +100,18 @@ def look(meme: Meme, tools: Tools) -> Findings:
     )
 
 
-def _look_closer(image: Image, tools: Tools) -> tuple[list[Sight], list[Missing]]:
+def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], list[Missing]]:
     """What networks see that the user brought, and which of them are absent."""
     seen, unseen = [], []
     if tools.faces is not None:
-        seen.append(Sight("faces", str(count_faces(image, tools.faces)), f"YuNet ({tools.faces})"))
+        found = len(tools.faces.find(image, name))
+        seen.append(Sight("faces", str(found), f"{tools.faces.name}, not measured on memes"))
     else:
         unseen.append(Missing("faces", "needs --faces FILE, the ONNX file of YuNet"))
     if has_nudity_check():
-        seen.append(Sight("nudity", f"chance {rate_nudity(image):.0%}", "open_nsfw"))
+        seen.append(
+            Sight("nudity", f"chance {rate_nudity(image):.0%}", "open_nsfw, not measured on memes")
+        )
     else:
         unseen.append(Missing("nudity", "not installed (pip install 'memantics[nudity]')"))
     return seen, unseen

@@ -105,6 +105,9 @@ class Study(Result):
         columns = ("variant", "task", ">precision", ">recall", ">macro-F1", "spread")
         return Table(columns, tuple(rows), f"{self.data}: {self.tested_on:,} test memes")
 
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_() + self.contrast_table()._repr_html_()
+
     def contrast_table(self) -> Table:
         """Differences of macro-F1 in points, with both tests."""
         rows = [
