@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may bring gigabytes of GPU libraries along.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,phonetics,serve,tables,text
+EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,shacl,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean gateway
@@ -34,6 +34,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.start
 	$(BIN)/python -m perf.report
 	$(BIN)/python -m perf.screen
+	$(BIN)/python -m perf.install
 
 # Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
 mutate: $(VENV)/.dev

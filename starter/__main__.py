@@ -1,4 +1,4 @@
-"""Draw the starter pack, write its records, export the five benchmarks' samples.
+"""Draw the starter pack, write its records, export the five benchmarks' samples, train on them.
 
 ``python -m starter`` does it all; running it twice changes nothing.
 """
@@ -12,7 +12,10 @@ from pathlib import Path
 import orjson
 from PIL import Image
 
-from memantics.starter import IMAGES, MEMES_FILE, StarterMeme
+from memantics.actions.detector_data import read_starter_examples
+from memantics.detector.fast import find_preset, train
+from memantics.detector.storage import load_with_card, save
+from memantics.starter import DETECTOR_FILE, IMAGES, MEMES_FILE, StarterMeme
 from starter.export import export_samples
 from starter.sheets import Meme, find_memes
 
@@ -52,6 +55,19 @@ def make_sheet(memes: Sequence[Meme], columns: int = 4) -> Image.Image:
     return sheet
 
 
+def train_detector() -> bool:
+    """Train the detector that ships with the pack, unless it has seen these memes; whether it was.
+
+    Its last digits differ between machines, so that it is not trained again for nothing.
+    """
+    loaded = read_starter_examples()
+    if DETECTOR_FILE.exists() and load_with_card(DETECTOR_FILE)[1]["checksum"] == loaded.checksum:
+        return False
+    facts = {"sample": True, "languages": loaded.list_languages(), "checksum": loaded.checksum}
+    save(train(loaded.examples, find_preset("ridge")), DETECTOR_FILE, facts)
+    return True
+
+
 def build() -> None:
     """Draw, write and export everything; remove what is no longer declared."""
     memes = find_memes()
@@ -65,6 +81,7 @@ def build() -> None:
             stale.unlink()
             changed += 1
     changed += export_samples(records)
+    changed += train_detector()
     print(f"{len(records)} memes, {changed} files changed")
 
 

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from tests.places import ROOT
+
+# Finders that do not see some packages: looking for one finds nothing, importing it fails.
 _BLOCK = """
 import sys
-class Absent:
+class Blind:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {names!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
+            return None
+        return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Blind, sys.meta_path)
 """
 
 
 def find_extras() -> set[str]:
     """Modules of packages that are here only for extras."""
-    core = _reach("memantics")
+    core = reach_core()
     return {
         module
         for module, owners in packages_distributions().items()
@@ -29,27 +38,26 @@ def find_extras() -> set[str]:
     } - {"memantics", "_distutils_hack", "pip", "setuptools", "sitecustomize", "pkg_resources"}
 
 
-def block_extras(folder: Path) -> dict[str, str]:
-    """What to add to a process's environment so that extras are absent there."""
+def block_extras(folder: Path, names: set[str] | None = None) -> dict[str, str]:
+    """What to add to a process's environment so that extras (or ``names``) are absent there."""
     folder.mkdir(exist_ok=True)
-    code = _BLOCK.format(names=find_extras())
+    code = _BLOCK.format(names=find_extras() if names is None else names)
     (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _reach(name: str) -> set[str]:
-    """A distribution and all that it needs without extras."""
-    found, waiting = set[str](), [name]
+def reach_core() -> set[str]:
+    """The distributions of the core and all that they need without extras."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found, waiting = {"memantics"}, list(tomllib.loads(text)["project"]["dependencies"])
     while waiting:
-        plain = _plain(waiting.pop())
-        if plain in found:
+        needed = Requirement(waiting.pop())
+        name = _plain(needed.name)
+        if name in found or (needed.marker and not needed.marker.evaluate({"extra": ""})):
             continue
-        found.add(plain)
-        for line in distribution(plain).requires or []:
-            needed = Requirement(line)
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                waiting.append(needed.name)
+        found.add(name)
+        waiting += distribution(name).requires or []
     return found
 
 

@@ -18,6 +18,7 @@ from memantics.detector.kernel import (
     margin_places,
     to_rows,
 )
+from memantics.detector.sparse import SparseRows
 from tests.detector.test_kernel import make_rows
 from tests.detector.test_kernel import make_targets as make_signs
 
@@ -64,7 +65,7 @@ def test_a_stratum_weighs_by_the_root_of_its_size() -> None:
 
 
 def test_rows_without_a_dense_part_have_no_dense_columns() -> None:
-    matrix = csr_matrix(np.eye(3, dtype=np.float32))
+    matrix = SparseRows.from_dense(np.eye(3, dtype=np.float32))
     bare = to_rows(matrix, None)
     assert (bare.dense.shape, len(bare)) == ((3, 0), 3)
     assert bare.dense.dtype == np.dtype(np.float32)
@@ -90,9 +91,11 @@ def test_the_margin_is_the_best_harmful_type_above_none() -> None:
 def test_machines_are_those_of_scikit_learn_with_balanced_weights(dense: bool) -> None:
     rows, weights = make_rows(40), np.linspace(0.5, 2, 40).astype(np.float32)
     signs = make_signs(rows)
-    matrix = hstack([rows.sparse, csr_matrix(rows.dense)]).tocsr()
-    if not dense:
-        rows, matrix = to_rows(rows.sparse, None), rows.sparse
+    matrix = rows.sparse.to_scipy()
+    if dense:
+        matrix = hstack([matrix, csr_matrix(rows.dense)]).tocsr()
+    else:
+        rows = to_rows(rows.sparse, None)
     groups = np.arange(40) % 4
     fitted, held_out = fit_svm(rows, signs, weights, 0.7, groups)
     assert fitted.sparse.shape == (12, 2)
@@ -132,7 +135,7 @@ def test_what_columns_contribute_to_a_linear_score_adds_up() -> None:
     )
     mix, one = np.array([0.7, -0.4], np.float32), rows.take(np.array([3]))
     first, second = scorer.attribute(one, mix)
-    table = np.asarray(one.sparse.todense())[0]
+    table = one.sparse.to_scipy().toarray()[0]
     assert first == pytest.approx(table * (sparse @ mix), abs=1e-5)
     assert second == pytest.approx(one.dense[0] * (dense @ mix), abs=1e-5)
     assert first.dtype == second.dtype == np.float32

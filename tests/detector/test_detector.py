@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from memantics.actions import detect, detector_data
+from memantics.actions import detector_data
 from memantics.actions.detect import Detector, TrainOptions
-from memantics.actions.detector_data import looks_like_path
+from memantics.actions.detector_data import looks_like_path, read_starter_examples
 from memantics.core.errors import ImageError, InputError
 from memantics.detector.card import SAMPLE_NOTE
-from memantics.detector.examples import Example, Loaded
-from memantics.detector.fast import fit
+from memantics.detector.examples import Example
+from memantics.detector.fast import find_preset, train
 from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import Line, Reading
 from tests.detector.commands import run
@@ -81,27 +81,18 @@ def test_a_network_is_not_trained_in_passing() -> None:
         Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))
 
 
-def test_the_starter_detector_is_trained_once_for_each_sample(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The official code cached its data and took the old copy whatever had changed."""
-    data = Loaded("toy", tuple(make_examples(60)), checksum="c", sample=True)
-    trained = []
-
-    def count(*given: object) -> object:
-        trained.append(1)
-        return fit(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(detect, "fit", count)
-    monkeypatch.setattr(detect, "read_starter_examples", lambda: data)
-    first, second = Detector.starter(), Detector.starter()
-    assert len(trained) == 1
-    assert (first.name, first.sample, first.note) == ("starter sample", True, SAMPLE_NOTE)
-    said = first.explain("今天买苦瓜").prediction
-    assert second.explain("今天买苦瓜").prediction == said
-    other = replace(data, examples=tuple(make_examples(60, seed=4)), checksum="d")
-    monkeypatch.setattr(detect, "read_starter_examples", lambda: other)
-    assert Detector.starter().explain("今天买苦瓜").prediction.probability != said.probability
+def test_the_starter_detector_is_the_one_that_the_pack_trains() -> None:
+    data = read_starter_examples()
+    shipped = Detector.starter()
+    assert (shipped.name, shipped.sample, shipped.note) == ("starter sample", True, SAMPLE_NOTE)
+    assert shipped.has_seen(data), "run python -m starter"
+    trained = train(data.examples, find_preset("ridge"))
+    said = shipped.predict(data)
+    assert len({one.label for one in said}) == 2
+    for ours, theirs in zip(said, trained.predict(data.examples), strict=True):
+        assert ours.label == theirs.label
+        assert ours.probability == pytest.approx(theirs.probability, abs=1e-6)
+        assert ours.types == pytest.approx(theirs.types, abs=1e-6)
 
 
 class Reader:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import f1_score
 
@@ -17,18 +18,20 @@ from memantics.detector.kernel import (
     make_gram,
     score,
     solve,
+    to_rows,
     unfold,
 )
+from memantics.detector.sparse import SparseRows
 
 
 def make_rows(count: int = 60, seed: int = 0) -> Rows:
     rng = np.random.default_rng(seed)
-    sparse = csr_matrix(np.abs(rng.normal(size=(count, 12))).astype(np.float32) * 0.2)
-    return Rows(sparse, rng.normal(size=(count, 3)).astype(np.float32) * 0.2)
+    sparse = np.abs(rng.normal(size=(count, 12))).astype(np.float32) * 0.2
+    return Rows(SparseRows.from_dense(sparse), rng.normal(size=(count, 3)).astype(np.float32) * 0.2)
 
 
 def make_targets(rows: Rows) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    table = np.asarray(rows.sparse.todense())
+    table = rows.sparse.to_scipy().toarray()
     signs = np.sign(np.stack([table[:, 0] - table[:, 1], rows.dense[:, 0]], axis=1))
     return np.ascontiguousarray(signs.astype(np.float32))
 
@@ -80,7 +83,7 @@ def test_contributions_add_up_to_the_score(degree: int) -> None:
     scorer = KernelScorer(rows, kernel, solved.duals)
     mix = np.array([0.7, -0.4], np.float32)
     one = rows.take(np.array([4]))
-    nothing = Rows(one.sparse * 0, one.dense * 0)
+    nothing = Rows(replace(one.sparse, values=one.sparse.values * 0), one.dense * 0)
     sparse, dense = scorer.attribute(one, mix)
     moved = float((scorer.score(one) - scorer.score(nothing))[0] @ mix)
     assert float(sparse.sum() + dense.sum()) == pytest.approx(moved, abs=1e-4)
@@ -95,7 +98,7 @@ def test_a_row_does_not_depend_on_its_neighbours() -> None:
 
 
 def test_too_many_examples_are_refused_before_memory_is_taken() -> None:
-    rows = Rows(csr_matrix((MOST + 1, 2), dtype=np.float32), np.zeros((MOST + 1, 0), np.float32))
+    rows = to_rows(SparseRows.from_dense(np.zeros((MOST + 1, 2), np.float32)), None)
     with pytest.raises(InputError, match="preset linear"):
         make_gram(rows, Kernel(2))
 

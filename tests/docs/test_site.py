@@ -12,6 +12,7 @@ import pytest
 from docs.website import stage
 
 from tests.browser import launch, watch
+from tests.core_install import block_extras
 from tests.places import ROOT
 
 
@@ -62,7 +63,7 @@ def test_it_is_searched_offline(site: Path) -> None:
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
-    """Built and installed as a user would; what it depends on is borrowed from this environment."""
+    """Built and installed as a user would; the core's packages are borrowed from here."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     wheel = [
         *pip,
@@ -82,6 +83,7 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
     subprocess.run([*pip, "--python", tmp_path / "env", "install", "--no-deps", file], check=True)
     borrowed = next(Path(path) for path in sys.path if path.endswith("site-packages"))
     (place / "borrowed.pth").write_text(f"{borrowed}\n", encoding="utf-8")
+    block_extras(place)
     done = subprocess.run(
         [tmp_path / "env" / "bin" / "memantics", "run", "mquest", "-m", "baseline/longest"],
         cwd=tmp_path,

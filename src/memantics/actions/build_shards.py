@@ -30,6 +30,7 @@ from memantics.core.images import probe
 from memantics.core.journal import replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme
 from memantics.core.result import Result
+from memantics.core.tables import need_parquet
 from memantics.core.waiting import run_sync
 from memantics.knowledge.records import KNOWLEDGE, dump_knowledge
 from memantics.models.embedded.ocr import open_reader
@@ -215,6 +216,7 @@ def build_shards(
     progress: Callable[[ScaleProgress], None] = lambda _: None,
 ) -> ShardsBuilt:
     """Analyses, knowledge or captions of every meme; calling it again does what is not finished."""
+    need_parquet()
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     folder = Path(out)
     settings = replace(settings, detector=find_detector(settings.detector))

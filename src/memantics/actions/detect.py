@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from memantics import __version__
 from memantics.actions.detector_data import (
     Data,
     Item,
     describe_use,
     find_examples,
     make_examples,
-    read_starter_examples,
 )
 from memantics.core.errors import InputError
-from memantics.core.home import home
 from memantics.core.result import Result, html_table, to_plain
 from memantics.detector.card import (
     SAMPLE_LIMIT,
@@ -43,6 +40,7 @@ from memantics.detector.explanation import Explanation, explain
 from memantics.detector.fast import FastSettings, Prediction, TypeHead, find_preset, fit
 from memantics.detector.features import Dense, FeatureBlock
 from memantics.detector.folds import Split
+from memantics.detector.heads import need_training
 from memantics.detector.judges import (
     FastJudge,
     Judge,
@@ -64,6 +62,7 @@ from memantics.detector.robustness import (
 )
 from memantics.detector.storage import save
 from memantics.report.pages.detector import write_evaluation, write_explanation
+from memantics.starter import DETECTOR_FILE
 
 __all__ = [
     "SAMPLE_LIMIT",
@@ -195,6 +194,7 @@ class Detector:
         ``data`` is ``toxicn_mm`` (the registered release), ``starter``, a file or folder, or
         examples. Without a registered release the starter pack is taken: see ``sample``.
         """
+        need_training()
         options = options or TrainOptions()
         if preset in NETWORKS:
             raise InputError(
@@ -234,15 +234,8 @@ class Detector:
 
     @classmethod
     def starter(cls) -> Detector:
-        """A tiny detector on the starter pack, trained once in seconds: to try, not to act on."""
-        loaded = read_starter_examples()
-        facts = f"{__version__}:{loaded.checksum}:{len(loaded.examples)}:languages"
-        mark = hashlib.sha256(facts.encode()).hexdigest()[:16]
-        place = home() / "detectors" / f"starter-{mark}.zip"
-        if not place.is_file():
-            made = fit(loaded.examples, find_preset("ridge")).detector
-            save(made, place, {"sample": True, "languages": loaded.list_languages()})
-        return cls(open_fast(place), "starter sample")
+        """The tiny detector on the starter pack that ships with it: to try, not to act on."""
+        return cls(open_fast(DETECTOR_FILE), "starter sample")
 
     def save(self, path: str | Path) -> Path:
         """Write the detector as one file, after a training with its model card beside it."""

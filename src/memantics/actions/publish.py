@@ -24,6 +24,7 @@ from memantics.core.queue import CARD, ITEMS, VERDICTS
 from memantics.core.registry import add_to_shelf, read_shelf
 from memantics.core.result import Result
 from memantics.core.review import Review, find_queues, read_review, read_reviews
+from memantics.core.tables import need_parquet
 from memantics.core.writing import Made
 from memantics.registry import Benchmark, find_benchmarks
 from memantics.registry.publishing import find_writer
@@ -71,6 +72,7 @@ def publish(
     ``split`` divides memes into a training and a test part, such as ``8:2``; memes of one template
     family stay together.
     """
+    need_parquet()
     judged = Path(verdicts) if verdicts else None
     rounds = find_queues(Path(queue)) if judged is None else []
     if len(rounds) > 1 and _are_rounds(rounds):

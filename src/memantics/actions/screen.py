@@ -32,6 +32,7 @@ from memantics.core.journal import replace_file
 from memantics.core.opinion import name_judges
 from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.result import Result
+from memantics.core.tables import need_parquet
 from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
 from memantics.report.pages.screening import COLUMNS, summarize, write_summary
@@ -113,6 +114,7 @@ def screen(
     where the first is an image to be read, unless ``shard_size`` says. ``save`` copies flagged
     memes with their verdicts to ``flagged``, as tar shards or as a folder of images.
     """
+    need_parquet()
     settings = settings or ScreenSettings()
     settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)

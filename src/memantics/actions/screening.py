@@ -20,6 +20,7 @@ from memantics.core.journal import replace_file
 from memantics.core.language import guess_language
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
+from memantics.core.tables import need_parquet
 from memantics.detector.examples import Example
 from memantics.detector.opinions import open_judges
 from memantics.models.embedded.ocr import Profile
@@ -302,6 +303,7 @@ def read_rows(folder: Path) -> Iterator[Row]:
 
 def read_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The parts in a folder as tables, some columns or all."""
+    need_parquet()
     import pyarrow.parquet as pq
 
     for path in sorted((folder / "parts").glob("part-*.parquet")):

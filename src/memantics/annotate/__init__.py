@@ -6,14 +6,11 @@ imported before the extra ``annotate`` is known to be there: see :func:`require_
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
-from memantics.core.errors import MissingExtra
+from memantics.core.errors import need_packages
 
 __all__ = ["require_extra"]
 
 
 def require_extra() -> None:
     """Say in one line what to install, where the packages of this part are absent."""
-    if any(find_spec(name) is None for name in ("sqlalchemy", "alembic", "argon2")):
-        raise MissingExtra("annotation projects", "annotate")
+    need_packages("annotation projects", "annotate", "sqlalchemy", "alembic", "argon2")

@@ -22,6 +22,7 @@ from memantics.annotate.records import Export, Resolved, Rights
 from memantics.annotate.resolution import resolve
 from memantics.annotate.workflow import Workflow
 from memantics.core.queue import Verdict, Vote
+from memantics.core.tables import need_parquet
 
 Row = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
@@ -77,6 +78,7 @@ def _cell(value: JsonValue) -> str:
 
 
 def _write_parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+    need_parquet()
     import pyarrow as arrow
     from pyarrow import parquet
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import difflib
 import errno
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -135,6 +136,12 @@ class MissingExtra(InputError):
         super().__init__(
             f"{what} need an optional package", hint=f"pip install 'memantics[{extra}]'"
         )
+
+
+def need_packages(what: str, extra: str, *modules: str) -> None:
+    """Refuse to go on where a package of an extra is absent."""
+    if any(find_spec(name) is None for name in modules):
+        raise MissingExtra(what, extra)
 
 
 class ModelError(MemanticsError):

@@ -17,7 +17,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.data import read_json, read_jsonl
-from memantics.core.errors import DataError, InputError, MissingExtra
+from memantics.core.errors import DataError, InputError, MissingExtra, need_packages
 from memantics.core.text import mend_surrogates
 
 Row = Mapping[str, str]
@@ -190,3 +190,8 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
         raise
     except faults as error:
         raise DataError(path.name, f"is no sound Excel file: {error!r}"[:200]) from error
+
+
+def need_parquet() -> None:
+    """Refuse to go on without the package that reads and writes Parquet."""
+    need_packages("Parquet tables", "parquet", "pyarrow")

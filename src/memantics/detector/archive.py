@@ -28,6 +28,7 @@ from memantics.detector.calibration import Softmax
 from memantics.detector.features import GRID, Extractor, Vocabulary
 from memantics.detector.heads import FastSettings, HeadModel
 from memantics.detector.kernel import KernelScorer, LinearScorer, Rows, Scorer, Singles
+from memantics.detector.sparse import SparseRows
 
 _MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
 _MOST_BYTES = 2_000_000_000
@@ -237,15 +238,13 @@ def _all_finite(value: object) -> bool:
 
 def score_blank(model: HeadModel) -> Singles:
     """Scores of an empty meme: arrays of other shapes than the rest must fail here, not later."""
-    from scipy.sparse import csr_matrix
-
     scorer, width = model.scorer, 0
     if isinstance(scorer, KernelScorer):
         width = scorer.known.dense.shape[1]
     elif isinstance(scorer, LinearScorer):
         width = scorer.dense.shape[0]
     blank = Rows(
-        csr_matrix((1, model.extractor.width), dtype=np.float32),
+        SparseRows.from_dense(np.zeros((1, model.extractor.width), np.float32)),
         np.zeros((1, width), np.float32),
     )
     return scorer.score(blank)
@@ -272,9 +271,9 @@ def list_head_arrays(model: HeadModel) -> dict[str, Array]:
     elif isinstance(scorer, KernelScorer):
         known = scorer.known
         arrays |= {
-            "known_values": known.sparse.data,
-            "known_columns": known.sparse.indices,
-            "known_ends": known.sparse.indptr,
+            "known_values": known.sparse.values,
+            "known_columns": known.sparse.columns,
+            "known_ends": known.sparse.ends,
             "known_dense": _shrink(known.dense, model.extractor),
             "duals": scorer.duals,
         }
@@ -349,8 +348,6 @@ def _rebuild_scorer(
     extractor: Extractor,
     settings: FastSettings,
 ) -> Scorer:
-    from scipy.sparse import csr_matrix
-
     if "duals.npy" not in parts:
         return LinearScorer(
             array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
@@ -358,9 +355,11 @@ def _rebuild_scorer(
     duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
     if not columns.dtype.kind == ends.dtype.kind == "i":
         raise ValueError("places of known values are no integers")
-    matrix = csr_matrix((array("known_values"), columns, ends), shape=(len(duals), extractor.width))
-    matrix.check_format(full_check=True)
+    known = SparseRows(array("known_values"), columns, ends, extractor.width)
+    known.check()
+    if len(known) != len(duals):
+        raise ValueError("duals and known rows differ in number")
     dense = array("known_dense")
     if dense.dtype == np.int8:
         dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
-    return KernelScorer(Rows(matrix, dense), settings.kernel, duals)
+    return KernelScorer(Rows(known, dense), settings.kernel, duals)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 from memantics.core.errors import InputError
 from memantics.core.text import cut_chinese, fold_line
 from memantics.detector.examples import Example
-from memantics.detector.kernel import Singles
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
+from memantics.detector.sparse import Singles, SparseRows
 
 Kind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
 # A word of a language that parts its words; marks such as ! and ? are words of their own.
@@ -292,10 +288,8 @@ class Extractor:
             for own, b in zip(known, self.dense, strict=True)
         ]
 
-    def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> csr_matrix:
+    def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> SparseRows:
         """Rows from pieces, block by block (``texts[block][example]``)."""
-        from scipy.sparse import csr_matrix
-
         size = len(texts[0]) if texts else 0
         parts = [
             _weigh(texts[place], vocabulary, self.indices[place])
@@ -313,11 +307,10 @@ class Extractor:
         )
         # Stable: within a row the blocks stay in order, and so do the columns of each.
         order = np.argsort(rows, kind="stable")
-        ends = np.zeros(size + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=size), out=ends[1:])
-        return csr_matrix(
-            (values[order].astype(np.float32), columns[order].astype(np.int32), ends),
-            shape=(size, self.width),
+        ends = np.zeros(size + 1, np.int32)
+        ends[1:] = np.cumsum(np.bincount(rows, minlength=size))
+        return SparseRows(
+            values[order].astype(np.float32), columns[order].astype(np.int32), ends, self.width
         )
 
 

@@ -7,14 +7,14 @@ rows of numbers, and the fit in which every ridge is rated on held-out examples.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.core.errors import InputError, UnknownName
+from memantics.core.errors import InputError, UnknownName, need_packages
 from memantics.detector.examples import Example
 from memantics.detector.features import (
     GRID,
@@ -43,9 +43,7 @@ from memantics.detector.kernel import (
     unfold,
 )
 from memantics.detector.pixels import measure_images
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+from memantics.detector.sparse import SparseRows
 
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
@@ -160,16 +158,16 @@ def make_rows(extractor: Extractor, examples: Sequence[Example], embedder: Embed
     return _join(extractor, matrix, make_dense(extractor, examples, embedder))
 
 
-def _join(extractor: Extractor, matrix: csr_matrix, dense: Singles | None) -> Rows:
+def _join(extractor: Extractor, sparse: SparseRows, dense: Singles | None) -> Rows:
     """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
-    rows = to_rows(matrix, dense)
+    rows = to_rows(sparse, dense)
     if extractor.whole:
-        own = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr))
-        squares = np.bincount(own, matrix.data.astype(np.float64) ** 2, len(rows))
+        own = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
+        squares = np.bincount(own, sparse.values.astype(np.float64) ** 2, len(rows))
         lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
         factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-        matrix.data *= factors[own]
-        rows = to_rows(matrix, rows.dense * factors[:, None])
+        scaled = replace(sparse, values=sparse.values * factors[own])
+        rows = Rows(scaled, rows.dense * factors[:, None])
     return rows
 
 
@@ -211,6 +209,11 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> Sin
     return vectors
 
 
+def need_training() -> None:
+    """Refuse to go on without the packages of the solvers."""
+    need_packages("trainings of detectors and experts", "train", "scipy", "sklearn")
+
+
 @dataclass(frozen=True, slots=True)
 class FittedHeads:
     """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
@@ -232,6 +235,7 @@ def fit_heads(
     embedder: Embedder | None = None,
 ) -> FittedHeads:
     """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    need_training()
     texts = cut_all(settings.blocks, examples)
     extractor = fit_extractor(settings.blocks, settings.dense, texts, whole=settings.whole)
     dense = make_dense(extractor, examples, embedder)

@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
 from memantics.detector.examples import TYPES, Example
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
+from memantics.detector.sparse import SparseRows
 
 Singles = NDArray[np.float32]
 MOST = 20_000
-_CHUNK = 256
 _CONSTANT = np.float32(0.2)
 
 
@@ -61,20 +56,21 @@ class Kernel:
 class Rows:
     """Examples as numbers: a sparse part, and a dense one that may have no columns."""
 
-    sparse: csr_matrix
+    sparse: SparseRows
     dense: Singles
 
     def __len__(self) -> int:
-        return int(self.sparse.shape[0])
+        return len(self.sparse)
 
     def take(self, places: NDArray[np.int64]) -> Rows:
         """Some of the rows."""
-        return Rows(self.sparse[places], self.dense[places])
+        return Rows(self.sparse.take(places), self.dense[places])
 
 
 def multiply(first: Rows, second: Rows) -> Singles:
     """Inner products of all pairs."""
-    products = np.asarray((first.sparse @ second.sparse.T).todense(), np.float32)
+    matrix = first.sparse.to_scipy() @ second.sparse.to_scipy().T
+    products = np.asarray(matrix.todense(), np.float32)
     if first.dense.shape[1]:
         products += first.dense @ second.dense.T
     return products
@@ -148,14 +144,11 @@ def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
 
 
 def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
-    turned = known.sparse.T.tocsr()
-    for start in range(0, len(rows), _CHUNK):
-        part = rows.take(np.arange(start, min(len(rows), start + _CHUNK)))
-        products = np.asarray((part.sparse @ turned).todense(), np.float32)
-        for place, own in enumerate(part.dense):
-            if known.dense.shape[1]:
-                products[place] += known.dense @ own
-            yield kernel.shape(products[place])
+    for place, own in enumerate(rows.dense):
+        products = known.sparse.multiply_row(rows.sparse, place)
+        if known.dense.shape[1]:
+            products += known.dense @ own
+        yield kernel.shape(products)
 
 
 Ints = NDArray[np.int64]
@@ -171,7 +164,7 @@ class LinearScorer:
 
     def score(self, rows: Rows) -> Singles:
         """One row of scores per row."""
-        found = np.asarray(rows.sparse @ self.sparse, np.float32)
+        found = rows.sparse.multiply(self.sparse)
         if self.dense.shape[0]:
             found += np.stack([own @ self.dense for own in rows.dense])
         found += self.intercepts
@@ -179,9 +172,10 @@ class LinearScorer:
 
     def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
         """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
-        sparse = row.sparse.multiply((self.sparse @ mix)[None]).toarray()[0]
+        columns, _ = row.sparse.row(0)
+        sparse = row.sparse.spread(0, self.sparse[columns] @ mix)
         dense = row.dense[0] * (self.dense @ mix)
-        return sparse.astype(np.float32), dense.astype(np.float32)
+        return sparse, dense.astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +192,15 @@ class KernelScorer:
 
     def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
         """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
-        products = np.asarray((self.known.sparse @ row.sparse.T).todense(), np.float32)[:, 0]
+        products = self.known.sparse.multiply_row(row.sparse, 0)
         if self.known.dense.shape[1]:
             products += self.known.dense @ row.dense[0]
         pull = self.kernel.slope(products) * (self.duals @ mix)
-        sparse = row.sparse.multiply((self.known.sparse.T @ pull)[None]).toarray()[0]
+        columns, _ = row.sparse.row(0)
+        pulls = self.known.sparse.turned.take(columns).multiply(pull[:, None])
+        sparse = row.sparse.spread(0, pulls[:, 0])
         dense = row.dense[0] * (self.known.dense.T @ pull)
-        return sparse.astype(np.float32), dense.astype(np.float32)
+        return sparse, dense.astype(np.float32)
 
 
 Scorer = LinearScorer | KernelScorer
@@ -213,7 +209,7 @@ Scorer = LinearScorer | KernelScorer
 def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
     """The weights behind a kernel of degree 1."""
     return LinearScorer(
-        np.asarray(known.sparse.T @ duals, np.float32),
+        np.asarray(known.sparse.to_scipy().T @ duals, np.float32),
         np.asarray(known.dense.T @ duals, np.float32),
         (constant * duals.sum(axis=0)).astype(np.float32),
     )
@@ -239,7 +235,7 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
     from scipy.sparse import csr_matrix, hstack
     from sklearn.svm import LinearSVC
 
-    matrix = rows.sparse
+    matrix = rows.sparse.to_scipy()
     if rows.dense.shape[1]:
         matrix = hstack([matrix, csr_matrix(rows.dense)]).tocsr()
     columns, intercepts = [], []
@@ -256,7 +252,7 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
         columns.append(machine.coef_[0])
         intercepts.append(float(machine.intercept_[0]))
     table = np.stack(columns, axis=1).astype(np.float32)
-    width = rows.sparse.shape[1]
+    width = rows.sparse.width
     return LinearScorer(
         np.ascontiguousarray(table[:width]),
         np.ascontiguousarray(table[width:]),
@@ -264,9 +260,9 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
     )
 
 
-def to_rows(matrix: csr_matrix, dense: Singles | None) -> Rows:
+def to_rows(sparse: SparseRows, dense: Singles | None) -> Rows:
     """Rows with a dense part of no columns where there is none."""
-    return Rows(matrix, np.zeros((matrix.shape[0], 0), np.float32) if dense is None else dense)
+    return Rows(sparse, np.zeros((len(sparse), 0), np.float32) if dense is None else dense)
 
 
 HARMFUL = "harmful"

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, need_packages
 from memantics.knowledge.naming import meme_of
 from memantics.knowledge.querying import select
 from memantics.knowledge.shapes import SH, Check, Severity, compile_shapes
@@ -53,6 +53,7 @@ def _ask(store: GraphStore, check: Check) -> Iterator[Breach]:
 
 def validate_slowly(store: GraphStore, shapes: Path | None = None) -> tuple[Breach, ...]:
     """The same through pyshacl, an independent engine, some hundred times slower."""
+    need_packages("checks by pyshacl", "shacl", "pyshacl")
     import pyshacl
     import rdflib
 

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
-from memantics.core.errors import MissingExtra
+from memantics.core.errors import need_packages
 
 __all__ = ["require_extra"]
 
@@ -16,5 +14,4 @@ __all__ = ["require_extra"]
 def require_extra() -> None:
     """Say in one line what to install, where the packages of this part are absent."""
     needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
-    if any(find_spec(name) is None for name in needed):
-        raise MissingExtra("services", "serve")
+    need_packages("services", "serve", *needed)

@@ -20,6 +20,7 @@ from memantics.core.errors import DataError, InputError, UnknownName, first_faul
 from memantics.core.meaning import DIMENSIONS, Dimension, RelationName
 
 __all__ = [
+    "DETECTOR_FILE",
     "DIMENSIONS",
     "IMAGES",
     "MEMES_FILE",
@@ -44,6 +45,7 @@ __all__ = [
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE / "images"
 MEMES_FILE = HERE / "memes.jsonl"
+DETECTOR_FILE = HERE / "detector.zip"
 _CLOSED = ConfigDict(extra="forbid")
 
 

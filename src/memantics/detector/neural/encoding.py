@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memantics.core.data import Skip
-from memantics.core.errors import DataError, ImageError, InputError
+from memantics.core.errors import DataError, ImageError, InputError, need_packages
 from memantics.core.images import load
 from memantics.detector.examples import LABELS, TYPES, Example
 from memantics.detector.neural.settings import Shape, Target
@@ -39,6 +39,7 @@ class Splitter:
 
 def read_splitter(data: bytes, pad: int, name: str = "tokenizer.json") -> Splitter:
     """The splitter that a ``tokenizer.json`` describes; ``pad`` is the id that fills rows."""
+    need_packages("networks", "tokenizers", "tokenizers")
     try:
         tokenizer = importlib.import_module("tokenizers").Tokenizer.from_str(data.decode())
     except Exception as error:  # the package raises its parser's complaints as bare Exception
