@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, InputError
-from memantics.phonetics.evaluation import (
-    assign_fold,
-    evaluate,
-    fit_weights,
-    format_figures,
-    read_samples,
-)
+from memantics.phonetics.evaluation import evaluate, format_figures
 from memantics.phonetics.lattice import Lattice
 from memantics.phonetics.ranking import RANK_FEATURES
+from memantics.phonetics.training import assign_fold, fit_weights, read_samples
 from tests.phonetics.captions import PLAIN, PUNS
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -76,7 +71,7 @@ def test_groups_stay_together(tmp_path: Path) -> None:
 
 def test_weights_can_be_fitted_again(tmp_path: Path, lattice: Lattice) -> None:
     weights = fit_weights(read_samples(write_release(tmp_path))[:30], lattice)
-    assert set(weights) == {"rank", "confidence", "pun"}
+    assert set(weights) == {"rank", "confidence", "pun", "described"}
     fitted = weights["rank"]["weights"]
     assert isinstance(fitted, dict)
     assert set(fitted) == set(RANK_FEATURES)

@@ -18,6 +18,7 @@ from tests.phonetics.captions import ENGLISH_PUNS, PLAIN, PUNS
 from tests.servers.fakes import Scripted, serving
 
 SAID = {
+    "picture": "a fish lies on a plate",
     "word": "鱼",
     "written": "a fish",
     "other": "余, plenty",
@@ -67,7 +68,8 @@ def test_an_image_that_nobody_looks_at_changes_nothing_and_is_noted() -> None:
 
 @pytest.mark.parametrize("pun", [True, False])
 def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Path) -> None:
-    plain = mm.detect_pun("年年有鱼", model="dictionary")
+    # What the model says is seen counts as a description; its verdict comes on top of that.
+    plain = mm.detect_pun("年年有鱼", model="dictionary", description=str(SAID["picture"]))
     server = Scripted(lambda _: reply(pun=pun, seen="written" if pun else "neither"))
     with serving(server):
         verdict = mm.detect_pun(

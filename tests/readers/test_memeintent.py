@@ -190,6 +190,14 @@ def test_shared_part() -> None:
     assert got["words.sd"] == round(plain.pstdev(words), 3)
     assert got["background.total"] == sum(bullets)
     assert got["background.mean"] == round(plain.fmean(bullets), 3)
+    parts = {
+        split: [len(row.background) for row in release.rows if row.split == split]
+        for split in ("dev", "train")
+    }
+    for split, counts in parts.items():
+        assert got[f"background.mean.{split}"] == round(plain.fmean(counts), 3)
+    assert sum(map(sum, parts.values())) == got["background.total"]
+    assert got["background.mean.test"] is None, "this part holds no test memes"
     assert got["background.none"] == sum(row["bks"] == "* " for row in rows.values())
     assert got["text.repaired"] == sum("‚Ä" in row["text"] for row in rows.values())
     assert (got["split.dev"], got["split.train"], got["split.test"]) == (63, 437, 0)

@@ -23,6 +23,8 @@ from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.statistic import compare, read_expected
 from memantics.metrics.duplicates import find_near_duplicates
+from memantics.registry import find_benchmark
+from tests.places import ROOT
 from tests.readers.releases import complain
 
 FOLDER = Path(open_release.__code__.co_filename).parent
@@ -335,6 +337,15 @@ def test_statistics_and_audit_mean_the_same_by_a_leaked_text(tmp_path: Path) -> 
     assert audit.across(audit.narrow(release, "test")) == ()
     assert {split for _, split in audit.narrow(release, "test").parts} == {"test"}
     assert audit.narrow(release, "all") is release
+
+
+def test_the_page_tells_the_figures_of_the_statistics() -> None:
+    """Near-duplicates had three values once: in statistics, audit and docs it is one."""
+    page = (ROOT / "docs" / "benchmarks" / "toxicn_mm.md").read_text(encoding="utf-8")
+    rows = {own.key: own.known for own in find_benchmark("toxicn_mm").expect()}
+    near, share, same = (rows[f"leakage.text.{name}"] for name in ("near", "near.share", "exact"))
+    assert f"{near} of 2,400 ({share} %)" in page
+    assert f"{same} of them identical as released" in page
 
 
 def test_ids_that_follow_the_label_show_in_the_deciles(tmp_path: Path) -> None:

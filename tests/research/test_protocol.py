@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -107,3 +108,22 @@ def test_every_line_of_the_log_names_date_commit_and_part() -> None:
     for record in read_log(protocol.LOG):
         assert {"study", "data", "part", "date", "commit", "figures"} <= record.keys()
         assert orjson.dumps(record)
+
+
+def say(record: dict[str, Any], *names: str) -> str:
+    return " / ".join(f"{100 * record['figures'][name]['value']:.1f}" for name in names) + " %"
+
+
+def test_the_guide_to_puns_claims_what_the_log_says() -> None:
+    guide = (protocol.ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")
+    readings = ("first reading: accuracy", "first five: accuracy")
+    found = ("f1 of pun", "false alarms of pun")
+    last = {(own["study"], own["part"]): own for own in read_log(protocol.LOG)}
+    for model in ("trigram", "frequencies"):
+        parts = [last.get((f"puns/{model}", part)) for part in ("rest", "sealed")]
+        told = [say(own, *readings) if own else "not looked at" for own in parts]
+        assert f"| {told[0]} | {told[1]} |\n" in guide
+        for cases in ("detection", "detection, picture described"):
+            names = [f"{cases}: {figure}" for figure in found]
+            told = [say(own, *names) if own else "not looked at" for own in parts]
+            assert f"| {told[0]} | {told[1]} |\n" in guide

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 from memantics.core.memes import Meme
 from memantics.core.waiting import make_sync, run_sync
 from memantics.phonetics.evaluation import Figures, evaluate, format_figures
+from memantics.phonetics.evidence import clean_description
 from memantics.phonetics.reading import (
     DoubleMeaning,
     Heard,
@@ -99,28 +100,38 @@ async def detect_pun_async(
 ) -> PunVerdict:
     """Whether a caption is a pun: ``is_pun``, ``probability``, ``readings`` and ``why``.
 
-    Without ``vlm`` the caption alone is judged, and a ``description`` where there is one. With it
-    the model is told what the caption sounds like and asked one structured question about the
-    ``image``: which word has two readings, and which of them is seen.
+    Without ``vlm`` the caption is judged, with a ``description`` of the picture where there is one.
+    With it the model is told what the caption sounds like and asked one structured question about
+    the ``image``: what it shows, which word has two readings, and which of them is seen. What it
+    says is seen counts as a description, unless one is given.
 
     >>> verdict = detect_pun("年年有鱼", model="dictionary")
     >>> verdict.is_pun, verdict.kind, verdict.readings[0].text
     (True, 'sound', '年年有余')
     """
-    described = options.get("description")
-    heard = read_caption(caption, description=described, settings=_settings(options))
-    vector = _embed(heard.caption) if heard.language == "zh" else None
+    described, settings = options.get("description"), _settings(options)
+    heard = read_caption(caption, description=described, settings=settings)
     if image is None:
-        return judge_pun(heard, vector)
+        return _judge(heard, described)
     taken, note = await _ask(Path(image), heard, options)
     if taken is None:
-        verdict = judge_pun(heard, vector)
+        verdict = _judge(heard, described)
         return replace(verdict, notes=(*verdict.notes, note))
-    verdict = judge_pun(heard, vector, taken.is_pun)
+    if described is None and taken.picture:
+        described = taken.picture
+        heard = read_caption(caption, description=described, settings=settings)
+    verdict = _judge(heard, described, taken.is_pun)
     line = f"{taken.by}: {taken.reason}"
     if taken.word:
         line = f"{taken.by} sees {taken.word} as {taken.seen}: {taken.written} / {taken.other}"
     return replace(verdict, why=(line, *verdict.why), seen_by=taken.by)
+
+
+def _judge(heard: Heard, described: str | None, seen: bool | None = None) -> PunVerdict:
+    if heard.language != "zh":
+        return judge_pun(heard, seen=seen)
+    picture = _embed(clean_description(described, heard.caption)) if described else None
+    return judge_pun(heard, _embed(heard.caption), seen, picture)
 
 
 detect_pun = make_sync(detect_pun_async)
@@ -164,7 +175,7 @@ async def _ask(image: Path, heard: Heard, options: ListenOptions) -> tuple[PunSe
 async def _describe(caption: str, image: Path, options: ListenOptions) -> tuple[str | None, str]:
     heard = read_caption(caption, settings=_settings(options))
     said, note = await _ask(image, heard, options)
-    return (f"{said.written}; {said.reason}" if said else None), note
+    return (said.picture if said else None), note
 
 
 def read_captions(

@@ -8,73 +8,46 @@ little less on others.
 
 from __future__ import annotations
 
-import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from memantics.core.data import read_json
-from memantics.core.errors import DataError, InputError
-from memantics.core.punmemecn import META, choose_groups, find_folder
-from memantics.phonetics.caption import simplify
+from memantics.core.punmemecn import choose_groups
 from memantics.phonetics.detector import (
     EXPECTED,
     DetectionScores,
     Matrix,
     PunData,
-    fit_choice,
-    fit_logistic,
+    apply_pun,
     fit_pun,
     score_detection,
 )
 from memantics.phonetics.evidence import find_double_meanings
 from memantics.phonetics.lattice import Lattice
-from memantics.phonetics.polysemy import SENSE_FEATURES, cut_words, describe_senses
-from memantics.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
+from memantics.phonetics.ranking import CAPTION_FEATURES
 from memantics.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 from memantics.phonetics.speech import Analysis, analyze_caption, load_lattice
+from memantics.phonetics.training import (
+    FOLDS,
+    PUN_FEATURES,
+    START,
+    Embed,
+    Sample,
+    assign_fold,
+    fit_confidence,
+    fit_order,
+    gather,
+    matrix_of,
+    read_samples,
+)
 
-FOLDS = 5
 _UNMEASURED = FOLDS
-_RIDGE = 3.0
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    meme_type: str
-    caption_1: str
-    caption_2: str | None = None
-    meme_explanation: str = ""
-
-
-_META_FILE = TypeAdapter(dict[str, _Row])
-PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
-Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
-"""One sentence vector per text; without it captions are judged by sound and dictionary alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One caption of the release; ``intended`` is None for what is no pun."""
-
-    name: str
-    group: str
-    caption: str
-    intended: str | None
-    description: str
-
-    @property
-    def homophone(self) -> bool:
-        """Whether the caption is meant to be heard as another."""
-        return self.intended is not None and self.intended != self.caption
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +75,6 @@ class Figures:
     memory_mb: float
 
 
-def read_samples(folder: Path) -> list[Sample]:
-    """Captions of a PunMemeCN release in any of its layouts; ``_Meta.json`` alone is needed."""
-    try:
-        rows = _META_FILE.validate_python(read_json(find_folder(folder) / META))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise DataError(META, first["msg"], row=str(first["loc"][0])) from error
-    return [
-        Sample(
-            name,
-            name.partition(".")[0],
-            row.caption_1,
-            row.caption_2 if row.meme_type == "pun" else None,
-            row.meme_explanation.partition("\n")[0],
-        )
-        for name, row in rows.items()
-    ]
-
-
-def assign_fold(group: str) -> int:
-    """The fold of a group, by its name: the three memes of a group stay together.
-
-    >>> assign_fold("CN00001") == assign_fold("CN00001")
-    True
-    """
-    return hashlib.sha256(group.encode()).digest()[0] % FOLDS
-
-
 def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
     """The fold of each caption; groups of the user's choice are one, all others not measured."""
     groups = {sample.group for sample in samples}
@@ -137,74 +82,6 @@ def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
     if chosen == groups:
         return [assign_fold(sample.group) for sample in samples]
     return [0 if sample.group in chosen else _UNMEASURED for sample in samples]
-
-
-def fit_order(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear:
-    """Weights that put the intended caption first."""
-    groups: list[tuple[Matrix, int]] = []
-    for sample, analysis in zip(samples, analyses, strict=True):
-        texts = [c.path.text for c in analysis.candidates]
-        if sample.homophone and sample.intended in texts:
-            rows = [[c.features[n] for n in RANK_FEATURES] for c in analysis.candidates]
-            groups.append((np.array(rows), texts.index(sample.intended)))
-    if not groups:
-        raise InputError("no homophone pun to learn the order from", hint="give more groups")
-    return fit_choice(groups, RANK_FEATURES, _RIDGE)
-
-
-def fit_confidence(samples: Sequence[Sample], analyses: Sequence[Analysis]) -> Linear:
-    """Weights that tell homophone puns from captions that are none."""
-    kept = [
-        (a, s.homophone)
-        for s, a in zip(samples, analyses, strict=True)
-        if s.homophone or s.intended is None
-    ]
-    labels = np.array([label for _, label in kept], dtype=bool)
-    return fit_logistic(_matrix([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
-
-
-def _matrix(analyses: Iterable[Analysis]) -> Matrix:
-    return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
-
-
-def fit_weights(
-    samples: Sequence[Sample], lattice: Lattice, embed: Embed | None = None
-) -> dict[str, dict[str, object]]:
-    """What ``weights.json`` holds for a language model, fitted on all samples."""
-    analyses = [analyze_caption(s.caption, lattice, order=_START) for s in samples]
-    order = fit_order(samples, analyses)
-    ordered = [a.reorder(order) for a in analyses]
-    sure = fit_confidence(samples, ordered)
-    pun, meaning, threshold = fit_pun(gather(samples, ordered, embed), PUN_FEATURES)
-    found: dict[str, dict[str, object]] = {
-        kind: {
-            "weights": {name: round(weight, 4) for name, weight in linear.weights.items()},
-            "bias": round(linear.bias, 4),
-        }
-        for kind, linear in (("rank", order), ("confidence", sure), ("pun", pun))
-    }
-    found["pun"] |= {
-        "threshold": round(threshold, 4),
-        "meaning": [round(own, 3) for own in meaning],
-    }
-    return found
-
-
-def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed | None) -> PunData:
-    """Signals, sentence vectors and labels of captions, for a detector to learn from."""
-    senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
-    rows = [[own[name] for name in SENSE_FEATURES] for own in senses]
-    vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
-    return PunData(
-        np.hstack([_matrix(analyses), np.array(rows)]),
-        np.asarray(vectors, np.float64),
-        np.array([s.intended is not None for s in samples]),
-        np.array([s.homophone for s in samples]),
-        np.array([assign_fold(s.group) for s in samples]),
-    )
-
-
-_START = Linear({"total": 1.0})
 
 
 def evaluate(
@@ -222,12 +99,12 @@ def evaluate(
     folds = _assign_folds(samples, groups)
     started, spent = time.perf_counter(), time.process_time()
     lattice = load_lattice(model, file)
-    analyze_caption("年年有鱼", lattice, order=_START)
+    analyze_caption("年年有鱼", lattice, order=START)
     first_call, first_cpu = time.perf_counter() - started, time.process_time() - spent
     analyses, costs = [], []
     for sample in samples:
         before = time.process_time()
-        analyses.append(analyze_caption(sample.caption, lattice, order=_START))
+        analyses.append(analyze_caption(sample.caption, lattice, order=START))
         costs.append(time.process_time() - before)
         if len(costs) == 100:
             memory = _peak_mb()
@@ -328,13 +205,10 @@ def _hold_out(
         order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
         sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
-        rows = np.hstack([_matrix(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
+        rows = np.hstack([matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
         known = replace(data, signals=rows)
-        linear, meaning, limit = fit_pun(known.take(~own), PUN_FEATURES)
-        weights = np.array([linear.weights[name] for name in PUN_FEATURES])
-        odds = rows[own] @ weights + data.vectors[own] @ np.array(meaning) + linear.bias
-        likely[own] = 1 / (1 + np.exp(-odds))
-        said[own] = likely[own] >= limit
+        fitted = fit_pun(known.take(~own), PUN_FEATURES)
+        likely[own], said[own] = apply_pun(known.take(own), PUN_FEATURES, fitted)
         for i in np.flatnonzero(own).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from memantics.phonetics.caption import simplify
 from memantics.phonetics.lattice import Lattice, Path
+from memantics.phonetics.polysemy import cut_words
 from memantics.phonetics.reading import DoubleMeaning
 from memantics.phonetics.senses import list_glosses, rate_drawable
 
@@ -55,6 +57,40 @@ def find_evidence(caption: str, description: str, lattice: Lattice) -> dict[str,
         if character.isalpha() and lattice.model.weigh(character) < _TOO_COMMON
     }
     return {character: word for character, word in found.items() if word}
+
+
+PICTURE_FEATURES = (
+    *("evidence", "shown_rarest", "shown_share", "shown_thing", "shown_word", "similar"),
+)
+_EVERYDAY = -3.0  # characters that are commoner say nothing, wherever they stand
+
+
+def describe_picture(
+    caption: str, description: str, changed: Sequence[str], lattice: Lattice
+) -> dict[str, float]:
+    """How much of the caption is seen: numbers for a detector, all but ``similar``.
+
+    ``evidence`` counts characters that are heard as others (``changed``) and shown, two at most;
+    the rest is about all characters and words: how rare the rarest one shown is, their sum by
+    length, the rarest that can be drawn, and the longest word.
+    """
+    text, simple = clean_description(description, caption), "".join(map(simplify, caption))
+    pictured = find_evidence(caption, description, lattice)
+    letters = [own for own in dict.fromkeys(simple) if own.isalpha() and not own.isascii()]
+    rare = {
+        own: max(0.0, _EVERYDAY - lattice.model.weigh(own))
+        for own in letters
+        if find_in_description(own, text)
+    }
+    words = [w for w in cut_words(simple) if len(w) > 1 and not w.isascii()]
+    shown = [len(word) for word in words if find_in_description(word, text)]
+    return {
+        "evidence": float(min(2, len({pictured[c] for c in changed if c in pictured}))),
+        "shown_rarest": max(rare.values(), default=0.0),
+        "shown_share": sum(rare.values()) / max(len(letters), 1),
+        "shown_thing": max((r for c, r in rare.items() if rate_drawable(c)), default=0.0),
+        "shown_word": float(max(shown, default=0)),
+    }
 
 
 def find_double_meanings(

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
 from memantics.phonetics.caption import Script, Slot, clean_text, simplify, write_scripts
-from memantics.phonetics.evidence import find_double_meanings, find_evidence
+from memantics.phonetics.evidence import describe_picture, find_double_meanings, find_evidence
 from memantics.phonetics.language import load_model
 from memantics.phonetics.lattice import Lattice, Path
 from memantics.phonetics.lexicon import MAX_WORD
@@ -55,12 +55,20 @@ class Analysis:
     literal_rank: int
     signals: dict[str, float]
 
-    def reorder(self, order: Linear) -> Analysis:
+    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> Analysis:
         """The same candidates under other weights."""
-        scored = (replace(c, score=order.score(c.features)) for c in self.candidates)
-        ranked = _sort(scored)
+        ranked = _sort(_score(c, order, pictured) for c in self.candidates)
         signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
         return replace(self, candidates=ranked, signals=signals)
+
+    def list_changed(self) -> list[str]:
+        """The written characters that the first candidate hears as others."""
+        return [d.written for c in self.candidates[:1] for d in c.differences]
+
+
+def _score(candidate: Candidate, order: Linear, pictured: frozenset[str]) -> Candidate:
+    shown = sum(d.written in pictured for d in candidate.differences if d.written)
+    return replace(candidate, score=order.score(candidate.features) + _PICTURED * shown)
 
 
 @cache
@@ -100,9 +108,7 @@ def analyze_caption(
             if not differences:
                 literal_rank = min(literal_rank, place) if number == 0 else literal_rank
                 continue
-            candidate = Candidate(path, variant, differences, features)
-            shown = sum(d.written in pictured for d in differences if d.written)
-            candidate = replace(candidate, score=rank.score(features) + _PICTURED * shown)
+            candidate = _score(Candidate(path, variant, differences, features), rank, pictured)
             old = found.get(path.text)
             if old is None or old.score < candidate.score:
                 found[path.text] = candidate
@@ -278,12 +284,13 @@ def _read_chinese(
     analysis = analyze_caption(text, lattice, pictured=frozenset(pictured))
     readings = tuple(build_reading(c) for c in analysis.candidates[: settings.limit])
     signals = dict(analysis.signals)
-    changed = [d.written for c in analysis.candidates[:1] for d in c.differences]
+    changed = analysis.list_changed()
     evidence = tuple(dict.fromkeys(pictured[c] for c in changed if c in pictured))
     doubles: tuple[DoubleMeaning, ...] = ()
+    signals["evidence"] = 0.0
     if description:
         doubles = find_double_meanings(analysis.plain, description, text, lattice)
-    signals["evidence"] = float(min(2, len(evidence)))
+        signals |= describe_picture(text, description, changed, lattice)
     words = cut_words("".join(map(simplify, text)))
     signals |= describe_senses(words)
     odds = Linear({**sure.weights, "evidence": _EVIDENCE}, sure.bias)

@@ -55,42 +55,53 @@ class PunWeights:
     meaning: tuple[float, ...]
     threshold: float
 
-    def score(self, heard: Heard, vector: Sequence[float] | None) -> float:
+    def score(
+        self, heard: Heard, vector: Sequence[float] | None, picture: Sequence[float] | None = None
+    ) -> float:
         """The log-odds that a caption is a pun."""
-        odds = self.linear.score(heard.signals)
-        if vector is not None and len(vector) == len(self.meaning):
-            odds += sum(a * b for a, b in zip(self.meaning, vector, strict=True))
-        return odds
+        if vector is None or len(vector) != len(self.meaning):
+            return self.linear.score(heard.signals)
+        similar = _multiply(vector, picture) if picture is not None else 0.0
+        return self.linear.score({**heard.signals, "similar": similar}) + _multiply(
+            self.meaning, vector
+        )
+
+
+def _multiply(first: Sequence[float], second: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
 
 
 @cache
-def load_pun_weights(model: str) -> PunWeights:
-    """The weights for a language model."""
+def load_pun_weights(model: str, described: bool = False) -> PunWeights:
+    """The weights for a language model, for captions alone or with the picture described."""
     file = resources.files("memantics.phonetics") / "weights.json"
-    entry = orjson.loads(file.read_bytes())[model]["pun"]
+    entry = orjson.loads(file.read_bytes())[model]["described" if described else "pun"]
     linear = Linear(entry["weights"], entry["bias"])
     return PunWeights(linear, tuple(entry["meaning"]), entry["threshold"])
 
 
 def judge_pun(
-    heard: Heard, vector: Sequence[float] | None = None, seen: bool | None = None
+    heard: Heard,
+    vector: Sequence[float] | None = None,
+    seen: bool | None = None,
+    picture: Sequence[float] | None = None,
 ) -> PunVerdict:
-    """The verdict on a caption that was read aloud.
+    """The verdict on a caption that was read aloud, alone or with a description of the picture.
 
-    ``vector`` is its sentence vector where there is one. ``seen`` is what a model that sees the
-    picture says; it counts as much as the published accuracy of such models has it, so neither
-    the sound nor the model decides alone.
+    ``vector`` is its sentence vector where there is one, ``picture`` that of the description.
+    ``seen`` is what a model that sees the picture says; it counts as much as the published
+    accuracy of such models has it, so neither the sound nor the model decides alone.
     """
     if heard.language != "zh" or heard.model == "none":
         odds, limit = _logit(heard.confidence), heard.threshold
     else:
-        weights = load_pun_weights(heard.model)
-        odds, limit = weights.score(heard, vector), weights.threshold
+        weights = load_pun_weights(heard.model, "shown_rarest" in heard.signals)
+        odds, limit = weights.score(heard, vector, picture), weights.threshold
     if seen is not None:
         odds += _WITNESS if seen else -_WITNESS
     chance = round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
     is_pun = chance >= limit
-    by_sound = heard.meant is not None or not heard.senses
+    by_sound = heard.meant is not None or not (heard.senses or heard.double_meanings)
     kind: Kind = "none" if not is_pun else "sound" if by_sound else "sense"
     return PunVerdict(
         caption=heard.caption,

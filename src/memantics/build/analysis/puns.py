@@ -21,9 +21,13 @@ Seen = Literal["written", "other", "both", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class PunSeen:
-    """What a model that sees the picture says: the word, its two readings, which of them shows."""
+    """What a model that sees the picture says: what it shows, the word, its two readings.
+
+    ``picture`` describes what is seen without the text in it; ``seen`` says which reading shows.
+    """
 
     is_pun: bool
+    picture: str
     word: str
     written: str
     other: str
@@ -35,6 +39,7 @@ class PunSeen:
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+    picture: str
     word: str
     written: str
     other: str
@@ -50,6 +55,7 @@ def ask_pun(meme: Meme, language: str, model: str, heard: str) -> Step[PunSeen]:
         language=name_language(language),
     )
     schema = record(
+        picture=text(),
         word=text(),
         written=text(),
         other=text(),
@@ -69,6 +75,7 @@ def _read(model: str, reply: str) -> PunSeen:
         raise Unparsed("a pun shows one of its readings: say which is seen, or say pun is false")
     return PunSeen(
         said.pun,
+        clean_line(said.picture, 1000),
         clean_line(said.word, 200),
         clean_line(said.written, 200),
         clean_line(said.other, 200),
