@@ -90,6 +90,17 @@ def test_editors_that_cannot_write_are_refused(source: Source) -> None:
         asyncio.run(edit_async("mer_bench", editor="none", mode="masked", data="starter"))
 
 
+@pytest.mark.parametrize("name", ["../mine", "a/b", "..", ".stages", "/tmp"])
+def test_an_editors_folder_lies_among_the_others(source: Source, name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no name of a folder"):
+        asyncio.run(
+            edit_async(
+                "mer_bench", editor="none", mode="masked", data="release", out=tmp_path, called=name
+            )
+        )
+    assert not (tmp_path / "Original").exists()
+
+
 def test_masked_edits_of_the_sample(tmp_path: Path) -> None:
     """Captions are set by us where the index says what each of them becomes."""
     done = asyncio.run(

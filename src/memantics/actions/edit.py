@@ -76,6 +76,8 @@ async def edit_async(
     if not rows:
         raise InputError(f"{name} has no source images here", hint="see 'memantics data check'")
     short = called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2])
+    if Path(short).name != short or short.startswith("."):
+        raise InputError(f"{short!r} is no name of a folder", hint="one word, such as --as mine")
     if out is None and source.kind != "release":
         raise InputError("the starter sample is not written to", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short

@@ -238,6 +238,11 @@ def _read_tuned(path: Path) -> ScoredDetector:
     facts = read_json(path / TUNED)
     if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
         raise DataError(path / TUNED, "says nothing of how the model was asked", hint="tune again")
+    if "task" in wording:
+        raise InputError(
+            f"{path} writes answers and has no verdicts",
+            hint=f"memantics run {wording['task']} --model detector/{path}, and give that run",
+        )
     lines = path / "verdicts.jsonl"
     rows = [conform(_Verdict, value, lines, number) for number, value in read_jsonl(lines)]
     scores: dict[str, tuple[Score, ...]] = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +50,10 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     facts = orjson.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
     assert facts["wording"]["text"] == "定义：\n双关 5$$。\n\n任务：\n字幕“$caption”。"
     assert facts["wording"]["said"] == ["非双关", "双关"]
+    printed = shell.apart.done("paper", "punmemecn", "--detectors", "tuned", "--format", "csv")
+    rows = [row for row in csv.DictReader(io.StringIO(printed)) if row["part"] == "Table 4"]
+    own = {row["column"]: row["status"] for row in rows if row["row"] == "base: image and caption"}
+    assert own == {"TPR": "computed", "TNR": "computed", "External TNR": "empty"}
     assert facts["languages"] == ["zh"]
 
 
