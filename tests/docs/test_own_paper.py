@@ -50,6 +50,8 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
         timeout=600,
     )
     assert ran.returncode == 0, f"{ran.stdout[-3000:]}{ran.stderr[-3000:]}"
+    steps = [line for line in ran.stdout.splitlines() if line.startswith("== ")]
+    assert [line[3] for line in steps] == list("123456789"), "the script says what it does"
     data = tmp_path / "published" / "own_harm" / "data"
     parts = [
         json.loads((data / f"{part}_data_discription_2.0.json").read_text(encoding="utf-8"))

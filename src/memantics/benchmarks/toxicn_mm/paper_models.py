@@ -131,11 +131,18 @@ def table_5(material: Material) -> PaperPart:
         "Model",
         shaded=True,
         notes=(
-            "Trained rows: means ± standard deviations over seeds on the test part.",
-            "Intervals resample memes.",
+            f"Trained rows: means ± standard deviations over seeds on {_tested(material)}.",
+            "Intervals resample memes. Darker is better within a column.",
             "The paper chose its models by their test scores; here a validation part does.",
         ),
     )
+
+
+def _tested(material: Material) -> str:
+    """How many memes studies were tested on."""
+    sizes = {own.facts.get("tested_on") for own in material.detectors if "study" in own.facts}
+    told = " or ".join(sorted(f"{size:,}" for size in sizes if isinstance(size, int)))
+    return f"{told} test memes" if told else "the test part"
 
 
 def _list_columns() -> Iterator[tuple[str, str]]:
