@@ -73,7 +73,7 @@ def test_training_is_passed_before_real_work(service: Service, tmp_path: Path) -
 
 
 def test_writers_of_intents_begin_with_worked_examples(service: Service, tmp_path: Path) -> None:
-    """An example in the guidelines, then a round that shows what others wrote."""
+    """Worked examples beside the form, then a round that shows what others wrote."""
     lead = make_lead(service)
     project = service.projects.create(lead, "intents", "collect-and-edit").id
     known: dict[str, JsonValue] = {"intents": ["mocks guards who do the harm they forbid"]}
@@ -81,9 +81,9 @@ def test_writers_of_intents_begin_with_worked_examples(service: Service, tmp_pat
     queue = make_queue(tmp_path / "q", "collect-and-edit", [*items, *plain_items(1)])
     service.exchange.import_queue(lead, project, queue)
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
-    told = read_workflow("collect-and-edit").instructions
-    assert "Example:" in told.en
-    assert "例：" in told.zh
+    examples = read_workflow("collect-and-edit").examples
+    assert examples
+    assert all(own.en and own.zh for own in examples)
     for place in range(3):
         task = service.work.next(ann, project)
         assert task is not None
