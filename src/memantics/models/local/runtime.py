@@ -45,9 +45,7 @@ class RowSampler:
         self, rows: Sequence[Draw], device: Any, top_k: int = 0, top_p: float = 1.0
     ) -> None:
         self._torch: Any = importlib.import_module("torch")
-        self._rows = rows
-        self._top_k = top_k
-        self._top_p = top_p
+        self._rows, self._top_k, self._top_p = rows, top_k, top_p
         self._chances = [
             self._torch.Generator(device=device).manual_seed(row.seed) if row.temperature else None
             for row in rows
