@@ -135,9 +135,10 @@ def test_an_error_in_a_batch_reaches_each_of_its_requests() -> None:
 
 def test_a_full_service_answers_429_and_works_on_afterwards(guarded: Site) -> None:
     batcher = guarded.service.engine.texts
-    work, release = batcher._work, threading.Event()
+    work, begun, release = batcher._work, threading.Event(), threading.Event()
 
     def wait(items: Sequence[object]) -> Sequence[object]:
+        begun.set()
         release.wait(60)
         return work(items)  # type: ignore[arg-type]
 
@@ -151,7 +152,9 @@ def test_a_full_service_answers_429_and_works_on_afterwards(guarded: Site) -> No
     batcher.is_quick = lambda _: False
     try:
         threads = [threading.Thread(target=ask) for _ in range(9)]
-        for thread in threads:
+        threads[0].start()
+        assert begun.wait(60)  # the first is a batch alone: requests of one moment share one
+        for thread in threads[1:]:
             thread.start()
         while len(codes) < 4:  # one is worked on, four wait, four are refused
             time.sleep(0.02)
