@@ -62,8 +62,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Thousands of tests stay in memory: searching them for garbage took a second each time."""
+    freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """So do the modules of the large packages that tests load as they go."""
+    if len(sys.modules) > frozen[-1] + 200:
+        freeze()
+
+
+frozen = [0]
+
+
+def freeze() -> None:
     gc.collect()
     gc.freeze()
+    frozen.append(len(sys.modules))
 
 
 @pytest.fixture
