@@ -33,10 +33,14 @@ from memantics.tasks.factories import choice_task
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
 Text = Annotated[str, Field(min_length=1)]
+_BLANK = Form("", ())
 
 
 class Row(BaseModel):
-    """A record. A field that is not named is an error, not a guess."""
+    """A record. A field that is not named is an error, not a guess.
+
+    Where a shape adds ``language`` or ``kind``, they become tags: ``--limit`` spreads over them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -270,6 +274,11 @@ def choice_benchmark(
         known = tables.get((source, read_stamp(source.root / file)))
         return known or look(source, defaults or {}).table
 
+    tagged = [name for name in ("language", "kind") if name in shape.model_fields]
+
+    def tag(row: R) -> Mapping[str, str]:
+        return {name: str(getattr(row, name)) for name in tagged}
+
     def make(setup: TaskSetup) -> Task:
         def count() -> int:
             table = look(setup.need_source(), setup.options).table
@@ -290,9 +299,14 @@ def choice_benchmark(
                     fields = (letter_field(laid, found.majority),)
                     form = Form(asked.question, fields, context=dict(asked.context))
                     key = LETTERS[laid.index(asked.right)]
-                    yield Item(row.id, row.id, key, form, (picture,))
+                    yield Item(row.id, row.id, key, form, (picture,), tag(row))
 
-        return choice_task(setup, ItemWalk(walk, count))
+        def outline() -> Iterator[Item]:
+            table = look(setup.need_source(), setup.options).table
+            rows = (row for row in table.rows() if row.id not in table.missing)
+            return (Item(row.id, row.id, "", _BLANK, tags=tag(row)) for row in rows)
+
+        return choice_task(setup, ItemWalk(walk, count, outline if tagged else None))
 
     return BenchmarkPlugin(
         open_release=open_release,
