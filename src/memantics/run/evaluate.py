@@ -89,7 +89,7 @@ def pose(
     else:
         if scope.limit is not None:
             first = _cut(task, scope.limit)
-            chosen = _choose(task, scope.limit, cards[0].languages)
+            chosen = _choose(task, scope.limit, cards[0])
             if chosen is None:
                 task, first = first, None
             else:
@@ -103,11 +103,11 @@ def pose(
     return PosedTask(cards, task, describe_data(), scope, total, first=first)
 
 
-def _choose(task: Task, limit: int, languages: Sequence[str]) -> Chosen | None:
+def _choose(task: Task, limit: int, card: Card) -> Chosen | None:
     if limit < 1:
         raise InputError(f"a limit of {limit} leaves no items", hint="give 1 or more")
     items = task.items.outline if isinstance(task.items, ItemWalk) else task.items
-    return None if items is None else choose(items(), limit, task.kinds, languages)
+    return None if items is None else choose(items(), limit, task.kinds, card.languages)
 
 
 def _pick(task: Task, ids: frozenset[str]) -> Task:
