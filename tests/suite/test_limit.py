@@ -99,13 +99,17 @@ def test_none_says_that_the_first_items_are_chosen() -> None:
 def test_languages_alternate_before_kinds_are_through() -> None:
     items = [make_item(n, kind, "en") for n, kind in enumerate("abcd")]
     items += [make_item(n, kind, "zh") for n, kind in enumerate("xy", 4)]
-    assert kinds_of(take(items, 1)) == "a"
-    assert kinds_of(take(items, 2)) == "ax"
-    assert kinds_of(take(items, 4)) == "abxy"
-    assert kinds_of(take(items, 5)) == "abcxy"
-    chosen = choose(items, 2, ["kind"])
+    both = ("en", "zh")
+    assert kinds_of(take(items, 1, both)) == "a"
+    assert kinds_of(take(items, 2, both)) == "ax"
+    assert kinds_of(take(items, 4, both)) == "abxy"
+    assert kinds_of(take(items, 5, both)) == "abcxy"
+    chosen = choose(items, 2, ["kind"], both)
     assert chosen is not None
     assert chosen.spread == "language, kind"
+    # In a benchmark of one language a stray meme in another one is like the rest.
+    assert kinds_of(take(items, 2, ["en"])) == "ab"
+    assert choose(items[3:], 2, [], ["en"]) is None
 
 
 def test_the_script_tells_the_language_only_where_the_card_names_several() -> None:

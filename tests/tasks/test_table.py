@@ -246,13 +246,13 @@ def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: P
     more = [
         {"id": name, "image": image, "right": "1", "others": ["2"], **tags}
         for name, image, tags in (
-            ("gone", "b.png", {"language": "fr"}),
+            ("gone", "b.png", {"language": "zh"}),
             ("other", "a.png", {"kind": "photo"}),
             ("last", "a.png", {"language": "zh"}),
         )
     ]
     source, facts = write(tmp_path, 5, *more), DataFacts("starter", "", 5, "", "")
-    card = read_card(PROMPTS / "card.toml")
+    card = read_card(PROMPTS / "card.toml").model_copy(update={"languages": ("en", "zh")})
 
     def limit(count: int) -> tuple[list[str], str]:
         task = make(choice_benchmark(KnownMeme, ask), source, {"images": "present"})

@@ -11,6 +11,7 @@ from memantics.core.records import Item
 
 # The names under which forms hold what is printed on a meme.
 CAPTIONS = ("text", "caption")
+_TOLD = (*CAPTIONS, "source_caption")
 Stratum = tuple[str, ...]
 
 
@@ -27,10 +28,12 @@ def choose(
 ) -> Chosen | None:
     """The items of a limited run; None where they are the first ones.
 
-    An item's stratum is its language and its ``kinds`` (tags). Every stratum gives one item, then
-    every stratum a second one, and so on until there are ``limit``; one that has no more is passed
-    over. Within a stratum items come meme by meme, in the order of the data. Gold answers play no
-    part. Nothing is drawn at random, and a larger limit only adds items.
+    An item's stratum is its language, where the benchmark's card names several, and its ``kinds``
+    (tags). The tag ``language`` tells it, else the script of the caption or question. Every
+    stratum gives one item, then every stratum a second one, and so on until there are ``limit``;
+    one that has no more is passed over. Within a stratum items come meme by meme, in the order of
+    the data. Gold answers play no part. Nothing is drawn at random, and a larger limit only adds
+    items.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(f"{n}", f"{n}", "", Form("", ()), tags={"kind": k}) for n, k in
@@ -81,10 +84,11 @@ def _order_turns(strata: Mapping[Stratum, int]) -> list[int]:
 
 
 def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) -> Stratum:
-    language = item.tags.get("language", "")
-    if not language and len(languages) > 1:
+    language = ""
+    if len(languages) > 1:
         context = item.form.context
-        told = next((context[name] for name in CAPTIONS if context.get(name)), item.form.question)
-        # No other language becomes a stratum because of a few stray captions.
-        language = found if (found := read_script(told)) in languages else ""
-    return (language, *(item.tags.get(kind, "") for kind in kinds))
+        told = next((context[name] for name in _TOLD if context.get(name)), item.form.question)
+        language = item.tags.get("language") or read_script(told)
+    # A few stray captions in another language make no stratum.
+    own = language if language in languages else ""
+    return (own, *(item.tags.get(kind, "") for kind in kinds))
