@@ -9,18 +9,16 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 from unittest import mock
 
 from memantics.cli.main import main
+from tests import forks
+from tests.forks import Ran
 
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
+__all__ = ["Ran", "Shell", "forget"]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -80,17 +78,27 @@ class Shell:
         return Ran(code if isinstance(code, int) else 1, said, told)
 
     def _run_alone(self, *arguments: str | Path, **environment: str) -> Ran:
+        """In a fork of a process that has everything imported, unless the start is what matters."""
+        given = self.environment | environment
+        if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in environment):
+            ran = self._start_alone(arguments, given)
+        else:
+            work = partial(forks.be_command, [str(word) for word in arguments])
+            ran = forks.run(work, forks.Place(self.folder, given))
+        assert "Traceback" not in ran.err, ran.err
+        return ran
+
+    def _start_alone(self, arguments: tuple[str | Path, ...], given: dict[str, str]) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "memantics.cli.main", *map(str, arguments)],
             cwd=self.folder,
-            env=self.environment | environment,
+            env=given,
             capture_output=True,
             text=True,
             encoding="utf-8",
             timeout=300,
             check=False,
         )
-        assert "Traceback" not in done.stderr, done.stderr
         return Ran(done.returncode, done.stdout, done.stderr)
 
     @property

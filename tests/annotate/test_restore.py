@@ -160,7 +160,7 @@ def test_images_of_others_in_the_same_folder_stay_as_they_are(
 
 def test_the_command_says_one_line_without_a_hash(parts: Parts, shell: Shell) -> None:
     bad = pack(shell.folder / "bad.zip", changed(parts, "users", admin="yes"))
-    said = shell.apart.refused("annotate", "restore", bad, "--db", "new.db")
+    said = shell.refused("annotate", "restore", bad, "--db", "new.db")
     assert "argon2" not in said
     assert "table users: admin: Input should be a valid boolean" in said
 

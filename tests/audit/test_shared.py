@@ -14,10 +14,8 @@ pytestmark = needs_shared_data
 
 
 def audit(shell: Shell, name: str, *words: str) -> dict[str, Any]:
-    assert shell.apart.run(
-        "data", "add", name.partition("/")[0], SHARED_DATA / name.partition("/")[0]
-    )
-    ran = shell.apart.run("audit", name, *words, "--json")
+    assert shell.run("data", "add", name.partition("/")[0], SHARED_DATA / name.partition("/")[0])
+    ran = shell.run("audit", name, *words, "--json")
     assert ran.code == 0, ran.err
     return {own["key"]: own for own in json.loads(ran.out)["findings"]}
 

@@ -77,11 +77,11 @@ def ask(shell: Shell, *words: str) -> str:
     """What a build with a model that costs something, and only babbles, says on standard error."""
     with serve(lambda _: "…") as url:
         model = ("--model", "openai/x", "--base-url", url, "--price", "1,2")
-        return shell.apart.run("build", *words, "--attempts", "1", *model).err
+        return shell.run("build", *words, "--attempts", "1", *model).err
 
 
 def test_every_build_says_it_first(shell: Shell) -> None:
-    shell.apart.done("build", "knowledge", "starter", "--limit", "2", "--model", "fake/builder")
+    shell.done("build", "knowledge", "starter", "--limit", "2", "--model", "fake/builder")
     errors = [ask(shell, verb, "starter", "--limit", "2") for verb in ("intents", "chats")]
     errors.append(ask(shell, "knowledge", "starter", "--limit", "2", "--out", "other"))
     errors.append(ask(shell, "questions", "builds/starter"))
@@ -93,7 +93,7 @@ def test_every_build_says_it_first(shell: Shell) -> None:
 
 def test_an_analysis_says_it_before_and_after(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
-        ran = shell.apart.run("analyze", image_path("en-001"), "-m", "openai/x", "--base-url", url)
+        ran = shell.run("analyze", image_path("en-001"), "-m", "openai/x", "--base-url", url)
     assert " tokens to send, " in ran.err
     assert " tokens sent, " in ran.out
 
@@ -101,5 +101,5 @@ def test_an_analysis_says_it_before_and_after(shell: Shell) -> None:
 def test_captions_that_are_there_cost_nothing(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
         words = ("build", "captions", "starter", "--limit", "2", "--model", "openai/x")
-        assert "tokens to send" not in shell.apart.run(*words, "--base-url", url).err
-        assert "tokens to send" in shell.apart.run(*words, "--base-url", url, "--again").err
+        assert "tokens to send" not in shell.run(*words, "--base-url", url).err
+        assert "tokens to send" in shell.run(*words, "--base-url", url, "--again").err

@@ -260,14 +260,14 @@ def test_the_command_shows_and_exports(tmp_path: Path, shell: Shell) -> None:
     names = [str(n) for n in range(20)]
     first = choices(tmp_path / "a", {name: int(name) < 12 for name in names})
     second = choices(tmp_path / "b", {name: int(name) > 1 for name in names})
-    shown = shell.apart.run("compare", first, second, "--show", "3")
+    shown = shell.run("compare", first, second, "--show", "3")
     assert shown.code == 0, shown.err
     assert "10 of 20 items changed, 8 better, 2 worse" in shown.out
     assert "+0.300" in shown.out
     assert "0.109" in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
-    listed = json.loads(shell.apart.run("compare", first, second, "--json").out)
+    listed = json.loads(shell.run("compare", first, second, "--json").out)
     assert listed[0]["differences"][0]["key"] == "accuracy"
     assert len(listed[0]["changes"]) == 10
-    assert "not a run directory" in shell.apart.refused("compare", first, tmp_path)
-    assert "two or more" in shell.apart.refused("compare", first)
+    assert "not a run directory" in shell.refused("compare", first, tmp_path)
+    assert "two or more" in shell.refused("compare", first)

@@ -9,11 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import forks
 from tests.background import serve_in_background
 from tests.docs.test_commands import PAGES, SERVER, desk
 from tests.places import ROOT
@@ -49,16 +51,8 @@ def test_the_python_of_a_page_runs(page: Path, desk: Path) -> None:
     with serve_in_background() as server:
         code = python_blocks(page).replace(SERVER, server.url)
         code = "".join(make for file, make in MADE.items() if file in code) + code
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=desk,
-            env=environment(desk),
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
+        done = forks.run(partial(forks.be_script, code), forks.Place(desk, environment(desk)), 600)
+    assert done.code == 0, done.err
 
 
 SNIPPET = """

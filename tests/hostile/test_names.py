@@ -6,12 +6,13 @@ import contextlib
 import os
 import pty
 import re
-import subprocess
-import sys
+from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.background import serve_in_background
 from tests.commands import Shell
 from tests.faults import FaultServer
@@ -23,23 +24,23 @@ OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\x1b\[0?K")
 
 
 def run_on_terminal(shell: Shell, *words: str) -> tuple[int, bytes]:
-    """Run a command on a pseudo-terminal. Not forked: threads of other tests may hold locks."""
+    """Run a command in a process of its own on a pseudo-terminal."""
     terminal, inner = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memantics", *words],
-        stdin=inner,
-        stdout=inner,
-        stderr=inner,
-        cwd=shell.folder,
-        env=shell.environment | {"TERM": "xterm-256color"},
-    )
-    os.close(inner)
+    name, given = os.ttyname(inner), shell.environment | {"TERM": "xterm-256color"}
+    place = forks.Place(shell.folder, given, reads=name, writes=name, tells=name)
+    process = forks.start(partial(forks.be_command, list(words)), place)
     shown = b""
-    with contextlib.suppress(OSError):  # how a terminal says that its process has gone
+    while process.sentinel not in (ready := wait([terminal, process.sentinel], 120)):
+        assert ready, f"nothing shown in two minutes, and no end: {words}"
+        shown += os.read(terminal, 65536)
+    os.close(inner)
+    with contextlib.suppress(OSError):  # how a terminal says that its processes have gone
         while data := os.read(terminal, 65536):
             shown += data
     os.close(terminal)
-    return process.wait(120), shown
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode, shown
 
 
 def find_faults(code: int, shown: bytes) -> list[str]:

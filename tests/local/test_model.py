@@ -305,11 +305,11 @@ def test_the_command_line_runs_a_local_model(checkpoint: Make, shell: Shell) -> 
     folder = checkpoint("qwen2_vl")
     arguments = ["run", "mquest", "--data", "starter", "--limit", "3", "--json"]
     arguments += ["--model", f"local/{folder}", "--param", "max_tokens=8", "--param", "batch=2"]
-    ran = shell.apart.run(*arguments, "--param", "device=cpu", "--invalid", "wrong")
+    ran = shell.run(*arguments, "--param", "device=cpu", "--invalid", "wrong")
     assert ran.code == 0, ran.err
     (done,) = orjson.loads(ran.out)
     assert sum(done["scores"]["counts"].values()) == 3
     assert done["scores"]["counts"]["failed"] == 0
     assert done["scores"]["usage"]["tokens_out"] > 0
-    assert "unknown parameter" in shell.apart.refused(*arguments, "--param", "bach=2")
-    assert "no such folder" in shell.apart.refused("run", "mquest", "--model", "local/nowhere")
+    assert "unknown parameter" in shell.refused(*arguments, "--param", "bach=2")
+    assert "no such folder" in shell.refused("run", "mquest", "--model", "local/nowhere")

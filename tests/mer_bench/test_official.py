@@ -71,18 +71,18 @@ def test_texts_become_prompts_with_our_holes(tmp_path: Path) -> None:
 
 def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
     folder = clone(tmp_path / "mer")
-    shell.apart.done("data", "add", "mer_bench", folder, "--images", STARTER_IMAGES)
+    shell.done("data", "add", "mer_bench", folder, "--images", STARTER_IMAGES)
     with serving(Scripted()) as server:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)
         more = ("--limit", "1", "--set", "wording=official", "--set", "layout=off")
-        ran = shell.apart.run(*arguments, *more, "--invalid", "wrong")
+        ran = shell.run(*arguments, *more, "--invalid", "wrong")
     assert ran.code == 0, ran
     system, user = server.bodies[0]["messages"]
     assert system["content"].startswith("You judge edits.")
     assert user["content"][0]["text"] == "SOURCE image:"
     assert "Rubric: costs $5." in user["content"][-1]["text"]
     run = next((shell.folder / "runs").iterdir())
-    assert "wording: official" in shell.apart.done("report", run, "--format", "md")
+    assert "wording: official" in shell.done("report", run, "--format", "md")
 
 
 def test_without_a_clone_it_is_refused(shell: Shell) -> None:

@@ -86,7 +86,7 @@ def test_recorded_answers_give_the_counted_table(shell: Shell, policy: str) -> N
         for digest, (text, _) in zip(digests, replies, strict=True)
     ]
     (shell.folder / "answers.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    ran = shell.apart.run(
+    ran = shell.run(
         *("run", "mquest", "--data", "starter", "-m", "recorded/answers.jsonl"),
         *("--invalid", policy, "--json"),
     )
@@ -109,7 +109,7 @@ def test_recorded_answers_give_the_counted_table(shell: Shell, policy: str) -> N
 
 
 def rescore(shell: Shell, folder: Path) -> object:
-    ran = shell.apart.run("score", folder, "--json")
+    ran = shell.run("score", folder, "--json")
     assert ran.code == 0, ran
     return json.loads(ran.out)[0]["scores"]["scores"]
 

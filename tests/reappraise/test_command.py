@@ -23,7 +23,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     meme = shell.folder / "my meme!.png"
     shutil.copy(IMAGES / "en-012.png", meme)
     before = meme.read_bytes()
-    ran = shell.apart.run("reappraise", meme, "--target", "calm")
+    ran = shell.run("reappraise", meme, "--target", "calm")
     assert ran.code == 0, ran
     assert "angry -> calm" in ran.out
     assert "a baseline" in ran.out
@@ -37,7 +37,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     }
     assert meme.read_bytes() == before
     written = (folder / "meme.png").stat().st_mtime_ns
-    again = shell.apart.run("reappraise", meme, "--target", "calm", "--json")
+    again = shell.run("reappraise", meme, "--target", "calm", "--json")
     (result,) = json.loads(again.out)
     assert (result["status"], result["plan"]["target"]) == ("done", "calm")
     assert result["checks"]["panels_after"] == 1
@@ -138,7 +138,7 @@ def test_a_folder_cannot_be_left_by_a_files_name(shell: Shell) -> None:
     """An image called "...png" is the meme "..": its files stay below the editor's folder."""
     (shell.folder / "memes").mkdir()
     Image.new("RGB", (40, 40)).save(shell.folder / "memes" / "...png", "PNG")
-    shell.apart.done("build", "reappraisal", "memes", "--editor", "none", "--out", "made")
+    shell.done("build", "reappraisal", "memes", "--editor", "none", "--out", "made")
     made = shell.folder / "made" / "reappraised" / "captions-only"
     assert [path.name for path in made.iterdir()] == ["meme"]
     assert [path.name for path in made.parent.iterdir()] == ["captions-only"]

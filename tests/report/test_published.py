@@ -158,18 +158,16 @@ def test_a_narrow_page_with_them_does_not_scroll_sideways(
 
 def test_the_command_shows_a_papers_rows_for_a_release_only(shell: Shell, tmp_path: Path) -> None:
     starter = write_demo(tmp_path / "demo")[0]
-    said = shell.apart.run("report", starter, "--format", "json")
+    said = shell.run("report", starter, "--format", "json")
     assert json.loads(said.out)["boards"][0]["rows"]
     assert "Qwen2.5-VL-7B-Instruct" not in said.out
     facts = replace(load_runs([starter])[0].facts, data=RELEASE)
     write_facts(starter, facts)
-    rows = json.loads(shell.apart.run("report", starter, "--format", "json").out)["boards"][0][
-        "rows"
-    ]
+    rows = json.loads(shell.run("report", starter, "--format", "json").out)["boards"][0]["rows"]
     flagged = {
         row["model"] for row in rows if row["published"] and not row["published"]["feasible"]
     }
     assert len(flagged) == 8
     assert "Qwen2.5-VL-7B-Instruct" in flagged
     write_facts(starter, replace(facts, benchmark="gone", task="gone/qa"))
-    assert shell.apart.run("report", starter, "--format", "md").code == 0
+    assert shell.run("report", starter, "--format", "md").code == 0

@@ -133,21 +133,21 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
         {"id": "=1+1", "text": "今天又要加班了"},
         {"id": "b", "image": "no.png"},
     )
-    done = shell.apart.run("screen", "a.jsonl", "--csv", "--workers", "1")
+    done = shell.run("screen", "a.jsonl", "--csv", "--workers", "1")
     assert done.code == 1
     assert "2 memes: 1 judged, 0 unjudged, 1 failed" in done.out
     assert "1 memes failed; add --retry-failed" in done.err
     lines = (tmp_path / "screened" / "verdicts.csv").read_text(encoding="utf-8").splitlines()
     assert lines[1].startswith("'=1+1,judged,")
-    again = shell.apart.run("screen", "a.jsonl", "--workers", "1", "--json")
+    again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
     assert json.loads(again.out)["done_now"] == 0
 
 
 def test_the_command_refuses_what_is_no_source(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    assert "no such file or folder" in shell.apart.refused("screen", "nothing.png")
-    assert "LOW..HIGH" in shell.apart.refused("screen", "x", "--review", "often")
-    assert "add --engine ray" in shell.apart.refused("screen", "x", "--address", "auto")
+    assert "no such file or folder" in shell.refused("screen", "nothing.png")
+    assert "LOW..HIGH" in shell.refused("screen", "x", "--review", "often")
+    assert "add --engine ray" in shell.refused("screen", "x", "--address", "auto")
 
 
 def test_pandas_and_datasets_read_what_is_written(tmp_path: Path) -> None:

@@ -252,15 +252,15 @@ def test_test_is_the_split_where_there_is_one(source: Source, shell: Shell) -> N
     assert module.pick_split(source) == "test"
     half = write_release(shell.folder / "half", "train")
     assert module.pick_split(half) == "train"
-    assert shell.apart.run("data", "add", "toxicn_mm", half.root).code == 0
-    ran = shell.apart.run(
+    assert shell.run("data", "add", "toxicn_mm", half.root).code == 0
+    ran = shell.run(
         *("run", "toxicn_mm/detection", "--model", "baseline/majority"),
         *("--set", "input=text", "--out", "runs"),
     )
     assert ran.code == 0, ran.err
     assert "split train" in " ".join(ran.out.split())
     asked = ("run", "toxicn_mm/detection", "--model", "baseline/majority", "--split", "test")
-    assert "not in this copy" in shell.apart.refused(*asked, "--set", "input=text")
+    assert "not in this copy" in shell.refused(*asked, "--set", "input=text")
 
 
 @needs_shared_data

@@ -21,7 +21,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
-    (card,) = json.loads(shell.apart.done("analyze", image_path("CN90001"), "--json"))
+    (card,) = json.loads(shell.done("analyze", image_path("CN90001"), "--json"))
     assert "键忘" in card["text"]
     assert card["language"] == "zh"
     assert "健忘" in card["sounds"][0]["reading"]
@@ -41,34 +41,32 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
 
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
     ask = ("analyze", image_path("en-001"), "-m", "fake/builder", "--json")
-    (card,) = json.loads(shell.apart.done(*ask))
+    (card,) = json.loads(shell.done(*ask))
     assert card["knowledge"]["individuals"]
     assert card["statuses"]["answered"] >= 12
     calls = shell.folder / "builds" / "analyze" / "calls.jsonl"
     before = calls.read_bytes()
-    assert json.loads(shell.apart.done(*ask))[0]["knowledge"] == card["knowledge"]
+    assert json.loads(shell.done(*ask))[0]["knowledge"] == card["knowledge"]
     assert calls.read_bytes() == before
 
 
 def test_a_model_that_babbles_leaves_gaps_not_errors(shell: Shell) -> None:
-    (card,) = json.loads(
-        shell.apart.done("analyze", image_path("en-001"), "-m", "fake/babble", "--json")
-    )
+    (card,) = json.loads(shell.done("analyze", image_path("en-001"), "-m", "fake/babble", "--json"))
     assert card["statuses"].get("unparsed", 0) > 0
     assert any(gap["part"] == "harm" for gap in card["left_out"])
 
 
 def test_a_bad_image_does_not_end_the_others(shell: Shell) -> None:
     (shell.folder / "bad.png").write_text("not an image")
-    ran = shell.apart.run("analyze", "bad.png", image_path("en-001"))
+    ran = shell.run("analyze", "bad.png", image_path("en-001"))
     assert ran.code == 1
     assert "bad.png" in ran.err
     assert "en-001.png" in ran.out
-    assert "bad.png" in shell.apart.refused("analyze", "bad.png")
+    assert "bad.png" in shell.refused("analyze", "bad.png")
 
 
 def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
-    shell.apart.done("analyze", image_path("CN90001"), "-m", "fake/builder", "--out", "page.html")
+    shell.done("analyze", image_path("CN90001"), "-m", "fake/builder", "--out", "page.html")
     with launch() as browser, watch(browser) as seen:
         page = seen.page
         page.goto((shell.folder / "page.html").as_uri())
@@ -103,9 +101,9 @@ def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
     texts = [meme for meme in read_starter() if meme.language == "zh"]
     lines = [json.dumps({"id": m.id, "text": m.text, "label": int(m.harm.harmful)}) for m in texts]
     table.write_text("\n".join(lines), encoding="utf-8")
-    shell.apart.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
+    shell.done("detector", "train", "--data", table, "--preset", "ridge", "--out", "zh.zip")
     ask = ("analyze", image_path("en-012"), "--detector", "zh.zip", "--json")
-    (card,) = json.loads(shell.apart.done(*ask))
+    (card,) = json.loads(shell.done(*ask))
     assert card["harm"] == []
     reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
     assert "the detector was trained on zh" in reasons["harm by a detector"]

@@ -171,7 +171,7 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
 
 
 def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
-    ran = shell.apart.run(
+    ran = shell.run(
         "build", "captions", "starter", "--model", "fake/drafter", "--again", "--limit", "3"
     )
     assert ran.code == 0, ran.err
@@ -187,5 +187,5 @@ def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
 
 
 def test_the_command_needs_a_folder_and_a_model(shell: Shell) -> None:
-    assert "no folder" in shell.apart.refused("build", "captions", "--model", "fake/drafter")
-    assert "no model" in shell.apart.refused("build", "captions", "starter")
+    assert "no folder" in shell.refused("build", "captions", "--model", "fake/drafter")
+    assert "no model" in shell.refused("build", "captions", "starter")

@@ -356,7 +356,7 @@ def test_the_command_builds_everything(shell: Shell) -> None:
     folder.mkdir()
     for name in ("en-001", "en-002", "en-003", "en-005", "en-006"):
         shutil.copy(image_path(name), folder)
-    ran = shell.apart.run("build", "chats", "memes", "--model", "fake/drafter", "--language", "en")
+    ran = shell.run("build", "chats", "memes", "--model", "fake/drafter", "--language", "en")
     assert ran.code == 0, ran.err
     place = shell.folder / "builds" / "memes"
     chats = [json.loads(line) for line in (place / "chats.jsonl").read_text().splitlines()]
@@ -365,7 +365,5 @@ def test_the_command_builds_everything(shell: Shell) -> None:
     assert (place / "punmemecn" / "_Chat(hard).json").is_file()
     assert len(read_queue(place / "queue-chats")[1]) == len(chats)
     assert "Distinct-2" in ran.out
-    line = shell.apart.refused(
-        "build", "chats", "memes", "--model", "fake/drafter", "--topic", "cats"
-    )
+    line = shell.refused("build", "chats", "memes", "--model", "fake/drafter", "--topic", "cats")
     assert "unknown topic" in line

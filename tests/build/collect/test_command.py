@@ -29,7 +29,7 @@ def test_the_command_reads_filters_and_says_so(shell: Shell) -> None:
     blank = Image.new("RGB", (400, 300), "white")
     ImageDraw.Draw(blank).text((30, 120), "only words on paper", fill="black", font_size=34)
     blank.save(folder / "paper.png")
-    ran = shell.apart.run("collect", folder, "--json")
+    ran = shell.run("collect", folder, "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     assert told["counts"] == {"kept": 3, "duplicate": 1, "variety": 1}
@@ -38,18 +38,18 @@ def test_the_command_reads_filters_and_says_so(shell: Shell) -> None:
     languages = {row["id"]: row["language"] for row in rows}
     assert languages["en-001"] == "en"
     assert languages["CN90001"] == "zh"
-    again = shell.apart.run("collect", folder, "--language", "zh")
+    again = shell.run("collect", folder, "--language", "zh")
     assert again.code == 0
     assert "dropped: language" in again.out
 
 
 def test_wrong_use_is_one_line(shell: Shell) -> None:
-    assert "is no folder" in shell.apart.refused("collect", "nowhere")
-    assert "did you mean" in shell.apart.refused("collect", ".", "--set", "sise=1")
+    assert "is no folder" in shell.refused("collect", "nowhere")
+    assert "did you mean" in shell.refused("collect", ".", "--set", "sise=1")
 
 
 def test_the_rules_can_be_read(shell: Shell) -> None:
-    ran = shell.apart.run("collect", "--rules")
+    ran = shell.run("collect", "--rules")
     assert ran.code == 0
     assert "certainty" in ran.out
 

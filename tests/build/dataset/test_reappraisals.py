@@ -19,7 +19,7 @@ EDITORS = ("--editor", "embedded", "--editor", "none")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """Two memes, two editors, built once for all tests here."""
-    shell = Shell(tmp_path_factory.mktemp("reappraisals")).apart
+    shell = Shell(tmp_path_factory.mktemp("reappraisals"))
     (shell.folder / "memes").mkdir()
     for name in ("en-001", "en-020"):
         shutil.copy(image_path(name), shell.folder / "memes")

@@ -180,7 +180,7 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
 
 
 def test_the_command_writes_drafts_and_a_queue(shell: Shell) -> None:
-    ran = shell.apart.run("build", "intents", "starter", "--model", "fake/drafter", "--limit", "4")
+    ran = shell.run("build", "intents", "starter", "--model", "fake/drafter", "--limit", "4")
     assert ran.code == 0, ran.err
     place = shell.folder / "builds" / "starter"
     rows = [json.loads(line) for line in (place / "intents.jsonl").read_text().splitlines()]

@@ -25,8 +25,8 @@ BUILDER = ("--model", "fake/builder")
 @pytest.fixture(scope="module")
 def first_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shell = Shell(tmp_path_factory.mktemp("first"))
-    shell.apart.done("build", "knowledge", "starter", *BUILDER, "--limit", "8")
-    shell.apart.done("build", "questions", "builds/starter", *BUILDER)
+    shell.done("build", "knowledge", "starter", *BUILDER, "--limit", "8")
+    shell.done("build", "questions", "builds/starter", *BUILDER)
     return shell.folder / "builds" / "starter"
 
 
@@ -60,7 +60,7 @@ def test_only_what_people_confirmed_is_published(shell: Shell, build: Path) -> N
     _, items = read_queue(build / "queue")
     pairs = [item.id for item in items if len(item.hidden["questions"]) == 2]  # type: ignore[arg-type]
     kept = confirm(build / "queue", {items[0].id}, set(pairs[:1]))
-    shell.apart.done("publish", str(build), "--name", "mine", "--licence", "CC0-1.0")
+    shell.done("publish", str(build), "--name", "mine", "--licence", "CC0-1.0")
     folder = shell.folder / "published" / "mine" / "data"
     files = list(folder.rglob("*.jsonld"))
     assert len(files) == len(kept)
@@ -68,15 +68,13 @@ def test_only_what_people_confirmed_is_published(shell: Shell, build: Path) -> N
     assert f"| drafted by fake/builder | {count} of {count} |" in (
         (folder.parent / "README.md").read_text()
     )
-    shell.apart.done("run", "mine", "-m", "fake/keys")
+    shell.done("run", "mine", "-m", "fake/keys")
     (run,) = (shell.folder / "runs").iterdir()
     assert len((run / "items.jsonl").read_text().splitlines()) == len(kept)
 
 
 def test_every_published_question_is_grounded(shell: Shell, build: Path) -> None:
-    shell.apart.done(
-        "publish", str(build), "--name", "mine", "--licence", "CC0-1.0", "--unreviewed"
-    )
+    shell.done("publish", str(build), "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
     folder = shell.folder / "published" / "mine" / "data"
     for path in folder.rglob("*.jsonld"):
         pair = json.loads(path.read_text())
@@ -133,8 +131,8 @@ def test_the_documented_script_survives_being_killed(shell: Shell) -> None:
 def test_a_recorded_build_gives_the_same_questions_again(shell: Shell, build: Path) -> None:
     """Without the model: its journal stands in for it."""
     recorded = ("--model", f"recorded/{build / 'calls.jsonl'}")
-    shell.apart.done("build", "knowledge", "starter", *recorded, "--limit", "8", "--out", "again")
-    shell.apart.done("build", "questions", "again", *recorded)
+    shell.done("build", "knowledge", "starter", *recorded, "--limit", "8", "--out", "again")
+    shell.done("build", "questions", "again", *recorded)
 
     def read(folder: Path) -> list[tuple[str, str, list[str], int]]:
         lines = (folder / "questions.jsonl").read_text().splitlines()

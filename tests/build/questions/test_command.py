@@ -46,7 +46,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     for number in range(1, 9):
         shutil.copy(image_path(f"en-{number:03}"), folder)
-    shell.apart.done("build", "knowledge", folder, "-m", "fake/builder", "--out", "b")
+    shell.done("build", "knowledge", folder, "-m", "fake/builder", "--out", "b")
     return shell.folder / "b"
 
 
@@ -67,7 +67,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
-    shell.apart.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
     questions = list(read_questions(made))
     report = json.loads((made / "report-questions.json").read_text())
     assert report["questions"] == len(questions) > 20
@@ -81,13 +81,13 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     for item in items:
         assert all((made / "queue" / image).is_file() for image in item.images)
     first = {path.name: path.read_bytes() for path in made.glob("*.jsonl")}
-    shell.apart.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
     assert {path.name: path.read_bytes() for path in made.glob("*.jsonl")} == first
 
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
     (made / "knowledge.jsonl").write_text('{"meme": "x"}\n')
-    assert "row 1" in shell.apart.refused("build", "questions", made, "-m", "fake/builder")
+    assert "row 1" in shell.refused("build", "questions", made, "-m", "fake/builder")
 
 
 def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:

@@ -41,16 +41,16 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     clone = tmp_path / "PunMemeCN"
     write_release(clone / "data" / "pun_meme" / "cn", range(1, 9))
     tune_it = ("detector", "tune", base, "--wording", "official", "--epochs", "1", "--rank", "2")
-    shell.apart.done("data", "add", "punmemecn", clone)
-    assert "holds no utils/eval/task.py" in shell.apart.refused(*tune_it)
+    shell.done("data", "add", "punmemecn", clone)
+    assert "holds no utils/eval/task.py" in shell.refused(*tune_it)
     write_script(clone)
     for more in (("--style", "reasons"), ("--question", "harm")):
-        assert "have no words for" in shell.apart.refused(*tune_it, *more)
-    shell.apart.done(*tune_it, "--device", "cpu", "--out", "tuned")
+        assert "have no words for" in shell.refused(*tune_it, *more)
+    shell.done(*tune_it, "--device", "cpu", "--out", "tuned")
     facts = orjson.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
     assert facts["wording"]["text"] == "定义：\n双关 5$$。\n\n任务：\n字幕“$caption”。"
     assert facts["wording"]["said"] == ["非双关", "双关"]
-    printed = shell.apart.done("paper", "punmemecn", "--detectors", "tuned", "--format", "csv")
+    printed = shell.done("paper", "punmemecn", "--detectors", "tuned", "--format", "csv")
     rows = [row for row in csv.DictReader(io.StringIO(printed)) if row["part"] == "Table 4"]
     own = {row["column"]: row["status"] for row in rows if row["row"] == "base: image and caption"}
     assert own == {"TPR": "computed", "TNR": "computed", "External TNR": "empty"}

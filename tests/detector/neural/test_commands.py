@@ -88,7 +88,7 @@ def test_what_cannot_be_says_what_to_do(
 
 
 def test_a_wrong_command_is_one_line(shell: Shell) -> None:
-    said = shell.apart.refused("detector", "train-neural", "--preset", "clip-mke")
+    said = shell.refused("detector", "train-neural", "--preset", "clip-mke")
     assert "needs a CLIP backbone" in said
 
 
