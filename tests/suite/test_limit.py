@@ -22,7 +22,6 @@ from memantics.models.fake import FakeModel
 from memantics.registry import Wish, find_tasks, pose_task
 from memantics.report import render_json, render_markdown
 from memantics.report.leaderboard import make_boards
-from memantics.report.runs import load_run
 from memantics.run.evaluate import PosedTask, plan, pose
 from memantics.run.facts import DataFacts, Scope
 from memantics.run.strata import choose
@@ -300,7 +299,9 @@ def test_a_run_begun_with_the_first_items_goes_on_with_them(tmp_path: Path) -> N
 def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:
     spread = mm.evaluate("mquest/qa", model="baseline/longest", limit=6, out=tmp_path)
     first = mm.evaluate("mquest/qa", model="baseline/longest", limit=3, out=tmp_path)
-    runs = [load_run(own.folder) for own in (spread, first)]
+    assert isinstance(spread, mm.Run)
+    assert isinstance(first, mm.Run)
+    runs = [spread, first]
     assert [own.facts.spread for own in runs] == ["dimension", ""]
     assert "6 items spread by dimension" in render_markdown(runs)
     assert "first 3 items" in render_markdown(runs)
