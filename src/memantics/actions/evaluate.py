@@ -251,8 +251,7 @@ async def evaluate_async(
 
     ``tasks`` are ``NAME``, ``NAME/TASK`` or ``suite``; ``model`` is ``KIND/NAME``. One task and one
     model give a :class:`Run`, several a :class:`Runs`. A list of values of an option makes a run of
-    each; ``limit`` takes so many items, in turn of each language and kind, ``sample`` a random
-    part; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
+    each; ``probe`` changes one thing on purpose, such as ``picture=swapped`` (:func:`mm.probe` runs
     several and compares). Calling it again with the same arguments goes on where it stopped and
     asks nothing twice. Where one of several runs cannot end, ``Runs.broken`` says why; where none
     can, it raises. ``docs/any-model.md`` explains ``prompts`` to ``thinking_tokens``.

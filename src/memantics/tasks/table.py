@@ -51,6 +51,17 @@ class Row(BaseModel):
 R = TypeVar("R", bound=Row)
 
 
+@cache
+def list_tags(shape: type[Row]) -> tuple[str, ...]:
+    """The fields of a record that become tags."""
+    return tuple(name for name in ("language", "kind") if name in shape.model_fields)
+
+
+def tag_row(row: Row) -> Mapping[str, str]:
+    """The tags of a record's item."""
+    return {name: str(getattr(row, name)) for name in list_tags(type(row))}
+
+
 Stamp = tuple[int, int]
 
 
@@ -83,6 +94,11 @@ class Table(Generic[R]):
             yield row
         if left:
             raise changed
+
+    def outline(self) -> Iterator[Item]:
+        """Items that say no more than of which kind each record is whose image is there."""
+        rows = (row for row in self.rows() if row.id not in self.missing)
+        return (Item(row.id, row.id, "", _BLANK, tags=tag_row(row)) for row in rows)
 
     def find_image(self, row: R) -> Path | None:
         """Where a record's image lies, if it is there."""
@@ -274,11 +290,6 @@ def choice_benchmark(
         known = tables.get((source, read_stamp(source.root / file)))
         return known or look(source, defaults or {}).table
 
-    tagged = [name for name in ("language", "kind") if name in shape.model_fields]
-
-    def tag(row: R) -> Mapping[str, str]:
-        return {name: str(getattr(row, name)) for name in tagged}
-
     def make(setup: TaskSetup) -> Task:
         def count() -> int:
             table = look(setup.need_source(), setup.options).table
@@ -299,14 +310,12 @@ def choice_benchmark(
                     fields = (letter_field(laid, found.majority),)
                     form = Form(asked.question, fields, context=dict(asked.context))
                     key = LETTERS[laid.index(asked.right)]
-                    yield Item(row.id, row.id, key, form, (picture,), tag(row))
+                    yield Item(row.id, row.id, key, form, (picture,), tag_row(row))
 
         def outline() -> Iterator[Item]:
-            table = look(setup.need_source(), setup.options).table
-            rows = (row for row in table.rows() if row.id not in table.missing)
-            return (Item(row.id, row.id, "", _BLANK, tags=tag(row)) for row in rows)
+            return look(setup.need_source(), setup.options).table.outline()
 
-        return choice_task(setup, ItemWalk(walk, count, outline if tagged else None))
+        return choice_task(setup, ItemWalk(walk, count, outline if list_tags(shape) else None))
 
     return BenchmarkPlugin(
         open_release=open_release,
