@@ -26,7 +26,7 @@ from memantics.core.data import (
     read_records,
 )
 from memantics.core.errors import DataError
-from memantics.core.records import Form, Item
+from memantics.core.records import Form, Image, Item
 from memantics.core.task import ItemWalk, Task
 from memantics.tasks.choices import LETTERS, letter_field
 from memantics.tasks.factories import choice_task
@@ -262,6 +262,13 @@ def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Cho
     return Scan(table, orders, LETTERS[keys.index(max(keys))])
 
 
+def _make_item(row: Row, picture: Image, asked: Choice, order: bytes, majority: str) -> Item:
+    laid = asked.lay_out(order)
+    form = Form(asked.question, (letter_field(laid, majority),), context=dict(asked.context))
+    key = LETTERS[laid.index(asked.right)]
+    return Item(row.id, row.id, key, form, (picture,), tag_row(row))
+
+
 def choice_benchmark(
     shape: type[R],
     ask: Callable[[R, Mapping[str, str]], Choice],
@@ -306,11 +313,7 @@ def choice_benchmark(
                 picture = setup.picture(found.table.find_image(row), row.id)
                 if picture is not None:
                     asked = ask(row, setup.options)
-                    laid = asked.lay_out(order)
-                    fields = (letter_field(laid, found.majority),)
-                    form = Form(asked.question, fields, context=dict(asked.context))
-                    key = LETTERS[laid.index(asked.right)]
-                    yield Item(row.id, row.id, key, form, (picture,), tag_row(row))
+                    yield _make_item(row, picture, asked, order, found.majority)
 
         def outline() -> Iterator[Item]:
             return look(setup.need_source(), setup.options).table.outline()
