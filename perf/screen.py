@@ -243,12 +243,12 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     screener: _Screener = work.open().__self__  # type: ignore[attr-defined]
     spent, read = 0.0, screener._read
 
-    def clock(data: bytes, name: str) -> str:
+    def clock(data: bytes, name: str) -> tuple[str, int]:
         nonlocal spent
         started = time.process_time()
-        text = read(data, name)
+        found = read(data, name)
         spent += time.process_time() - started
-        return text
+        return found
 
     screener._read = clock
     # Enough for two processes to end at about the same time.

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from itertools import islice
 from pathlib import Path
 from subprocess import PIPE
 
@@ -118,8 +117,10 @@ def test_a_missing_image_is_found_before_anything_is_asked(shell: Shell) -> None
 def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
     pictures = registered(shell)
     source = Source("release", pictures.parent, pictures)
-    items = find_tasks(["punmemecn/detection"])[0].make({}, "all", source, None).items()
-    victims = [item.images[0].path for item in islice(items, 4)]
+    items = list(find_tasks(["punmemecn/detection"])[0].make({}, "all", source, None).items())
+    # A limit of six takes the triples of the first two memes.
+    asked = [item for item in items if item.group in (items[0].group, items[1].group)]
+    victims = [item.images[0].path for item in asked[:4]]
     Image.new("1", (21_000, 2)).save(victims[0])
     victims[1].write_bytes(b"<svg onload=alert(1)>")
     victims[2].write_bytes(b"")

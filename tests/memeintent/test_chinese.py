@@ -10,8 +10,10 @@ import pytest
 import sacrebleu
 
 import memantics as mm
+from memantics.core.data import Source
 from memantics.metrics.text import bleu_4, rouge_l, split_sentences, tokenize
-from memantics.registry import STARTER_IMAGES
+from memantics.registry import STARTER_IMAGES, find_tasks
+from memantics.run.strata import Chosen, choose
 from tests.commands import Shell
 
 INTENTS = {
@@ -57,6 +59,20 @@ def test_a_chinese_benchmark_scores_equal_sentences_as_equal(
     notes = [score.note for score in run.figures.scores if score.key == "best_constant_rouge_l"]
     assert notes
     assert all(" " not in note.partition("”")[0] for note in notes)
+
+
+def test_a_limit_takes_the_same_memes_in_all_tasks_of_two_languages(release: Path) -> None:
+    """A task that needs another one's answers must find them."""
+    rows = orjson.loads((release / "sigdial.json").read_bytes())
+    for row, text in zip(rows.values(), ("no sleep", "so tired", "又开会"), strict=True):
+        row["text"] = text
+    (release / "sigdial.json").write_bytes(orjson.dumps(rows))
+    chosen = []
+    for ref in find_tasks(["memeintent"]):
+        task = ref.make({}, "all", Source("release", release), None)
+        assert choose(task.items(), 2, task.kinds, ["en"]) is None
+        chosen.append(choose(task.items(), 2, task.kinds, ["en", "zh"]))
+    assert chosen == [Chosen(frozenset({"1_batch_2", "3_batch_2"}), "language")] * 3
 
 
 def test_tokens_of_chinese_are_those_of_sacrebleu() -> None:

@@ -233,9 +233,9 @@ def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path:
     screener = work.open().__self__  # type: ignore[attr-defined]
     asked: list[str] = []
 
-    def read(_data: bytes, name: str) -> str:
+    def read(_data: bytes, name: str) -> tuple[str, int]:
         asked.append(name)
-        return f"第{name}张"
+        return f"第{name}张", 0
 
     screener._read = read
     rows = screener.screen(refs)

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from memantics.core import data
-from memantics.core.card import TaskCard
+from memantics.core.card import TaskCard, read_card
 from memantics.core.data import Source, read_records
 from memantics.core.errors import DataError
 from memantics.core.task import InvalidPolicy, ItemWalk, Task
@@ -235,6 +235,40 @@ def test_a_limited_task_is_counted_by_its_items(tmp_path: Path) -> None:
     assert not isinstance(few.items, ItemWalk)
     posed = pose((None, None), few, lambda: facts, Scope("all"))  # type: ignore[arg-type]
     assert posed.total == 1
+
+
+class KnownMeme(Meme):
+    language: str = "en"
+    kind: str = ""
+
+
+def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: Path) -> None:
+    more = [
+        {"id": name, "image": image, "right": "1", "others": ["2"], **tags}
+        for name, image, tags in (
+            ("gone", "b.png", {"language": "zh"}),
+            ("other", "a.png", {"kind": "photo"}),
+            ("last", "a.png", {"language": "zh"}),
+        )
+    ]
+    source, facts = write(tmp_path, 5, *more), DataFacts("starter", "", 5, "", "")
+    card = read_card(PROMPTS / "card.toml").model_copy(update={"languages": ("en", "zh")})
+
+    def limit(count: int) -> tuple[list[str], str]:
+        task = make(choice_benchmark(KnownMeme, ask), source, {"images": "present"})
+        posed = pose((card, card.task[0]), task, lambda: facts, Scope("all", count))
+        assert posed.total == count
+        return [item.id for item in posed.task.items()], posed.scope.spread
+
+    assert limit(1) == (["m0"], "")
+    assert limit(2) == (["m0", "last"], "language, kind")
+    assert limit(3) == (["m0", "other", "last"], "language, kind")
+    assert limit(4) == (["m0", "m1", "other", "last"], "language, kind")
+    assert limit(7) == (["m0", "m1", "m2", "m3", "m4", "other", "last"], "")
+    plain = make(choice_benchmark(Meme, ask), write(tmp_path / "plain", 2), {})
+    assert isinstance(plain.items, ItemWalk)
+    assert plain.items.outline is None
+    assert [dict(item.tags) for item in plain.items()] == [{}, {}]
 
 
 def test_lines_that_are_not_json_and_blank_ones(tmp_path: Path) -> None:

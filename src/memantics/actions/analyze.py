@@ -40,7 +40,6 @@ from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.report.pages.analysis import render_page, write_page
 from memantics.run.desk import Desk
 from memantics.vision.appearance import Sight
-from memantics.vision.captions import choose_captions
 from memantics.vision.faces import YuNet
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class LocalParts:
         faces: Path | None = None,
     ) -> None:
         self.tools = Tools(
-            read=lambda data, name: choose_captions(ocr.read(data, name).lines),
+            read=ocr.read,
             tell_language=lambda text: guess_language(text).language,
             listen=listen,
             screen=_open_screen(detector),

@@ -147,10 +147,8 @@ def import_answers(
         raise InputError("the model has no name", hint="say who answered: --model NAME")
     reading = ReadSettings(wanted.format, wanted.columns, wanted.values)
     kind, rows = read_given(path, reading)
-    posed = pose_one(task, wanted)
-    items = list(posed.task.items())
-    epochs = join_epochs(items, rows)
-    answers = sum(len(joined.answers) for joined in epochs)
+    posed, items, epochs = _join(pose_one(task, wanted), list(rows))
+    answers = _count_answers(epochs)
     if not answers:
         raise _explain_nothing(path, epochs[0])
     described = _describe(path, kind, model, posed, reading)
@@ -187,6 +185,30 @@ def pose_one(task: str, wanted: TaskChoiceSettings) -> PosedTask:
         raise InputError(f"{task} has several tasks: {names}", hint="name one of them")
     wish = Wish(wanted.data, wanted.split, wanted.limit, invalid=wanted.invalid)
     return pose_task(found[0], resolve_options(found[0].card, wanted.options), wish)
+
+
+def _join(
+    posed: PosedTask, rows: Sequence[GivenAnswer]
+) -> tuple[PosedTask, list[Item], list[Joined]]:
+    """Join the rows to the items of a limit: those that we choose, or the first ones.
+
+    Other tools, and tasks that earlier versions exported, take the first: then more rows fit those.
+    Places count from the first item.
+    """
+    items = list(posed.task.items())
+    epochs = join_epochs(items, rows)
+    if posed.unspread is None:
+        return posed, items, epochs
+    first = list(posed.unspread.task.items())
+    others = join_epochs(first, rows)
+    by_place = any(not (row.id or row.image) for row in rows)
+    if by_place or _count_answers(others) > _count_answers(epochs):
+        return posed.unspread, first, others
+    return posed, items, epochs
+
+
+def _count_answers(epochs: Sequence[Joined]) -> int:
+    return sum(len(joined.answers) for joined in epochs)
 
 
 def _explain_nothing(path: Path, joined: Joined) -> InputError:

@@ -25,6 +25,7 @@ from memantics.core.result import Result, Table
 from memantics.core.waiting import make_sync, run_sync
 from memantics.detector.opinions import open_judges
 from memantics.models.editors.kinds import EditorSettings, open_editor
+from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.reappraise.chain import reappraise_all
 from memantics.reappraise.choosing import ChoosingPlanner
@@ -244,9 +245,11 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
     """How a reappraisal reads captions."""
 
     def read(data: bytes, name: str) -> list[TextLine]:
+        found = ocr.read(data, name)
+        if found.unread:  # captions would stay that nobody knows of
+            raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
         return [
-            TextLine(line.text, line.box, line.score, line.tilt, line.span)
-            for line in ocr.read(data, name).lines
+            TextLine(line.text, line.box, line.score, line.tilt, line.span) for line in found.lines
         ]
 
     return read

@@ -214,34 +214,39 @@ class _Screener:
     def _look(self, ref: Ref) -> Row:
         """Everything before the verdict: bytes, hash, text, language; or why there is none."""
         row = self._work.start(ref)
-        data = None
+        data, unread = None, 0
         if ref.kind != "text":
             try:
                 data = self._fetcher.fetch(ref)
-                row |= self._see(data or b"", ref)
+                seen, unread = self._see(data or b"", ref)
+                row |= seen
             except MemanticsError as error:
                 return self._work.fail(ref, str(error))
         text = row["text"].strip()
         language = text and (ref.language or guess_language(text).language)
-        why = explain_unjudged(text, language, self._work.languages, image=data is not None)
+        why = explain_unjudged(
+            text, language, self._work.languages, image=data is not None, unread=unread
+        )
         row["language"] = language or None
         row["text_source"] = row["text_source"] if text else "none"
         row["status"], row["reason"] = "unjudged" if why else "judged", why
         return row
 
-    def _see(self, data: bytes, ref: Ref) -> Row:
-        """Hashes, family and text of an image."""
+    def _see(self, data: bytes, ref: Ref) -> tuple[Row, int]:
+        """Hashes, family and text of an image, and how many regions of text were not read."""
         image = decode(data, ref.id)
         look = hash_image(image)
         found: Row = {"sha256": hashlib.sha256(data).hexdigest(), "phash": f"{look:016x}"}
         found["family"] = self._work.find_family(look)
+        unread = 0
         if not (ref.text or "").strip():
             text = self._seen.find(look, image)
             if text is None:
-                text = self._read(data, ref.id)[:MOST_TEXT]
-                self._seen.add(look, image, text)
+                text, unread = self._read(data, ref.id)
+                if not unread:
+                    self._seen.add(look, image, text)
             found |= {"text": text, "text_source": "ocr"}
-        return found
+        return found, unread
 
 
 def _ask(judge: Judge, row: Row) -> Row:
@@ -256,11 +261,17 @@ def _ask(judge: Judge, row: Row) -> Row:
     }
 
 
-def _open_reader(profile: Profile) -> Callable[[bytes, str], str]:
+def _open_reader(profile: Profile) -> Callable[[bytes, str], tuple[str, int]]:
+    """Reads an image: its text, and how many regions were left out."""
     from memantics.models.embedded.ocr import open_reader
 
     reader = open_reader(profile)
-    return lambda data, name: "\n".join(choose_captions(reader.read(data, name).lines))
+
+    def read(data: bytes, name: str) -> tuple[str, int]:
+        found = reader.read(data, name)
+        return "\n".join(choose_captions(found.lines))[:MOST_TEXT], found.unread
+
+    return read
 
 
 def _listen(text: str) -> list[str]:

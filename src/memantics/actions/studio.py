@@ -82,7 +82,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class TextFound(Result):
-    """The captions of a meme with their boxes in pixels; ``score`` of a line is how sure OCR is."""
+    """The captions of a meme with their boxes in pixels; ``score`` of a line is how sure OCR is.
+
+    ``unread`` is how many regions of text were left out because the image has too many.
+    """
 
     lines: tuple[Line, ...]
     text: str
@@ -91,6 +94,7 @@ class TextFound(Result):
     width: int
     height: int
     by: str
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +183,12 @@ class KinderFound(Result):
 def read_text(studio: Studio, picture: Picture) -> TextFound:
     """Find the captions of a meme."""
     image = decode(picture.data, picture.name)
-    found = studio.ocr.read(picture.data, picture.name).lines
-    lines = tuple(choose_caption_lines(found))
+    found = studio.ocr.read(picture.data, picture.name)
+    lines = tuple(choose_caption_lines(found.lines))
     text = " ".join(line.text for line in lines)
     language = guess_language(text).language if text else UNKNOWN
     size = image.size
-    return TextFound(lines, text, language, count_panels(image), *size, by="RapidOCR")
+    return TextFound(lines, text, language, count_panels(image), *size, "RapidOCR", found.unread)
 
 
 def hear(text: str, language: str) -> SoundFound:

@@ -13,6 +13,7 @@ from memantics.core.images import decode
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.result import Result
 from memantics.detector.examples import Example
+from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision.captions import choose_captions
 
@@ -69,13 +70,16 @@ class ImageText:
     text: str
     sha256: str
     phash: str
+    unread: int = 0
 
 
-def explain_unjudged(text: str, language: str, languages: Sequence[str], *, image: bool) -> str:
+def explain_unjudged(
+    text: str, language: str, languages: Sequence[str], *, image: bool, unread: int = 0
+) -> str:
     """Why a detector of these languages does not judge a text; empty where it does.
 
     The one rule of ``analyze``, ``screen``, the service and the studio. A language that is not
-    known is guessed.
+    known is guessed; ``unread`` is how many regions of text an OCR left out.
 
     >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
     'the text is in fr; the detector was trained on zh'
@@ -84,6 +88,8 @@ def explain_unjudged(text: str, language: str, languages: Sequence[str], *, imag
     """
     if not text.strip():
         return "no text can be read in the image" if image else "the text is empty"
+    if unread:
+        return explain_unread(unread)
     language = language or guess_language(text).language
     if language in languages:
         return ""
@@ -115,11 +121,12 @@ class Moderator:
 
         try:
             seen = hash_image(decode(data, "upload"))
-            lines = choose_captions(self.ocr.read(data, "upload").lines)
+            found = self.ocr.read(data, "upload")
         except MemanticsError as error:
             return error
         digest = hashlib.sha256(data).hexdigest()
-        return ImageText("\n".join(lines)[:MOST_TEXT], digest, f"{seen:016x}")
+        text = "\n".join(choose_captions(found.lines))[:MOST_TEXT]
+        return ImageText(text, digest, f"{seen:016x}", found.unread)
 
     def judge(self, items: Sequence[str | ImageText]) -> list[Verdict]:
         """One verdict for each text, or for what is printed on an image."""
@@ -152,7 +159,13 @@ class Moderator:
         marks = (image.sha256, image.phash) if image else (None, None)
         source: TextSource = "ocr" if image else "given"
         language = guess_language(text).language if text.strip() else ""
-        why = explain_unjudged(text, language, self.detector.languages, image=image is not None)
+        why = explain_unjudged(
+            text,
+            language,
+            self.detector.languages,
+            image=image is not None,
+            unread=image.unread if image else 0,
+        )
         return Verdict(
             "unjudged" if why else "judged",
             self.name,

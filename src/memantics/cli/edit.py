@@ -45,7 +45,7 @@ def edit_memes(
     data: flags.Data = None,
     out: Out = None,
     called: Called = "",
-    limit: flags.Limit = None,
+    limit: flags.FewMemes = None,
     editor_url: EditorUrl = None,
     editor_param: EditorParams = None,
     as_json: flags.AsJson = False,

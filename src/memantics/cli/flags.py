@@ -32,7 +32,12 @@ Data = Annotated[
     typer.Option(help="Which data. Default: a registered release, else the starter sample."),
 ]
 Split = Annotated[str | None, typer.Option(help="A named part of the data.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Ask only the first N items.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Ask only N items, in turn of each language and kind.")
+]
+FewMemes = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Take only the first N memes.")
+]
 Sample = Annotated[
     int | None,
     typer.Option(min=1, help="Ask a random sample of N items; memes are kept whole."),

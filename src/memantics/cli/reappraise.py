@@ -153,7 +153,7 @@ def build_reappraisal(
     model: ModelName = EMBEDDED,
     editor: Editors = None,
     out: BuildOut = None,
-    limit: flags.Limit = None,
+    limit: flags.FewMemes = None,
     verdicts: Negative = None,
     best_of: BestOf = 1,
     mood: MoodCheck = True,

@@ -29,7 +29,8 @@ class RunFacts:
 
     ``repeat`` numbers runs that differ in their seed alone; ``repeat_of`` is the fingerprint of the
     first. ``wording`` says whose prompts were sent where they are not ours.
-    ``sample`` is the size of a seeded sample of the items. ``needs`` names the run directories
+    ``sample`` is the size of a seeded sample of the items. ``spread`` says by what the items of
+    ``limit`` were chosen (empty: they are the first ones). ``needs`` names the run directories
     whose answers are part of the requests. ``adapted`` says how requests were changed so that the
     server would take them, ``imported`` says from which file of which tool the
     answers come, where no model was asked here. ``probe`` says what was changed on purpose.
@@ -64,6 +65,7 @@ class RunFacts:
     wording: str = ""
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
     probe: str = ""
+    spread: str = ""
 
 
 @dataclass(frozen=True, slots=True)

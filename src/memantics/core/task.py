@@ -80,11 +80,14 @@ class ItemWalk:
     """Items that need not be made to be counted, nor to be passed once they have ended.
 
     ``walk`` yields the items in their order, but only the id of one for which its argument holds.
-    ``count`` says how many there are; it raises what making them would raise.
+    ``count`` says how many there are; it raises what making them would raise. ``outline`` yields
+    them with ids, memes and tags, to choose among; where there is none, all are of one kind and
+    each is about a meme of its own.
     """
 
     walk: Callable[[Callable[[str], bool]], Iterator[Item | str]]
     count: Callable[[], int]
+    outline: Callable[[], Iterator[Item]] | None = None
 
     def __call__(self) -> Iterator[Item]:
         """Every item."""
@@ -105,7 +108,8 @@ class Task:
     values (None: not scored), so that two runs can be compared item by item. ``complete`` adds
     what takes long to find, to items that are really asked and on a thread. ``probe`` says what was
     changed on purpose (:mod:`memantics.run.probes`). ``people`` gives the figures of those who
-    labelled the data, on the items asked, by the name of their row.
+    labelled the data, on the items asked, by the name of their row. ``kinds`` names the tags over
+    which ``--limit`` spreads, never one that holds the gold answer.
     """
 
     name: str
@@ -123,3 +127,4 @@ class Task:
     complete: Callable[[Item], Item] | None = None
     probe: str = ""
     people: Callable[[Sequence[Outcome]], Mapping[str, tuple[Score, ...]]] | None = None
+    kinds: tuple[str, ...] = ("kind",)

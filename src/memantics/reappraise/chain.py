@@ -53,7 +53,8 @@ from memantics.reappraise.workshop import Ending, Reappraisal, Stage, Workshop
 from memantics.vision.captions import ReadLines
 from memantics.vision.page import Page, read_page
 
-MOST_PIXELS = 6_000_000  # a larger picture is reduced: time and memory grow with its area
+MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
+_SETTINGS = 3  # how often captions are set and read back at most
 _RULES = 3  # raise it when the same plan gives another picture
 
 
@@ -231,16 +232,17 @@ def _set_and_read(
     """Set captions and read them back; those that do not read are set again on plain plates."""
     editor = job.shop.editor
     plates: frozenset[str] = frozenset()
-    while True:
+    for left in reversed(range(_SETTINGS)):
         drawn = set_captions(painted, job.page, plan, plates)
         made = encode_png(drawn.image, 6)
         lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
         result = Made(drawn, lines, None if editor is None else editor.name, faces)
         checks = check_result(job.image, job.page, plan, result)
         dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
-        if not dim:
-            return drawn, made, checks
+        if not dim or not left:
+            break
         plates |= dim
+    return drawn, made, checks
 
 
 async def _judge_mood(job: _Job, plan: ReappraisalPlan, checks: Checks) -> Checks:

@@ -333,14 +333,21 @@ def show_span(score: Score | None) -> str:
     return f"{low} to {high}" if low.startswith("-") else f"{low}–{high}"
 
 
+def show_limit(facts: RunFacts) -> str:
+    """Which items a limited run asked."""
+    if facts.spread:
+        return f"{facts.limit} items spread by {facts.spread}"
+    return f"first {facts.limit} items"
+
+
 def show_scope(board: Board) -> str:
     """Which data a table is about, in a few words."""
     parts = [f"{board.kind or 'unnamed'} data"]
     if board.split and board.split != "all":
         parts.append(f"split {board.split}")
-    if board.limit is not None:
-        parts.append(f"first {board.limit} items")
     facts = board.runs[0].facts
+    if facts.limit is not None:
+        parts.append(show_limit(facts))
     if facts.sample is not None:
         parts.append(f"sample of {facts.sample} items, seed {facts.seed}")
     if facts.probe:

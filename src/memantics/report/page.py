@@ -23,6 +23,7 @@ from memantics.report.leaderboard import (
     LeaderboardRow,
     make_boards,
     show_figure,
+    show_limit,
     show_scope,
     show_span,
 )
@@ -201,6 +202,7 @@ def make_environment() -> Environment:
     made.filters.update(
         figure=show_figure,
         span=show_span,
+        limit=show_limit,
         words=lambda name: name.replace("_", " "),
         count=lambda number: f"{number:,}",
         lines=_show_lines,

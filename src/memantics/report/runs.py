@@ -100,7 +100,7 @@ class Run(Result):
         facts = self.facts
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
-        scope = (facts.split, str(facts.limit), drawn)
+        scope = (facts.split, str(facts.limit), facts.spread, drawn)
         return (self.task, self.kind, checksum, *scope, facts.probe)
 
     def to_dict(self) -> dict[str, JsonValue]:

@@ -28,7 +28,7 @@ from memantics.report.leaderboard import (
 from memantics.report.reference import Published
 from memantics.report.runs import STARTER_NOTE, Run
 
-_RARE = frozenset({"adapted", "imported", "probe", "repeat", "repeat_of", "wording"})
+_RARE = frozenset({"adapted", "imported", "probe", "repeat", "repeat_of", "spread", "wording"})
 _MARKDOWN = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from memantics.core.cache import Cache
 from memantics.core.card import Card, TaskCard
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.core.model import Model
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores, read_facts, write_facts
@@ -21,6 +21,7 @@ from memantics.run.ask import AskSettings, ask
 from memantics.run.facts import DataFacts, Scope, add_needs, describe, folder_name, now
 from memantics.run.progress import Progress
 from memantics.run.score import read_outcomes, score_run
+from memantics.run.strata import Chosen, choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,10 @@ Scorer = Callable[[Job], Awaitable[Scores]]
 
 @dataclass(frozen=True, slots=True)
 class PosedTask:
-    """A task on its data, before a model is chosen."""
+    """A task on its data, before a model is chosen.
+
+    ``first`` is the task with the first items of its limit, where others are chosen.
+    """
 
     cards: tuple[Card, TaskCard]
     task: Task
@@ -49,6 +53,14 @@ class PosedTask:
     scope: Scope
     total: int
     wording: str = ""
+    first: Task | None = None
+
+    @property
+    def unspread(self) -> PosedTask | None:
+        """The same with the first items, as earlier versions and other tools limit a task."""
+        if self.first is None:
+            return None
+        return replace(self, task=self.first, scope=replace(self.scope, spread=""), first=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +82,49 @@ def pose(
 
     The data are described afterwards: what was read for counting need not be read again.
     """
-    whole = task.items
+    first = None
     if scope.sample is not None:
-        memes, total = draw_memes(whole(), scope.sample, scope.seed)
+        memes, total = draw_memes(task.items(), scope.sample, scope.seed)
         task = narrow(task, lambda meme: meme in memes)
     else:
         if scope.limit is not None:
-            task = _cut(task, scope.limit)
+            first = _cut(task, scope.limit)
+            chosen = _choose(task, scope.limit, cards[0])
+            if chosen is None:
+                task, first = first, None
+            else:
+                task, scope = _pick(task, chosen.ids), replace(scope, spread=chosen.spread)
         items = task.items
         total = items.count() if isinstance(items, ItemWalk) else sum(1 for _ in items())
     if not total:
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
         )
-    return PosedTask(cards, task, describe_data(), scope, total)
+    return PosedTask(cards, task, describe_data(), scope, total, first=first)
+
+
+def _choose(task: Task, limit: int, card: Card) -> Chosen | None:
+    if limit < 1:
+        raise InputError(f"a limit of {limit} leaves no items", hint="give 1 or more")
+    items = task.items.outline if isinstance(task.items, ItemWalk) else task.items
+    return None if items is None else choose(items(), limit, task.kinds, card.languages)
+
+
+def _pick(task: Task, ids: frozenset[str]) -> Task:
+    """Some items of a task, also once it has been fed; nothing behind the last one is made."""
+    whole, feed = task.items, task.feed
+
+    def items() -> Iterator[Item]:
+        left = len(ids)
+        walk = whole.walk if isinstance(whole, ItemWalk) else lambda _: whole()
+        for item in walk(lambda name: name not in ids):
+            if not isinstance(item, str) and item.id in ids:
+                yield item
+                left -= 1
+                if not left:
+                    return
+
+    return replace(task, items=items, feed=feed and (lambda fed: _pick(feed(fed), ids)))
 
 
 def _cut(task: Task, limit: int) -> Task:
@@ -113,7 +154,14 @@ def plan(
     place: tuple[Path, tuple[float, float] | None],
     needs: Mapping[str, Job] | None = None,
 ) -> Job:
-    """Say what a run will be and where; ``place`` is the folder of all runs, and prices."""
+    """Say what a run will be and where; ``place`` is the folder of all runs, and prices.
+
+    A run that an earlier version began with the first items of its limit goes on with them.
+    """
+    if question.unspread is not None:
+        begun = plan(question.unspread, model, baselines, place, needs)
+        if begun.folder.is_dir():
+            return begun
     out, prices = place
     needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)

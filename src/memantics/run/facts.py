@@ -32,12 +32,16 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which part of the data is asked: the first items, or a seeded sample."""
+    """Which part of the data is asked: a few items, or a seeded sample.
+
+    ``spread`` says by what the items of ``limit`` were chosen; empty: they are the first ones.
+    """
 
     split: str
     limit: int | None = None
     sample: int | None = None
     seed: int = 0
+    spread: str = ""
 
 
 def describe(
@@ -63,6 +67,8 @@ def describe(
     }
     if scope.sample is not None:
         shape["sample"] = [scope.sample, scope.seed]
+    if scope.spread:
+        shape["spread"] = scope.spread
     if task.probe:
         shape["probe"] = task.probe
     return RunFacts(
@@ -89,6 +95,7 @@ def describe(
         sample=scope.sample,
         seed=None if scope.sample is None else scope.seed,
         probe=task.probe,
+        spread=scope.spread,
     )
 
 

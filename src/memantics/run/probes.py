@@ -28,6 +28,7 @@ from memantics.core.matching import image_key, item_images
 from memantics.core.records import Field, Form, Image, Item, Message, Outcome, Request, Score
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
+from memantics.run.strata import CAPTIONS
 from memantics.tasks.choices import LETTERS
 from memantics.tasks.factories import mean_score, share
 from memantics.tasks.parse import clean
@@ -38,8 +39,6 @@ PROBES: Mapping[str, tuple[str, ...]] = {
     "options": ("permuted",),
     "memory": ("caption", "id", "template"),
 }
-# The names under which forms hold what is printed on a meme.
-_CAPTIONS = ("text", "caption")
 _LEAST = 4
 
 
@@ -182,7 +181,7 @@ def change_caption(item: Item, tools: ProbeTools, words: Mapping[str, str] | Non
         if not found:
             raise DataError(item.group, "the table has no caption in other words for this meme")
         new = found[0]
-    named = [name for name in _CAPTIONS if name in item.form.context]
+    named = [name for name in CAPTIONS if name in item.form.context]
     if words is not None and not named:
         raise InputError(
             "this task tells no caption in words, so there is nothing to reword",
@@ -256,7 +255,7 @@ def _make_memory(item: Item, how: str) -> Item | None:
         gold = item.tags.get("template", "")
         if not gold:
             return None
-    told = next((item.form.context[n] for n in _CAPTIONS if item.form.context.get(n)), "")
+    told = next((item.form.context[n] for n in CAPTIONS if item.form.context.get(n)), "")
     kept = {"text": told} if told else {}
     form = Form(_QUESTIONS[how], (Field("memory", "text"),), item.form.language, "text", kept)
     return Item(f"{item.group}:{how}", item.group, gold, form, item.images)

@@ -26,17 +26,21 @@ from memantics.core.data import (
     read_records,
 )
 from memantics.core.errors import DataError
-from memantics.core.records import Form, Item
+from memantics.core.records import Form, Image, Item
 from memantics.core.task import ItemWalk, Task
 from memantics.tasks.choices import LETTERS, letter_field
 from memantics.tasks.factories import choice_task
 from memantics.tasks.plugin import BenchmarkPlugin, TaskSetup
 
 Text = Annotated[str, Field(min_length=1)]
+_BLANK = Form("", ())
 
 
 class Row(BaseModel):
-    """A record. A field that is not named is an error, not a guess."""
+    """A record. A field that is not named is an error, not a guess.
+
+    Where a shape adds ``language`` or ``kind``, they become tags: ``--limit`` spreads over them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -45,6 +49,17 @@ class Row(BaseModel):
 
 
 R = TypeVar("R", bound=Row)
+
+
+@cache
+def list_tags(shape: type[Row]) -> tuple[str, ...]:
+    """The fields of a record that become tags."""
+    return tuple(name for name in ("language", "kind") if name in shape.model_fields)
+
+
+def tag_row(row: Row) -> Mapping[str, str]:
+    """The tags of a record's item."""
+    return {name: str(getattr(row, name)) for name in list_tags(type(row))}
 
 
 Stamp = tuple[int, int]
@@ -79,6 +94,11 @@ class Table(Generic[R]):
             yield row
         if left:
             raise changed
+
+    def outline(self) -> Iterator[Item]:
+        """Items that say no more than of which kind each record is whose image is there."""
+        rows = (row for row in self.rows() if row.id not in self.missing)
+        return (Item(row.id, row.id, "", _BLANK, tags=tag_row(row)) for row in rows)
 
     def find_image(self, row: R) -> Path | None:
         """Where a record's image lies, if it is there."""
@@ -242,6 +262,13 @@ def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Cho
     return Scan(table, orders, LETTERS[keys.index(max(keys))])
 
 
+def _make_item(row: Row, picture: Image, asked: Choice, order: bytes, majority: str) -> Item:
+    laid = asked.lay_out(order)
+    form = Form(asked.question, (letter_field(laid, majority),), context=dict(asked.context))
+    key = LETTERS[laid.index(asked.right)]
+    return Item(row.id, row.id, key, form, (picture,), tag_row(row))
+
+
 def choice_benchmark(
     shape: type[R],
     ask: Callable[[R, Mapping[str, str]], Choice],
@@ -286,13 +313,12 @@ def choice_benchmark(
                 picture = setup.picture(found.table.find_image(row), row.id)
                 if picture is not None:
                     asked = ask(row, setup.options)
-                    laid = asked.lay_out(order)
-                    fields = (letter_field(laid, found.majority),)
-                    form = Form(asked.question, fields, context=dict(asked.context))
-                    key = LETTERS[laid.index(asked.right)]
-                    yield Item(row.id, row.id, key, form, (picture,))
+                    yield _make_item(row, picture, asked, order, found.majority)
 
-        return choice_task(setup, ItemWalk(walk, count))
+        def outline() -> Iterator[Item]:
+            return look(setup.need_source(), setup.options).table.outline()
+
+        return choice_task(setup, ItemWalk(walk, count, outline if list_tags(shape) else None))
 
     return BenchmarkPlugin(
         open_release=open_release,

@@ -29,9 +29,8 @@ def share_changed(before: Image.Image, after: Image.Image, where: Mask) -> float
     """
     if before.size != after.size:
         return 1.0
-    one = np.asarray(before.convert("RGB"), dtype=np.int16)
-    other = np.asarray(after.convert("RGB"), dtype=np.int16)
-    changed = np.abs(one - other).max(axis=2) > _SAME
+    one, other = np.asarray(before.convert("RGB")), np.asarray(after.convert("RGB"))
+    changed = (np.maximum(one, other) - np.minimum(one, other)).max(axis=2) > _SAME
     return float(changed[where].mean()) if where.any() else 0.0
 
 

@@ -58,10 +58,13 @@ def _measure_words(profile: Profile, least: float) -> list[int]:
 def _deal(
     letters: str, widths: list[int], face: Typeface, total: int
 ) -> tuple[float, tuple[str, ...]]:
-    """Deal letters to words of given widths; how far the worst word is off, and the words."""
+    """Deal letters to words of given widths; how far the worst word is off, and the words.
+
+    A word that is off by more than ``_WRONG`` ends a dealing, so few places are tried for each.
+    """
     font = face.at(64)
-    places = [font.getlength(letters[:i]) for i in range(len(letters) + 1)]
-    scale = sum(widths) / max(1.0, places[-1])
+    places = np.array([font.getlength(letters[:i]) for i in range(len(letters) + 1)])
+    scale = sum(widths) / max(1.0, float(places[-1]))
     mean = sum(widths) / len(widths)
     # best[i]: the least error of dealing the first i letters to the words so far
     best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
@@ -69,9 +72,11 @@ def _deal(
         left = len(widths) - number
         reached: dict[int, tuple[float, tuple[str, ...]]] = {}
         for start, (error, words) in best.items():
-            for end in range(start + 1, len(letters) - left + 1):
-                off = abs((places[end] - places[start]) * scale - width) / mean
-                made = (max(error, off), (*words, letters[start:end]))
+            ends = places[start + 1 : len(letters) - left + 1]
+            offs = np.abs((ends - places[start]) * scale - width) / mean
+            for at in np.flatnonzero(offs <= _WRONG):
+                end = start + 1 + int(at)
+                made = (max(error, float(offs[at])), (*words, letters[start:end]))
                 if end not in reached or made < reached[end]:
                     reached[end] = made
         best = reached

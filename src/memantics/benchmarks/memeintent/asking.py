@@ -13,6 +13,7 @@ from memantics.benchmarks.memeintent.demonstrations import Demonstration, read_d
 from memantics.benchmarks.memeintent.load import IntentMeme, open_release
 from memantics.core.data import Source, open_once
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.language import read_script
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Request, Sampling
 from memantics.core.retrieval import Library, make_library, read_library
@@ -272,8 +273,14 @@ def _make_item(meme: IntentMeme, field: Field, asking: Asking, fed: Fed) -> Item
         gold=[*gold[asking.task]],
         form=Form(QUESTIONS[asking.task], (field,), reply="text", context=context),
         images=(Image(meme.image),) if meme.image else (),
-        tags={"split": meme.split, **tags},
+        tags={"split": meme.split, **_find_language(meme), **tags},
     )
+
+
+def _find_language(meme: IntentMeme) -> Mapping[str, str]:
+    """The same for all tasks, also for one that is not told the text: they share memes."""
+    language = read_script(meme.text)
+    return {"language": language} if language else {}
 
 
 def _find_context(

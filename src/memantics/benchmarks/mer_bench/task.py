@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
-from memantics.core.task import Task
+from memantics.core.task import ItemWalk, Task
 from memantics.metrics.reappraisal import Combine, Formula
 from memantics.tasks.plugin import TaskSetup
 
@@ -75,29 +75,32 @@ def make(setup: TaskSetup) -> Task:
     )
     # The paper's tables are of run means; where each edit is judged once there are no runs.
     main = task.main if chosen["view"] == "all" else f"{task.main}_run"
-    task = replace(task, main=main, marks=lambda outcomes: mark(outcomes, rules))
+    task = replace(task, main=main, marks=lambda outcomes: mark(outcomes, rules), kinds=("editor",))
     return _look(task, setup)
 
 
 def _look(task: Task, setup: TaskSetup) -> Task:
     """The task with layout checks beside the judge: their results become tags of the items.
 
-    Nothing is opened before the first item is made.
+    Nothing is opened before the first item is made, and no image of an item that is passed over.
     """
     wanted = setup.options["layout"]
     if wanted == "off":
         return task
     plain, known = task.items, dict[tuple[Path, Path], Mapping[str, str]]()
 
-    def items() -> Iterator[Item]:
+    def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
         for item in plain():
+            if has_ended(item.id):
+                yield item.id
+                continue
             source, edited = item.images[0].path, item.images[1].path
             if (source, edited) not in known:
                 check = setup.services.layout(wanted == "captions")
                 known[source, edited] = check(source, edited)
             yield replace(item, tags={**item.tags, **known[source, edited]})
 
-    return replace(task, items=items)
+    return replace(task, items=ItemWalk(walk, lambda: sum(1 for _ in plain()), plain))
 
 
 @cache

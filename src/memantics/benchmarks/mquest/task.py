@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pydantic import JsonValue
@@ -29,7 +29,8 @@ def make(setup: TaskSetup) -> Task:
     def parse(text: str, form: Form) -> JsonValue:
         return _parse(text, form, setup.options)
 
-    return choice_task(setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score)
+    task = choice_task(setup, lambda: _items(setup), prompts=prompts, parse=parse, score=score)
+    return replace(task, kinds=("dimension",))
 
 
 @dataclass(frozen=True, slots=True)

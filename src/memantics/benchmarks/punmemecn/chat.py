@@ -119,13 +119,14 @@ def make(brief: Brief) -> Task:
     """The task ``chat``."""
     prompt = _prepare(brief)
     _read_seed(brief)
-    return brief.make(
+    task = brief.make(
         items=lambda: _items(brief),
         ask=lambda item, _complaint: prompt.ask(item),
         parse=partial(_parse, brief),
         score=score,
         used=prompt.hashes,
     )
+    return replace(task, kinds=("topic",))
 
 
 def _read_seed(brief: Brief) -> int:

@@ -28,12 +28,14 @@ from memantics.core.memes import Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
+from memantics.models.embedded.lines import Reading, explain_unread
 from memantics.vision.appearance import (
     Sight,
     describe_picture,
     has_nudity_check,
     rate_nudity,
 )
+from memantics.vision.captions import choose_captions
 from memantics.vision.faces import YuNet
 from memantics.vision.panels import find_panels
 
@@ -42,13 +44,13 @@ from memantics.vision.panels import find_panels
 class Tools:
     """What this machine can do without a model; each part can be absent.
 
-    ``read`` gives the printed lines of an image (bytes and name), ``tell_language`` the language
+    ``read`` gives what is printed on an image (bytes and name), ``tell_language`` the language
     of a text, ``listen`` what a caption may be heard as, ``screen`` a detector's verdict, or why
     it gives none; ``judges`` are experts by topic, ``retrieve`` finds known memes near a meme and
     its template family; ``faces`` is a detector of faces.
     """
 
-    read: Callable[[bytes, str], Sequence[str]]
+    read: Callable[[bytes, str], Reading]
     tell_language: Callable[[str], str]
     listen: Callable[[str, str], Sequence[Sound]]
     screen: Callable[[Meme], Harm | str] | None = None
@@ -67,13 +69,19 @@ def look(meme: Meme, tools: Tools) -> Findings:
     """What can be said without asking a model."""
     data = read_bytes(meme.image)
     image = decode(data, meme.image.name)
-    lines = tuple(tools.read(data, meme.image.name))
+    printed = tools.read(data, meme.image.name)
+    lines = tuple(choose_captions(printed.lines))
     text = meme.text or " ".join(lines)
     language = meme.language or tools.tell_language(text)
     known = replace(meme, text=text, language=language)
     opinions = tuple(own.ask(text, language) for _, own in sorted(tools.judges.items()))
     missing = _list_unsaid(opinions)
-    screened = tools.screen(known) if tools.screen else None
+    unread = explain_unread(printed.unread)
+    if unread:
+        missing.append(Missing("some of its text", unread))
+    screened: Harm | str | None = "" if meme.text else unread
+    if tools.screen:
+        screened = screened or tools.screen(known)
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
     sounds: tuple[Sound, ...] = ()

@@ -24,14 +24,30 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an image says, in reading order."""
+    """What an image says, in reading order.
+
+    ``unread`` is how many regions of text were left out because the image has too many.
+    """
 
     lines: tuple[Line, ...] = ()
+    unread: int = 0
 
     @property
     def text(self) -> str:
         """All lines, one below the other."""
         return "\n".join(line.text for line in self.lines)
+
+
+def explain_unread(unread: int) -> str:
+    """Why the text of an image is known in part only; empty where all of it was read.
+
+    >>> explain_unread(1), explain_unread(0)
+    ('1 region of text was not read: the image holds more text than is read', '')
+    """
+    if not unread:
+        return ""
+    regions = "1 region of text was" if unread == 1 else f"{unread} regions of text were"
+    return f"{regions} not read: the image holds more text than is read"
 
 
 class Ocr(Protocol):

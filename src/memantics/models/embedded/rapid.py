@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from memantics.core.errors import Unavailable, UnknownName
 from memantics.core.images import decode
 from memantics.models.embedded.lines import Line, Reading, order_lines
-
-if TYPE_CHECKING:
-    from rapidocr import RapidOCR
 
 Profile = Literal["thorough", "fast"]
 Pixels = NDArray[np.uint8]
@@ -31,6 +28,8 @@ _LONG_SIDE = 1280  # larger ones are reduced: time grows with the area, recall d
 _TINY = 8
 MOST_REGIONS = 150  # of text that are read in one image
 MOST_LENGTH = 800  # of all of them together, in line heights
+_BATCH = 6  # lines that are recognised at once
+LONG_LINE = 30  # line heights: in an image with a longer line each is recognised alone
 _FAST_SIDES = (320, 640)  # ``fast``: two thirds of the short side, but within these
 _FAST_WIDTH = 160  # ``fast``: a line is padded to this; the package pads to 320
 _SURE = 0.5  # what is recognised with less is no text
@@ -52,7 +51,7 @@ class RapidReader:
             raise UnknownName("OCR profile", profile, get_args(Profile))
         self.profile = profile
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
-        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-3"
+        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
 
     def read(self, data: bytes, name: str) -> Reading:
         """Decode within bounds and read."""
@@ -62,13 +61,14 @@ class RapidReader:
         pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
         with _ENGINE_LOCK:
             engine = load_engine(_weights())
+            engine.unread = 0
             lines = list(_read_fast(engine, pixels)) if self.profile == "fast" else []
             lines = lines or list(_read_thoroughly(engine, pixels))
-        return Reading(order_lines(line for line in lines if line.text))
+            return Reading(order_lines(line for line in lines if line.text), engine.unread)
 
 
-def _read_thoroughly(engine: RapidOCR, pixels: Pixels) -> Iterator[Line]:
-    found: Any = engine(pixels)
+def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[Line]:
+    found = engine(pixels)
     for text, corners, score in zip(
         found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
     ):
@@ -90,7 +90,9 @@ def _read_fast(engine: Any, pixels: Pixels) -> Iterator[Line]:
         return
     boxes = finder.sorted_boxes(boxes).astype(np.float32)
     crops = [get_rotate_crop_image(pixels, corners.copy()) for corners in boxes]
-    for place in choose_regions([crop.shape[:2] for crop in crops]):
+    kept = choose_regions([crop.shape[:2] for crop in crops])
+    engine.unread = len(crops) - len(kept)
+    for place in kept:
         crop = crops[place]
         lines = cv2.resize(crop, (max(1, round(48 * crop.shape[1] / crop.shape[0])), 48))
         row = _normalise(lines)
@@ -121,13 +123,18 @@ def _normalise(pixels: NDArray[Any]) -> NDArray[np.float32]:
 
 
 @cache
-def load_engine(folder: Path) -> RapidOCR:
+def load_engine(folder: Path) -> Any:
     """RapidOCR that reads bounded images on one thread, with its numbers cleaned of denormals."""
     from onnxruntime import InferenceSession, SessionOptions
     from rapidocr import RapidOCR
 
     class BoundedOcr(RapidOCR):
-        """Reads the largest regions only: time grows with their number and length."""
+        """Reads the largest regions only: time grows with their number and length.
+
+        ``unread`` counts those that were left out of the last image.
+        """
+
+        unread = 0
 
         def detect_and_crop(self, img: Any, op_record: dict[str, Any]) -> tuple[list[Any], Any]:
             found: Any
@@ -135,7 +142,15 @@ def load_engine(folder: Path) -> RapidOCR:
             kept = choose_regions([crop.shape[:2] for crop in crops])
             found.boxes = found.boxes[kept]
             found.scores = [found.scores[at] for at in kept]
+            self.unread = len(crops) - len(kept)
             return [crops[at] for at in kept], found
+
+        def recognize_txt(self, img: list[Any]) -> Any:
+            # Lines of one batch are padded to the longest, and memory grows with its square.
+            longest = max(crop.shape[1] / max(1, crop.shape[0]) for crop in img)
+            recogniser: Any = self._load_rec_model()  # type: ignore[no-untyped-call]
+            recogniser.rec_batch_num = 1 if longest > LONG_LINE else _BATCH
+            return super().recognize_txt(img)
 
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
     # With explicit paths no code that could download weights is reached.
@@ -153,6 +168,7 @@ def load_engine(folder: Path) -> RapidOCR:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     options.enable_cpu_mem_arena = True
+    options.enable_mem_pattern = False  # holds a copy for each size of image, and saves no time
     for part, name in ((engine.cfg.Det, _DETECTOR), (engine.cfg.Rec, _RECOGNISER)):
         part._set_flag("allow_objects", True)
         body = zero_denormals((folder / name).read_bytes())

@@ -128,7 +128,8 @@
     const language = tell(`language.${found.language}`, t("language.other"));
     const form = t(found.panels === 1 ? "text.form_one" : "text.form", { language, panels: found.panels });
     const mean = found.lines.reduce((sum, line) => sum + line.score, 0) / found.lines.length;
-    settle("text", [said, el("p", { className: "quiet", textContent: form })],
+    const notes = [form, ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
+    settle("text", [said, ...notes.map((note) => el("p", { className: "quiet", textContent: note }))],
       [`${t("text.by", { by: found.by })}, ${t("result.sure", { percent: percent(mean) })}`]);
     announce(t("text.done", { text: found.text }));
   };

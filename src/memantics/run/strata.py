@@ -1,0 +1,94 @@
+"""Which items a limited run asks: in turn one of each language and kind, always the same ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memantics.core.language import read_script
+from memantics.core.records import Item
+
+# The names under which forms hold what is printed on a meme.
+CAPTIONS = ("text", "caption")
+_TOLD = (*CAPTIONS, "source_caption")
+Stratum = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The ids of the chosen items, and by what they were chosen: names of tags, else ``meme``."""
+
+    ids: frozenset[str]
+    spread: str
+
+
+def choose(
+    items: Iterable[Item], limit: int, kinds: Sequence[str], languages: Sequence[str] = ()
+) -> Chosen | None:
+    """The items of a limited run; None where they are the first ones.
+
+    An item's stratum is its language, where the benchmark's card names several, and its ``kinds``
+    (tags). The tag ``language`` tells it, else the script of the caption or question. Every
+    stratum gives one item, then every stratum a second one, and so on until there are ``limit``;
+    one that has no more is passed over. Within a stratum items come meme by meme, in the order of
+    the data. Gold answers play no part. Nothing is drawn at random, and a larger limit only adds
+    items.
+
+    >>> from memantics.core.records import Form
+    >>> items = [Item(f"{n}", f"{n}", "", Form("", ()), tags={"kind": k}) for n, k in
+    ...          enumerate("aaaab")]
+    >>> chosen = choose(items, 3, ["kind"])
+    >>> sorted(chosen.ids), chosen.spread
+    (['0', '1', '4'], 'kind')
+    >>> choose(items, 5, ["kind"]), choose(items, 3, [])
+    (None, None)
+    """
+    ids: list[str] = []
+    places: list[tuple[int, int]] = []
+    memes: dict[str, int] = {}
+    strata: dict[Stratum, int] = {}
+    for item in items:
+        ids.append(item.id)
+        own = strata.setdefault(_find_stratum(item, kinds, languages), len(strata))
+        places.append((memes.setdefault(item.group, len(memes)), own))
+    order = _order(places, _order_turns(strata))[:limit]
+    if not order or max(order) < limit:
+        return None
+    names = ("language", *kinds)
+    varied = [name for name, *values in zip(names, *strata, strict=True) if len({*values}) > 1]
+    return Chosen(frozenset(ids[place] for place in order), ", ".join(varied) or "meme")
+
+
+def _order(places: Sequence[tuple[int, int]], turns: Sequence[int]) -> list[int]:
+    """All items in the order in which limits take them; each is given by its meme and stratum."""
+    taken: Counter[int] = Counter()
+    keys: list[tuple[int, int, int]] = []
+    for place in sorted(range(len(places)), key=lambda place: places[place][0]):
+        own = places[place][1]
+        keys.append((taken[own], turns[own], place))
+        taken[own] += 1
+    return [place for _, _, place in sorted(keys)]
+
+
+def _order_turns(strata: Mapping[Stratum, int]) -> list[int]:
+    """The turn of each stratum: languages alternate, else few items might be of one alone."""
+    seen: Counter[str] = Counter()
+    languages: dict[str, int] = {}
+    keys: list[tuple[int, int]] = []
+    for language, *_ in strata:
+        keys.append((seen[language], languages.setdefault(language, len(languages))))
+        seen[language] += 1
+    ranks = {key: turn for turn, key in enumerate(sorted(keys))}
+    return [ranks[key] for key in keys]
+
+
+def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) -> Stratum:
+    language = ""
+    if len(languages) > 1:
+        context = item.form.context
+        told = next((context[name] for name in _TOLD if context.get(name)), item.form.question)
+        language = item.tags.get("language") or read_script(told)
+    # A few stray captions in another language make no stratum.
+    own = language if language in languages else ""
+    return (own, *(item.tags.get(kind, "") for kind in kinds))
