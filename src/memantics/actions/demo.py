@@ -135,7 +135,7 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
             _TYPES[meme.harm.type],
             known[meme.id],
             _gloss(meme),
-            "; ".join(meme.background) if chinese else "",
+            _explain(meme) if chinese else "",
             read_aloud(caption) if caption and chinese else None,
             detector.explain(seen.text) if seen.text else None,
         )
@@ -146,6 +146,12 @@ def _gloss(meme: StarterMeme) -> str:
     texts = [own.description for own in meme.knowledge if own.dimension == "TextualMaterial"]
     pairs = [text.partition(", ") for text in texts if meme.language == "zh"]
     return ", ".join(english for chinese, _, english in pairs if chinese in meme.text)
+
+
+def _explain(meme: StarterMeme) -> str:
+    """The first thing that a reader has to know, in English."""
+    known = [own for own in meme.knowledge if own.dimension == "BackgroundKnowledge"]
+    return f"{known[0].label}: {known[0].description}" if known else ""
 
 
 def _read_pun(meme: StarterMeme) -> TourPun:
@@ -159,7 +165,7 @@ def _read_pun(meme: StarterMeme) -> TourPun:
         pun.reading or pun.caption,
         pun.note,
         _gloss(meme),
-        "; ".join(meme.background),
+        _explain(meme),
     )
 
 
@@ -215,8 +221,9 @@ def rank_published() -> Iterator[Standings]:
     rows = _read_rows("mquest")
     third = Trivial("guessing among the three options that are ever right", 1 / 3)
     pooled = (
-        "“None of the others” is the key of 1 of the 13,141 released questions, so chance is "
-        "one in three, not one in four. Intervals assume that accuracy is over all 609 questions."
+        "“None of the others” is the key of 1 of the 13,141 released questions: guessing among the "
+        "other three scores one in three, among all four one in four. Intervals assume that "
+        "accuracy is over all 609 questions."
     )
     yield make_standings("M-QUEST: questions about meaning", "accuracy", rows, third, pooled)
 

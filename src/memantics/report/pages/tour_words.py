@@ -39,7 +39,7 @@ class Words:
         """Why a printed figure cannot be true, in plain words."""
         for pattern, told in self.faults:
             if found := pattern.fullmatch(reason):
-                return told.format(*(part.replace("_", " ") for part in found.groups()))
+                return told.format(*(self.say(part.replace("_", " ")) for part in found.groups()))
         return reason
 
     def tell_faults(self, checked: int, certain: int, more: int) -> str:
