@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "audit-a-benchmark",
         "redo-a-paper",
         "use-official-data",
+        "use-your-data",
         "run-local-models",
         "use-with-inspect",
     ),

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
+WAIT = 60_000  # milliseconds: no test may fail because a machine is busy
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
@@ -29,6 +30,7 @@ def find_chromium() -> str:
 def launch() -> Iterator[Browser]:
     """A browser, closed at the end."""
     path = find_chromium()
+    expect.set_options(timeout=WAIT)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=FLAGS)
         try:
@@ -63,6 +65,7 @@ def watch(
     """A fresh page whose errors, requests and dialogs are written down."""
     size: ViewportSize = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(WAIT)
     watched = Watched(context.new_page())
     page = watched.page
     page.on("pageerror", lambda error: watched.errors.append(str(error)))

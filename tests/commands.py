@@ -134,13 +134,15 @@ _LASTING = {
     "reappraise",
     "vision",
 }
+# The same of single modules: cards by their content, word lists, the starter pack.
+_LASTING_MODULES = {f"memantics.{name}" for name in ("core.card", "core.text", "starter")}
 
 
 def forget() -> None:
     """Empty the caches that depend on a user's folders and settings."""
     for name, module in list(sys.modules.items()):
         package, room = [*name.split("."), ""][:2]
-        if package == "memantics" and room not in _LASTING:
+        if package == "memantics" and room not in _LASTING and name not in _LASTING_MODULES:
             for own in list(vars(module).values()):
                 if clear := getattr(own, "cache_clear", None):
                     clear()

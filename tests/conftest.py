@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.commands import Shell
 
@@ -20,20 +22,62 @@ from tests.commands import Shell
 # only wait for each other, on a busy machine a hundred times longer than they compute.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# Every process of a test would compile our modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # What a shell starts in the background ignores Ctrl-C, and so would every process of a test.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# No test may fail because a machine is busy.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test may fail because a machine is busy, nor for one run's chance: the same examples each time,
+# whatever was imported before. Collecting constants from a thousand modules took longer than most
+# properties, and made examples depend on the order of tests. Fresh attacks: ``make hostile``.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 settings.load_profile("patient")
+setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
 # Tests are collected before any fixture runs: what somebody published here is none of theirs.
 os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
+# Modules with tests of half a minute: begun first, so that no core waits for one at the end.
+LONG = {
+    "docs/test_commands.py",
+    "docs/test_own_paper.py",
+    "docs/test_python.py",
+    "build/publish/test_questions.py",
+    "detector/lora/test_as_model.py",
+    "detector/neural/test_training.py",
+    "report/test_papers_filled.py",
+    "report/test_tour.py",
+    "scale/test_kill.py",
+    "serve/test_jobs.py",
+    "servers/test_real_servers.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    first = {here / name for name in LONG}
+    items.sort(key=lambda item: item.path not in first)
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests stay in memory: searching them for garbage took a second each time."""
+    freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """So do the modules of the large packages that tests load as they go."""
+    if len(sys.modules) > frozen[-1] + 200:
+        freeze()
+
+
+frozen = [0]
+
+
+def freeze() -> None:
     gc.collect()
     gc.freeze()
+    frozen.append(len(sys.modules))
 
 
 @pytest.fixture

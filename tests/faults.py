@@ -126,7 +126,7 @@ class FaultServer:
 
     async def _misbehave(self, fault: Fault, request: web.Request) -> web.StreamResponse:
         if fault == "slow":
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(4.0)
             return _json(completion("B"))
         if fault == "hang":
             await asyncio.sleep(60)

@@ -17,6 +17,7 @@ import pytest
 
 from tests import forks
 from tests.background import serve_in_background
+from tests.commands import Shell
 from tests.docs.test_commands import PAGES, SERVER, desk
 from tests.places import ROOT
 
@@ -38,7 +39,7 @@ SHOWN = [page for page in PAGES if python_blocks(page) and page.name not in TUTO
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return dict(os.environ) | {"MEMANTICS_HOME": str(folder / "home"), "OPENAI_API_KEY": ""}
+    return dict(os.environ) | {"MEMANTICS_HOME": str(Shell(folder).home), "OPENAI_API_KEY": ""}
 
 
 def test_the_guide_to_python_is_among_the_pages() -> None:

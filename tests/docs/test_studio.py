@@ -6,11 +6,14 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
-from pathlib import Path
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from urllib.request import urlopen
 
+from tests import forks
+from tests.commands import Shell
 from tests.places import ROOT
 
 GUIDE = ROOT / "docs" / "studio.md"
@@ -21,37 +24,37 @@ PAGES = {
 }
 
 
-def test_every_start_of_the_guide_serves_what_it_promises(tmp_path: Path) -> None:
+@contextmanager
+def serving(shell: Shell, words: list[str]) -> Iterator[str]:
+    """The command in a process of its own, and the address it prints."""
+    out, err = (shell.folder / f"serve.{name}" for name in ("out", "err"))
+    out.write_text("")
+    place = forks.Place(shell.folder, shell.environment, writes=str(out), tells=str(err))
+    process = forks.start(partial(forks.be_command, [*words, "--port", "0"]), place)
+    try:
+        while not (found := re.search(r"http://\S+\n", out.read_text())):
+            assert process.is_alive(), err.read_text()
+            time.sleep(0.02)
+        yield found[0].strip()
+    finally:
+        if process.pid is not None:
+            os.kill(process.pid, signal.SIGINT)
+        process.join(60)
+        process.close()
+
+
+def test_every_start_of_the_guide_serves_what_it_promises(shell: Shell) -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    variables = os.environ | {"MEMANTICS_HOME": str(tmp_path / "home"), "COLUMNS": "80"}
-    program = [sys.executable, "-m", "memantics.cli.main"]
     seen: set[str] = set()
     for line in re.findall(r"^(?:\$ )?memantics .*$", text, flags=re.MULTILINE):
         words = shlex.split(line.removeprefix("$ "))[1:]
         if words[0] != "serve":
-            subprocess.run([*program, *words], cwd=tmp_path, env=variables, check=True)
+            shell.done(*words)
             continue
-        started = subprocess.Popen(
-            [*program, *words, "--port", "0"],
-            cwd=tmp_path,
-            env=variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        try:
-            assert started.stdout is not None
-            said = started.stdout.readline()
-            found = re.search(r"http://\S+", said)
-            assert found, said
+        with serving(shell, words) as address:
             for flag, (path, promised) in {"": ("/", "What does this meme say?"), **PAGES}.items():
                 if not flag or flag in words:
-                    with urlopen(found[0] + path, timeout=60) as page:
+                    with urlopen(address + path, timeout=60) as page:
                         assert promised in page.read().decode(), (line, path)
                     seen.add(flag)
-        finally:
-            started.send_signal(signal.SIGINT)
-            started.wait(60)
-            assert started.stdout is not None
-            started.stdout.close()
     assert seen == {"", *PAGES}

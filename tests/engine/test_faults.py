@@ -33,7 +33,7 @@ async def run(
     limiter: Limiter | None = None,
 ) -> Progress:
     async with serve(server):
-        model = OpenAIModel("toy", server.url, "", OpenAISettings(timeout=0.5, connections=16))
+        model = OpenAIModel("toy", server.url, "", OpenAISettings(timeout=2.0, connections=16))
         cache = Cache(folder / "cache.sqlite")
         try:
             with RunWriter(folder / "run", facts()) as writer:

@@ -14,8 +14,9 @@ from memantics.actions.expert_data import find_labelled
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.registry import find_benchmark, find_benchmarks, find_recipes
-from memantics.tasks.recipe import read_recipe
-from tests.places import SHARED_DATA, needs_shared_data
+from memantics.tasks.recipe import make_card, open_recipe, read_recipe, survey_recipe
+from tests.commands import Shell
+from tests.places import ROOT, SHARED_DATA, needs_shared_data
 
 NAMES = ("fine_grained_hateful_memes", "harm_c", "harm_p", "harmeme", "hateful_memes", "mami")
 
@@ -157,3 +158,32 @@ def test_the_fine_grained_release_is_read_whole() -> None:
     counts = {name: sum(name in gold for gold in attacks.gold) for name in attacks.labels.classes}
     assert counts["dehumanizing"] == 1318
     assert counts["exclusion"] == 114
+
+
+def test_a_set_of_captions_alone_is_added_asked_and_has_no_figures_to_compare(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: Shell
+) -> None:
+    own = ROOT / "examples" / "own_set"
+    added = shell.run("data", "add", "moderated", str(own / "data"), MEMANTICS_BENCHMARKS=str(own))
+    assert added.code == 0, added.err
+    first, *_ = lines = [line.strip() for line in added.out.splitlines()]
+    assert first == "Moderated memes: 24"
+    assert "memes 24, split train 18, split test 6" in lines
+    assert not any("figures" in line or "images" in line for line in lines)
+    monkeypatch.setenv("MEMANTICS_BENCHMARKS", str(own))
+    monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
+    run = evaluate("moderated/verdict", model="baseline/majority", out=tmp_path / "runs")
+    assert isinstance(run, Run)
+    assert sum(run.counts.values()) == 6  # the split ``test``
+
+
+def test_a_recipe_may_have_no_column_of_images(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "own_set" / "moderated.toml").read_text(encoding="utf-8")
+    path = tmp_path / "plain.toml"
+    path.write_text(text.replace(', image = "image"', ""), encoding="utf-8")
+    recipe = read_recipe(path)
+    write_lines(tmp_path / "test.jsonl", [{"id": "a", "text": "x", "decision": 1}])
+    release = open_recipe(recipe, Source("release", tmp_path))
+    found = survey_recipe(release)
+    assert (found.images_expected, found.notes) == (0, ())
+    assert make_card("plain", recipe).task[0].splits == ("test", "train", "all")

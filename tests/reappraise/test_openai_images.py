@@ -28,7 +28,7 @@ from memantics.models.editors.kinds import EditorSettings, open_editor
 from memantics.models.editors.openai_images import ImagesSettings, OpenAIImages
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-QUICK = ImagesSettings(timeout=2.0, waits=(0.0, 0.0))
+QUICK = ImagesSettings(timeout=60.0, waits=(0.0, 0.0))
 
 
 def png(colour: str, size: tuple[int, int] = (16, 12)) -> bytes:
@@ -87,7 +87,7 @@ def test_picture_mask_and_words_are_sent_as_one_form() -> None:
             seen[name] = value.file.read() if isinstance(value, web.FileField) else value
         return reply_with(png("gold"))
 
-    settings = ImagesSettings(timeout=5.0, fields={"size": "1024x1024"}, waits=())
+    settings = ImagesSettings(timeout=60.0, fields={"size": "1024x1024"}, waits=())
     assert ask(handler, settings) == png("gold")
     assert seen["image"] == REQUEST.image
     assert (seen["prompt"], seen["model"], seen["n"]) == ("make it sunny", "painter", "1")
@@ -163,7 +163,7 @@ def test_an_answer_without_end_is_cut() -> None:
         return web.Response(body=b"x" * 4096)
 
     with pytest.raises(Rejected, match="larger than"):
-        ask(handler, ImagesSettings(timeout=5.0, max_reply_bytes=1000, waits=()))
+        ask(handler, ImagesSettings(timeout=60.0, max_reply_bytes=1000, waits=()))
 
 
 def test_nobody_listening_is_said() -> None:

@@ -31,19 +31,23 @@ from pathlib import Path
 from memantics.scale.driver import run_shards
 from memantics.scale.engines import PoolEngine
 from tests.scale.work import Slow, list_refs, settle
+def tell(now):
+    print(now.rows, flush=True)
+    sys.stdin.readline()  # goes on when the test says so
 if __name__ == "__main__":
     out = Path(sys.argv[1])
     work = Slow(str(out.with_suffix(".log")))
-    run_shards(list_refs(), work, settle(out), PoolEngine(2), lambda n: print(n.rows, flush=True))
+    run_shards(list_refs(), work, settle(out), PoolEngine(2), tell)
 """
 
 
 @contextmanager
-def start(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def start(folder: Path, *, watched: bool = False) -> Iterator[subprocess.Popen[str]]:
     script = folder / "driver.py"
     script.write_text(SCRIPT, encoding="utf-8")
     with subprocess.Popen(
         [sys.executable, str(script), str(folder / "out")],
+        stdin=subprocess.PIPE if watched else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -93,7 +97,8 @@ def test_killing_the_driver_eight_times(tmp_path: Path) -> None:
 
 def test_killing_a_worker_eight_times(tmp_path: Path) -> None:
     chance, kills = random.Random(3), 0
-    with start(tmp_path) as process:
+    with start(tmp_path, watched=True) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         while process.stdout.readline():
             workers = workers_of(process)
@@ -101,6 +106,8 @@ def test_killing_a_worker_eight_times(tmp_path: Path) -> None:
                 time.sleep(chance.random() / 50)
                 os.kill(chance.choice(workers), signal.SIGKILL)
                 kills += 1
+            process.stdin.write("\n")
+            process.stdin.flush()
     assert (process.returncode, kills) == (0, 8)
     check(tmp_path / "out", kills)
 

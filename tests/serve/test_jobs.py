@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -238,16 +238,21 @@ def test_after_kill_9_every_accepted_job_ends(shell: Shell) -> None:
     ):
         ends = [wait_for(client, place) for place in places]
         assert [job["status"] for job in ends] == ["done"] * 2
-        # A stop finishes the request in hand.
-        answers: list[int] = []
-        asked = threading.Thread(
-            target=lambda: answers.append(client.post("/v1/analyze", files=FILE).status_code)
+        # A stop finishes the request in hand: the service has asked for its body when it is told.
+        asked = client.build_request(
+            "POST", "/v1/analyze", files=FILE, headers={"expect": "100-continue"}
         )
-        asked.start()
-        time.sleep(0.2)
-        process.send_signal(signal.SIGTERM)
-        asked.join()
-        assert answers == [200]
+        body = asked.read()
+        head = "".join(f"{name}: {value}\r\n" for name, value in asked.headers.items())
+        with socket.create_connection((asked.url.host, asked.url.port or 0)) as line:
+            line.settimeout(300)
+            line.sendall(f"POST /v1/analyze HTTP/1.1\r\n{head}\r\n".encode())
+            assert line.recv(1000).startswith(b"HTTP/1.1 100 ")
+            process.send_signal(signal.SIGTERM)
+            line.sendall(body)
+            assert line.recv(1000).startswith(b"HTTP/1.1 200 ")
+            while line.recv(65536):  # until the service hangs up
+                pass
         process.wait(60)
     log = [json.loads(line) for line in (shell.folder / "log").read_text().splitlines()]
     assert log[-1]["event"] in ("stopped", "signal")

@@ -90,10 +90,11 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
 
 
 def test_what_does_not_fit_into_the_queue_is_refused_at_once() -> None:
-    release = threading.Event()
+    begun, release = threading.Event(), threading.Event()
     sizes: list[int] = []
 
     def work(items: Sequence[int]) -> list[int]:
+        begun.set()
         release.wait(30)
         sizes.append(len(items))
         return [item * 2 for item in items]
@@ -101,9 +102,9 @@ def test_what_does_not_fit_into_the_queue_is_refused_at_once() -> None:
     async def run() -> None:
         batcher: Batcher[int, int] = Batcher(work, name="numbers", most=3, waiting=4)
         first = asyncio.create_task(batcher.ask([1]))
-        await asyncio.sleep(0.05)  # it is being worked on
+        assert await asyncio.to_thread(begun.wait, 30)  # it is being worked on
         waiting = [asyncio.create_task(batcher.ask([number])) for number in (2, 3, 4, 5)]
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)  # each has begun to wait
         with pytest.raises(Refusal) as refused:
             await batcher.ask([6])
         assert refused.value.status == 429

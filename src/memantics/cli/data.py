@@ -110,13 +110,16 @@ def _show_found(survey: Survey) -> None:
 def _printed(survey: Survey) -> list[Statistic]:
     """The figures that the paper prints; the rest is a command away."""
     rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
+    if not kept:
+        return []
     stats = f"all {len(rows)}: memantics data stats {survey.benchmark.card.name}"
     console().print(plain(f"The paper's {len(kept)} figures follow; {stats}", "dim"))
     return kept
 
 
 def _show_statistics(rows: Sequence[Statistic]) -> None:
-    show_table(tabulate_statistics(rows))
+    if rows:
+        show_table(tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
         note = "* not printed in the paper: what the complete release gives"
         console().print(note, style="dim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,6 +88,7 @@ def _show_start(settings: ServeSettings) -> None:
     if settings.models.detector is None:
         say("Verdicts are the sample detector's: an example, not to be acted on (--detector FILE).")
     say("Stop with Ctrl+C; what was accepted is finished first.")
+    sys.stdout.flush()  # whoever reads a pipe or a log waits for the address
 
 
 def make_token(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -106,11 +107,17 @@ class Card(_Closed):
 def read_card(path: Path) -> Card:
     """Read and check a card; an error names the key."""
     try:
-        return Card.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return _parse_card(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
     except ValidationError as error:
         raise DataError(path, first_fault(error), hint="see docs/add-a-benchmark.md") from error
+
+
+@lru_cache(maxsize=64)
+def _parse_card(text: str) -> Card:
+    """Read once in a process: most commands look for benchmarks several times."""
+    return Card.model_validate(tomllib.loads(text))
 
 
 def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:

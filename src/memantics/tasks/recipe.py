@@ -47,7 +47,7 @@ class Columns(BaseModel):
 
     id: str
     text: str
-    image: str
+    image: str = ""
 
 
 class LabelRecipe(BaseModel):
@@ -95,7 +95,7 @@ def read_recipe(path: Path) -> Recipe:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a recipe is UTF-8 TOML") from error
     except ValidationError as error:
-        hint = "see docs/use-official-data.md"
+        hint = "see docs/use-your-data.md"
         raise DataError(path, first_fault(error), hint=hint) from error
 
 
@@ -108,6 +108,7 @@ class RecipeMeme:
     image: Path | None
     split: str
     labels: Mapping[str, tuple[str, ...]]
+    names_image: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +158,15 @@ def _read_row(
     number, row = numbered
     columns = recipe.columns
     for needed in (columns.id, columns.text, columns.image):
-        if needed not in row:
+        if needed and needed not in row:
             raise DataError(path.name, f"has no column {needed!r}", row=number)
     labels = {}
     for name, label in recipe.label.items():
         labels[name] = _read_label(label, row, path, number)
-    image = _find_image(source, row[columns.image])
+    picture = row[columns.image] if columns.image else ""
+    image = _find_image(source, picture)
     name = Path(row[columns.id]).stem if columns.id == columns.image else row[columns.id]
-    return RecipeMeme(name, row[columns.text], image, split, labels)
+    return RecipeMeme(name, row[columns.text], image, split, labels, bool(picture))
 
 
 def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[str, ...]:
@@ -212,16 +214,17 @@ def survey_recipe(release: RecipeRelease) -> Found:
     memes = release.memes
     counts = Counter(f"split {own.split}" for own in memes)
     images = sum(own.image is not None for own in memes)
-    note = "Images are not in this copy: tasks that show them cannot run (--set images=text can)."
+    expected = sum(own.names_image for own in memes)
+    note = "Images are not in this copy: models are asked about the text alone."
     return Found(
         records=len(memes),
         counts={"memes": len(memes), **counts},
         files=tuple(path.name for path in release.files),
         checksum=checksum(release.files, release.source.root),
         images_found=images,
-        images_expected=len(memes),
+        images_expected=expected,
         skips=release.skips,
-        notes=() if images else (note,),
+        notes=(note,) if expected and not images else (),
     )
 
 
@@ -272,7 +275,7 @@ def make_plugin(recipe: Recipe) -> BenchmarkPlugin[RecipeRelease]:
 
 
 def make_card(name: str, recipe: Recipe) -> Card:
-    """A card as benchmarks have it; each label of which one holds is a task."""
+    """A card as benchmarks have it: a task for each label of which one holds, first on ``test``."""
     tasks = [
         TaskCard(
             name=label,
@@ -280,7 +283,7 @@ def make_card(name: str, recipe: Recipe) -> Card:
             main="macro_f1",
             unit="memes",
             baselines=("baseline/majority", "baseline/random"),
-            splits=(*recipe.files, "all"),
+            splits=(*sorted(recipe.files, key=lambda own: own != "test"), "all"),
         )
         for label, own in recipe.label.items()
         if not own.several

@@ -39,7 +39,7 @@ class Windows:
         context = self._browser.new_context(
             viewport={"width": width, "height": 900}, java_script_enabled=script, locale="en-GB"
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)
         window = Window(context.new_page(), script, width)
         window.page.on("pageerror", lambda error: window.errors.append(str(error)))
         window.page.on(

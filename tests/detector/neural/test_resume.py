@@ -57,7 +57,7 @@ def read_ends(out: Path, seeds: int = 2) -> list[Any]:
 def test_a_killed_training_ends_as_an_unhurt_one(encoder: Make, tmp_path: Path) -> None:
     text = encoder("text")
     train(text, tmp_path / "whole", lambda _: None)
-    hurt = start(text, tmp_path / "hurt", SLOW="0.15")
+    hurt = start(text, tmp_path / "hurt", STOP="8")
     running = tmp_path / "hurt" / "seed-0" / "training"
     while hurt.poll() is None:
         latest = read_latest(running)

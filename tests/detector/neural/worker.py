@@ -1,13 +1,13 @@
 """``python -m tests.detector.neural.worker ENCODER OUT``: a training in a process of its own.
 
-Slowed down where ``SLOW`` is set, so that there is a middle in which it can be killed.
+Where ``STOP`` is set it waits before that step: a middle in which it can be killed.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +29,17 @@ def train(
 
 
 def main(encoder: str, out: str) -> None:
-    pause = float(os.environ.get("SLOW", "0"))
+    stop, taken = int(os.environ.get("STOP", "-1")), 0
     step: Any = Trainer._step
 
-    def slow_step(self: Trainer, fed: Iterator[Any], number: int) -> None:
-        time.sleep(pause)
+    def held_step(self: Trainer, fed: Iterator[Any], number: int) -> None:
+        nonlocal taken
+        if taken == stop:
+            signal.pause()
+        taken += 1
         step(self, fed, number)
 
-    setattr(Trainer, "_step", slow_step)  # noqa: B010 - mypy forbids the plain way
+    setattr(Trainer, "_step", held_step)  # noqa: B010 - mypy forbids the plain way
     seeds, dropout = int(os.environ.get("SEEDS", "2")), float(os.environ.get("DROPOUT", "0.1"))
     train(Path(encoder), Path(out), lambda line: print(line, flush=True), seeds, dropout)
 
