@@ -13,7 +13,7 @@ import pytest
 import memantics as mm
 from memantics.actions.answers import TaskChoiceSettings, pose_one
 from memantics.core.records import Item
-from memantics.core.rundir import last_answers, read_facts
+from memantics.core.rundir import last_answers, read_facts, read_items
 from memantics.report import render_markdown
 from tests.commands import Shell
 from tests.exchange.replies import plan_reply
@@ -173,6 +173,36 @@ def test_a_chain_that_a_tool_left_in_the_text_is_parted_from_the_answer(tmp_path
     assert [answers[item.id].text for item in asked] == ["Answer: B", "Answer: C"]
     audit = mm.audit_chains(done.run)
     assert (audit.answers, audit.chains, audit.contrary) == (2, 1, (asked[0].id,))
+
+
+@pytest.mark.parametrize(
+    ("answered", "by_place", "spread"),
+    [
+        ("first", False, ""),  # another tool, limited to the first eight
+        ("chosen", False, "dimension"),  # those that we choose and export
+        ("every", False, "dimension"),  # all fit: the same items as in our runs
+        ("every", True, ""),  # a place counts from the first item
+    ],
+)
+def test_a_limit_is_that_of_the_tool_that_answered(
+    answered: str, by_place: bool, spread: str, tmp_path: Path
+) -> None:
+    every = items(99)
+    chosen = list(pose_one(TASK, TaskChoiceSettings(limit=8)).task.items())
+    assert chosen != every[:8]
+    said: list[object] = []
+    for item in {"first": every[:8], "chosen": chosen, "every": every}[answered]:
+        doc: dict[str, object] = {"doc": {}} if by_place else {"doc": {"id": item.id}}
+        replies = {"resps": [[str(item.gold)]], "filtered_resps": [str(item.gold)]}
+        said.append({"doc_id": every.index(item), **doc, "target": "", **replies})
+    path = tmp_path / "samples_said.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, said)))
+    settings = mm.ImportSettings(limit=8, out=tmp_path / "runs", format="lmms-eval")
+    done = mm.import_answers(path, task=TASK, model="m", settings=settings)
+    assert (done.answers, done.without_answer, done.run.facts.spread) == (8, 0, spread)
+    assert done.run.scores["accuracy"].value == 1
+    asked = [line.item.id for line in read_items(done.run.folder)]
+    assert asked == [item.id for item in (chosen if spread else every[:8])]
 
 
 def test_the_output_of_an_openai_batch(tmp_path: Path) -> None:

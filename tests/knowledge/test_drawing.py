@@ -22,6 +22,15 @@ from tests.knowledge.samples import DUEL, UNTIDY
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def test_a_drawing_without_links_has_neither_links_nor_names() -> None:
+    for make in (draw, draw_narrow):
+        assert 'href="#i-0"' in make(DUEL)
+        alone = make(DUEL, linked=False)
+        assert not re.search(r"<a |href|\sid=", alone)
+        assert alone.count('class="card') == make(DUEL).count('class="card')
+        ElementTree.fromstring(alone)
+
+
 @st.composite
 def graphs(make: st.DrawFn) -> tuple[list[Box], list[Line]]:
     count = make(st.integers(1, 14))

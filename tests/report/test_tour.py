@@ -14,10 +14,24 @@ from memantics import starter
 from memantics.actions.demo import check_published, rank_published
 from memantics.core.errors import InputError
 from memantics.core.published import PublishedRow
-from memantics.report.standings import Trivial, make_standings, measure, simulate_f1
+from memantics.core.records import Score
+from memantics.knowledge.records import Knowledge
+from memantics.report.pages.tour import NextStep, TourMeme, find_guides, put_first
+from memantics.report.pages.tour_words import read_words
+from memantics.report.standings import Trivial, compare, make_standings, measure, simulate_f1
 from tests.commands import Shell
 from tests.core_install import block_extras, find_extras
 from tests.report.conftest import Opener
+
+# How far the first axis number stands from its guide line, in pixels.
+AXIS_GAP = """() => {
+  const board = document.querySelector("#board .board");
+  const [label, line] = [".axis text", ".guide"].map((name) => {
+    const box = board.querySelector(name).getBoundingClientRect();
+    return box.x + box.width / 2;
+  });
+  return Math.abs(label - line);
+}"""
 
 
 def published(system: str = "x", **given: object) -> PublishedRow:
@@ -61,22 +75,98 @@ def test_a_system_at_the_baseline_is_not_above_it() -> None:
     ]
     rows[3] = published("silent", figures={"other": 0.9})
     made = make_standings("Board", "f1", rows, Trivial("guessing", 0.5))
-    assert [(row.system, row.above) for row in made.rows] == [
-        ("above", True), ("at", False), ("below", False)
+    assert [(row.system, row.place) for row in made.rows] == [
+        ("above", "above"), ("at", "level"), ("below", "below")
     ]  # fmt: skip
-    assert made.not_above == 2
+    assert (made.count("above"), made.count("level"), made.count("below")) == (1, 1, 1)
+    assert not made.by_interval
     assert make_standings("Empty", "f1", [], Trivial("guessing", 0.5)).rows == ()
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "place"),
+    [
+        (0.501, 0.6, "above"),
+        (0.5, 0.6, "level"),
+        (0.499, 0.512, "level"),
+        (0.4, 0.5, "level"),
+        (0.4, 0.499, "below"),
+    ],
+)
+def test_a_system_is_placed_by_its_interval(low: float, high: float, place: str) -> None:
+    assert compare(Score("f1", 0.506, 600, low, high), 0.5) == place
+
+
+def test_systems_of_one_name_are_told_apart_by_their_setting() -> None:
+    rows = [
+        published("twice", figures={"f1": 0.5}, note="sees the text only; zero-shot"),
+        published("twice", figures={"f1": 0.6}, note="sees image and text; zero-shot"),
+        published("once", figures={"f1": 0.4}, note="sees the text only"),
+    ]
+    made = make_standings("Board", "f1", rows, Trivial("guessing", 0.5))
+    settings = [row.setting for row in made.rows]
+    assert settings == ["sees image and text", "sees the text only", ""]
+
+
 def test_what_the_papers_tables_say() -> None:
-    """Known from the papers: always answering pun has F1 .5; 2 M-QUEST rows are below ¼."""
+    """Known from the papers: always answering pun has F1 .5; 2 M-QUEST rows are below ⅓."""
     boards = {board.title.partition(":")[0] + board.metric: board for board in rank_published()}
     assert boards["PunMemeCNf1"].trivial.value == pytest.approx(0.5)
-    assert boards["PunMemeCNf1"].not_above == 4
-    assert boards["M-QUESTaccuracy"].not_above == 2
+    puns = boards["PunMemeCNf1"]
+    assert [puns.count("above"), puns.count("level"), puns.count("below")] == [6, 4, 1]
+    quest = boards["M-QUESTaccuracy"]
+    assert [quest.count("above"), quest.count("level"), quest.count("below")] == [6, 0, 2]
+    assert all(row.fault for row in quest.rows)
+    assert {row.system for row in quest.rows if row.impossible} == {
+        "BLIP2-Flan-T5-xl", "InstructBLIP-Vicuna-7B", "Qwen2.5-VL-7B-Instruct"
+    }  # fmt: skip
     assert boards["ToxiCN MMmacro_f1"].trivial.value == pytest.approx(0.4052, abs=1e-4)
-    found = {title: finding.verdict for title, finding in check_published()}
-    assert found == {"M-QUEST": "broken", "ToxiCN MM": "broken", "PunMemeCN": "sound"}
+    found = {one.title: (one.checked, one.certain, one.more) for one in check_published()}
+    assert found == {
+        "M-QUEST": (8, 3, 5),
+        "MemeIntent": (0, 0, 0),
+        "ToxiCN MM": (31, 3, 0),
+        "MER-Bench": (0, 0, 0),
+        "PunMemeCN": (98, 0, 0),
+    }
+
+
+def test_every_fault_is_told_in_plain_words_of_the_language() -> None:
+    reasons = [r for one in check_published() for fault in one.faults for r in fault.reasons]
+    for reason in reasons:
+        assert re.search("[\u4e00-\u9fff]", read_words("zh").fault(reason)), reason
+        assert "whole k" not in read_words("en").fault(reason)
+    assert read_words("en").fault("something new") == "something new"
+    assert read_words("en").fault(reasons[0]).startswith("the total, accuracy 0.1323, lies outside")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "told"),
+    [(1.0, "over 99 %"), (0.9901, "over 99 %"), (0.99, "99 %"), (0.985, "98 %"), (0.0, "0 %")],
+)
+def test_nothing_is_a_hundred_per_cent_sure(confidence: float, told: str) -> None:
+    assert read_words("en").sure(confidence) == told
+
+
+def test_of_each_two_memes_the_readers_language_comes_first() -> None:
+    def make(language: str, read: str = "") -> TourMeme:
+        known = Knowledge("1", ())
+        return TourMeme(Path("x.png"), language, "So it is", read, "", (), "", known)
+
+    memes = [make("en"), make("zh"), make("zh"), make("zh"), make("en")]
+    assert [one.language for one in put_first(memes, "en")] == ["en", "zh", "zh", "zh", "en"]
+    assert [one.language for one in put_first(memes, "zh")] == ["zh", "en", "zh", "zh", "en"]
+    assert put_first([], "en") == []
+    misread = [make("en", text).misread for text in ("SO IT\nIS", "SOIT IS", "")]
+    assert misread == [False, True, False]
+
+
+def test_a_guide_is_a_link_only_where_it_exists(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("a", encoding="utf-8")
+    steps = [NextStep("", "", "", guide) for guide in ("a.md", "b.md")]
+    assert find_guides(steps, tmp_path / "demo") == {"a.md": "../docs/a.md"}
+    assert find_guides(steps, tmp_path) == {}
 
 
 def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
@@ -92,7 +182,20 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
     chinese = (tmp_path / "demo" / "index.zh.html").read_text(encoding="utf-8")
     assert '<html lang="zh">' in chinese
     assert "拆解六张表情包" in chinese
-    assert "Go on" not in chinese
+    assert "狮眠 and 失眠: Both are read shī mián" in page
+    for english in (
+        "Go on",
+        "The meme ",
+        "published systems",
+        "is not between",
+        "guessing",
+        "Table ",
+    ):
+        assert english not in chinese
+    for text in (page, chinese):
+        names = re.findall(r'\sid="([^"]+)"', text)
+        assert len(names) == len(set(names))
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(names)
     for width, name in ((1280, "index.html"), (768, "index.zh.html"), (360, "index.html")):
         with opener(width) as watched:
             watched.page.goto((tmp_path / "demo" / name).as_uri())
@@ -101,6 +204,7 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
             picture = watched.page.locator(".apart img").first
             assert picture.evaluate("image => image.naturalWidth") > 0
             assert watched.page.locator("#board .strip").count() == 44
+            assert watched.page.evaluate(AXIS_GAP) < 1
         watched.assert_quiet()
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from memantics.models.fake import FakeModel
 from memantics.registry import Wish, find_tasks, pose_task
 from memantics.report import render_json, render_markdown
 from memantics.report.leaderboard import make_boards
+from memantics.run import evaluate
 from memantics.run.evaluate import PosedTask, plan, pose
 from memantics.run.facts import DataFacts, Scope
 from memantics.run.strata import choose
@@ -294,6 +296,30 @@ def test_a_run_begun_with_the_first_items_goes_on_with_them(tmp_path: Path) -> N
     assert kinds_of(list(again.task.items())) == "aa"
     elsewhere = plan(posed, MODEL, (), (tmp_path / "other", None))
     assert elsewhere.facts.spread == "kind"
+
+
+@pytest.mark.parametrize("more", [{}, {"probe": "options=permuted"}, {"repeat": 2}])
+def test_what_an_earlier_version_asked_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    def run(out: Path) -> mm.Run:
+        made = mm.evaluate("mquest/qa", model="fake/keys", limit=6, out=out, **more)
+        return made if isinstance(made, mm.Run) else made[0]
+
+    def read(out: Path) -> dict[str, bytes]:
+        return {own.parent.name: own.read_bytes() for own in sorted(out.glob("*/answers.jsonl"))}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluate, "choose", lambda *_: None)
+        old = run(tmp_path / "old")
+    before = read(tmp_path / "old")
+    again = run(tmp_path / "old")
+    assert (again.folder, read(tmp_path / "old")) == (old.folder, before)
+    assert len(before) == more.get("repeat", 1)
+    assert again.facts.spread == ""
+    fresh = run(tmp_path / "new")
+    assert fresh.facts.spread == "dimension"
+    assert not read(tmp_path / "new").keys() & before.keys()
 
 
 def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:

@@ -265,6 +265,9 @@ def test_language_and_kind_of_a_record_are_what_a_limit_spreads_over(tmp_path: P
     assert limit(3) == (["m0", "other", "last"], "language, kind")
     assert limit(4) == (["m0", "m1", "other", "last"], "language, kind")
     assert limit(7) == (["m0", "m1", "m2", "m3", "m4", "other", "last"], "")
+    task = make(choice_benchmark(KnownMeme, ask), source, {})
+    with pytest.raises(DataError, match="meme gone: its image is not in this copy"):
+        pose((card, card.task[0]), task, lambda: facts, Scope("all", 2))
     plain = make(choice_benchmark(Meme, ask), write(tmp_path / "plain", 2), {})
     assert isinstance(plain.items, ItemWalk)
     assert plain.items.outline is None

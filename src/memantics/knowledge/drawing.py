@@ -46,14 +46,14 @@ def read_style() -> str:
     return (files("memantics.knowledge") / "static" / "drawing.css").read_text(encoding="utf-8")
 
 
-def draw(knowledge: Knowledge) -> Markup:
-    """The drawing for wide screens."""
-    return _Wide(choose_cards(knowledge), "w", knowledge.meme).draw()
+def draw(knowledge: Knowledge, linked: bool = True) -> Markup:
+    """The drawing for wide screens; cards link to entries of the page, unless it has none."""
+    return _Wide(choose_cards(knowledge), "w", knowledge.meme, linked).draw()
 
 
-def draw_narrow(knowledge: Knowledge) -> Markup:
+def draw_narrow(knowledge: Knowledge, linked: bool = True) -> Markup:
     """The drawing for phones: one column, lines in its margin."""
-    return _Narrow(choose_cards(knowledge), "n", knowledge.meme).draw()
+    return _Narrow(choose_cards(knowledge), "n", knowledge.meme, linked).draw()
 
 
 @dataclass
@@ -61,6 +61,7 @@ class _Drawing:
     cards: Sequence[IndividualCard]
     prefix: str
     meme: str
+    linked: bool
     parts: list[Markup] = field(default_factory=list)
 
     @cached_property
@@ -106,9 +107,10 @@ class _Drawing:
     def card(self, card: IndividualCard, x: float, y: float, width: float) -> None:
         height = card.height(width)
         hint = escape(" – ".join(filter(None, (*card.titles, tame(card.own.description)))))
+        tag = "a" if self.linked else "g"
+        target = f'href="#i-{card.number}" id="{self.prefix}-{card.number}" ' * self.linked
         self.add(
-            f'<a class="card d-{card.own.dimension}" href="#i-{card.number}" '
-            f'id="{self.prefix}-{card.number}" data-card="{card.number}" '
+            f'<{tag} class="card d-{card.own.dimension}" {target}data-card="{card.number}" '
             f'data-shows="{" ".join(map(str, card.numbers))}">'
             f"<title>{hint}</title>"
             f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.0f}" '
@@ -130,7 +132,7 @@ class _Drawing:
                 f'<text class="{kind}" x="{x + PAD:.1f}" y="{y + port + 4:.1f}">'
                 f"{escape(shown)}</text>"
             )
-        self.add("</a>")
+        self.add(f"</{tag}>")
 
     def port(self, card: IndividualCard, x: float, y: float) -> None:
         self.add(

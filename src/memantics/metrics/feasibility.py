@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _TINY = 1e-9
 
@@ -111,6 +111,19 @@ class Claims:
     sizes: Mapping[str, int] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     classes: tuple[int, int] | None = None
+
+
+def is_impossible(figures: Mapping[str, float], claims: Claims) -> bool:
+    """Whether figures fail a check that needs no number of items: no denominators save them.
+
+    >>> parts = {"whole": ("a", "b")}
+    >>> sizes = {"whole": 20, "a": 10, "b": 10}
+    >>> is_impossible({"whole": 0.9, "a": 0.2, "b": 0.4}, Claims(1, sizes, parts))
+    True
+    >>> is_impossible({"whole": 0.4, "a": 0.2, "b": 0.4}, Claims(1, sizes, parts))
+    False
+    """
+    return bool(find_violations(figures, replace(claims, sizes={}, classes=None)))
 
 
 def find_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:

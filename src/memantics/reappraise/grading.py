@@ -19,6 +19,8 @@ _SCALE = 4
 _SIDE = 0.2  # of the shorter side of a panel
 _MIDDLE = 0.3  # of the width: from there to the other side no sticker stands
 _BUSY, _AWAY = 0.25, 0.1  # of its pixels: edges under a sticker, and what the middle costs
+_SKIN_RED, _SKIN_BLUE = (3.0, 47.0), (-53.0, 1.0)  # chroma, from grey
+_SKIN_KEPT = 0.85  # a mood changes light and scenery, not the colour of people
 _ROWS = 256  # of a picture that are graded at once: single precision takes twelve times its bytes
 _LIFT = 1.35  # times as light at most
 _LINE = (43, 36, 64, 255)
@@ -180,7 +182,7 @@ class EmbeddedEditor:
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """The version of the grades."""
-        return {"name": self.name, "rules": "2", "sticker": self._sticker}
+        return {"name": self.name, "rules": "3", "sticker": self._sticker}
 
     async def edit(self, request: EditRequest) -> bytes:
         """Grade the picture."""
@@ -234,6 +236,22 @@ def grade_picture(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
     return made
 
 
+def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From 0 to 1: how much each colour is like skin, dark or light, by its two chroma channels.
+
+    Wood and fur have the same chroma; they keep their colours, too.
+
+    >>> colours = [(110, 70, 50), (186, 124, 84), (240, 200, 170), (70, 160, 90), (128, 128, 128)]
+    >>> rate_skin(np.array([colours], np.float32)).round(1)[0].tolist()
+    [1.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    red = values @ np.array([0.5, -0.4187, -0.0813], np.float32)
+    blue = values @ np.array([-0.1687, -0.3313, 0.5], np.float32)
+    edges = (red - _SKIN_RED[0], _SKIN_RED[1] - red, blue - _SKIN_BLUE[0], _SKIN_BLUE[1] - blue)
+    # The edges are soft: a face has no patches of another tone.
+    return np.asarray(np.prod([np.clip(own / 6, 0, 1) for own in edges], axis=0), np.float32)
+
+
 def _grade_rows(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
     values = pixels.astype(np.float32)
     grey = values @ np.array([0.299, 0.587, 0.114], np.float32)
@@ -243,5 +261,6 @@ def _grade_rows(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
     made += np.array([grade.warmth, 0.15 * grade.warmth, -grade.warmth], np.float32)
     # A colour near either end moves little: paper stays white, and ink stays black.
     weight = 1 - np.abs(grey / 127.5 - 1) ** 3
+    weight *= 1 - _SKIN_KEPT * rate_skin(values)
     mixed = values + (made - values) * weight[..., None]
     return np.asarray(np.clip(mixed, 0, 255).round(), np.uint8)

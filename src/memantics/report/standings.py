@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from markupsafe import Markup
 
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
+from memantics.metrics.feasibility import Claims, is_impossible
 from memantics.metrics.interval import wilson
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
 
 _DRAWS = 20_000
+Place = Literal["above", "level", "below"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,19 @@ class Trivial:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One published system; ``above`` says whether its figure is above the trivial baseline."""
+    """One published system and where it stands beside the trivial baseline.
+
+    ``setting`` tells systems of one name apart. ``fault`` is why its figures cannot be true
+    together, ``impossible`` whether that holds whatever the numbers of items are.
+    """
 
     system: str
     score: Score
     strip: Markup
-    above: bool
+    place: Place
+    setting: str = ""
     fault: str = ""
+    impossible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +57,14 @@ class Standings:
     axis: Markup
     note: str = ""
 
+    def count(self, place: Place) -> int:
+        """How many systems are above, level with or below the trivial baseline."""
+        return sum(row.place == place for row in self.rows)
+
     @property
-    def not_above(self) -> int:
-        """How many systems are at or below the trivial baseline."""
-        return sum(not row.above for row in self.rows)
+    def by_interval(self) -> bool:
+        """Whether systems were placed by their intervals rather than by the printed figure."""
+        return any(row.score.low is not None for row in self.rows)
 
 
 def make_standings(
@@ -61,18 +75,33 @@ def make_standings(
     found.sort(key=lambda pair: -(pair[1].value or 0.0))
     reference = Score(metric, trivial.value, 0)
     scale = fit_scale([reference, *(score for _, score in found)])
+    names = Counter(row.system for row, _ in found)
     made = tuple(
         Standing(
             row.system,
             score,
             draw_strip([Mark(row.system, score, 0)], scale, trivial.value),
-            (score.value or 0.0) > trivial.value,
+            compare(score, trivial.value),
+            row.note.partition(";")[0] if names[row.system] > 1 else "",
             row.reason,
+            is_impossible(row.figures, Claims(row.digits, parts=row.parts)),
         )
         for row, score in found
     )
     source = found[0][0].source if found else ""
     return Standings(title, metric, source, trivial, made, draw_axis(scale), note)
+
+
+def compare(score: Score, trivial: float) -> Place:
+    """Where a figure stands by its 95 % interval; by its value where it has none.
+
+    >>> compare(Score("f1", 0.506, 9, 0.499, 0.512), 0.5), compare(Score("f1", 0.506, 0), 0.5)
+    ('level', 'above')
+    """
+    value = score.value or 0.0
+    low = value if score.low is None else score.low
+    high = value if score.high is None else score.high
+    return "above" if low > trivial else "below" if high < trivial else "level"
 
 
 def measure(row: PublishedRow, metric: str) -> Score:

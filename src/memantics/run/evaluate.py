@@ -82,25 +82,24 @@ def pose(
 
     The data are described afterwards: what was read for counting need not be read again.
     """
-    first = None
     if scope.sample is not None:
         memes, total = draw_memes(task.items(), scope.sample, scope.seed)
         task = narrow(task, lambda meme: meme in memes)
     else:
         if scope.limit is not None:
-            first = _cut(task, scope.limit)
             chosen = _choose(task, scope.limit, cards[0])
-            if chosen is None:
-                task, first = first, None
-            else:
+            first = _cut(task, scope.limit)
+            if chosen is not None:
                 task, scope = _pick(task, chosen.ids), replace(scope, spread=chosen.spread)
+                return PosedTask(cards, task, describe_data(), scope, len(chosen.ids), first=first)
+            task = first
         items = task.items
         total = items.count() if isinstance(items, ItemWalk) else sum(1 for _ in items())
     if not total:
         raise DataError(
             task.name, f"split {scope.split!r} has no items", hint="choose another --split"
         )
-    return PosedTask(cards, task, describe_data(), scope, total, first=first)
+    return PosedTask(cards, task, describe_data(), scope, total)
 
 
 def _choose(task: Task, limit: int, card: Card) -> Chosen | None:

@@ -45,30 +45,28 @@ def choose(
     (None, None)
     """
     ids: list[str] = []
-    places: list[tuple[int, int]] = []
+    meme_of: list[int] = []
+    stratum_of: list[int] = []
     memes: dict[str, int] = {}
     strata: dict[Stratum, int] = {}
     for item in items:
         ids.append(item.id)
-        own = strata.setdefault(_find_stratum(item, kinds, languages), len(strata))
-        places.append((memes.setdefault(item.group, len(memes)), own))
-    order = _order(places, _order_turns(strata))[:limit]
+        meme_of.append(memes.setdefault(item.group, len(memes)))
+        own = _find_stratum(item, kinds, languages)
+        stratum_of.append(strata.setdefault(own, len(strata)))
+    turns, taken = _order_turns(strata), [0] * len(strata)
+    keys: list[tuple[int, int, int]] = []
+    for place in sorted(range(len(ids)), key=meme_of.__getitem__):
+        number = stratum_of[place]
+        if taken[number] < limit:
+            keys.append((taken[number], turns[number], place))
+            taken[number] += 1
+    order = [place for _, _, place in sorted(keys)[:limit]]
     if not order or max(order) < limit:
         return None
     names = ("language", *kinds)
     varied = [name for name, *values in zip(names, *strata, strict=True) if len({*values}) > 1]
     return Chosen(frozenset(ids[place] for place in order), ", ".join(varied) or "meme")
-
-
-def _order(places: Sequence[tuple[int, int]], turns: Sequence[int]) -> list[int]:
-    """All items in the order in which limits take them; each is given by its meme and stratum."""
-    taken: Counter[int] = Counter()
-    keys: list[tuple[int, int, int]] = []
-    for place in sorted(range(len(places)), key=lambda place: places[place][0]):
-        own = places[place][1]
-        keys.append((taken[own], turns[own], place))
-        taken[own] += 1
-    return [place for _, _, place in sorted(keys)]
 
 
 def _order_turns(strata: Mapping[Stratum, int]) -> list[int]:

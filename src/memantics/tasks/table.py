@@ -95,11 +95,6 @@ class Table(Generic[R]):
         if left:
             raise changed
 
-    def outline(self) -> Iterator[Item]:
-        """Items that say no more than of which kind each record is whose image is there."""
-        rows = (row for row in self.rows() if row.id not in self.missing)
-        return (Item(row.id, row.id, "", _BLANK, tags=tag_row(row)) for row in rows)
-
     def find_image(self, row: R) -> Path | None:
         """Where a record's image lies, if it is there."""
         return None if row.id in self.missing else self.folder / row.image
@@ -237,12 +232,19 @@ def check_options(asked: Choice, file: str, number: int) -> list[str]:
 class Scan(Generic[R]):
     """A table whose records can all be asked, as they are under some options of a task.
 
-    ``orders`` are those of the options of each record, ``majority`` is the commonest key.
+    ``orders`` are those of the options of each record, ``majority`` is the commonest key. Where
+    records have tags, ``tagged`` holds them by id.
     """
 
     table: Table[R]
     orders: Sequence[bytes]
     majority: str
+    tagged: Mapping[str, Mapping[str, str]]
+
+    def outline(self) -> Iterator[Item]:
+        """Items that say no more than of which kind each record is whose image is there."""
+        missing, tagged = self.table.missing, self.tagged.items()
+        return (Item(own, own, "", _BLANK, tags=t) for own, t in tagged if own not in missing)
 
 
 def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Choice]) -> Scan[R]:
@@ -250,6 +252,9 @@ def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Cho
     keys, chance = [0] * len(LETTERS), Chance()
     orders: list[bytes] = []
     alike: dict[bytes, bytes] = {}
+    kinds: dict[tuple[str, ...], Mapping[str, str]] = {}
+    tagged: dict[str, Mapping[str, str]] = {}
+    has_tags = bool(list_tags(shape))
 
     def note(row: R, number: int) -> None:
         asked = ask(row)
@@ -257,9 +262,12 @@ def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Cho
         order = asked.draw(row.id, chance)
         keys[order.index(options.index(asked.right))] += 1
         orders.append(alike.setdefault(order, order))
+        if has_tags:
+            tags = tag_row(row)
+            tagged[row.id] = kinds.setdefault((*tags.values(),), tags)
 
     table = read_table(shape, file, source, note)
-    return Scan(table, orders, LETTERS[keys.index(max(keys))])
+    return Scan(table, orders, LETTERS[keys.index(max(keys))], tagged)
 
 
 def _make_item(row: Row, picture: Image, asked: Choice, order: bytes, majority: str) -> Item:
@@ -316,7 +324,8 @@ def choice_benchmark(
                     yield _make_item(row, picture, asked, order, found.majority)
 
         def outline() -> Iterator[Item]:
-            return look(setup.need_source(), setup.options).table.outline()
+            count()
+            return look(setup.need_source(), setup.options).outline()
 
         return choice_task(setup, ItemWalk(walk, count, outline if list_tags(shape) else None))
 

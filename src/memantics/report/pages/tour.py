@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 from markupsafe import Markup
 
-from memantics.core.finding import Finding
 from memantics.core.journal import replace_file
 from memantics.detector.explanation import Explanation
 from memantics.knowledge.drawing import draw, draw_narrow, read_style
@@ -18,24 +17,32 @@ from memantics.knowledge.records import Knowledge
 from memantics.phonetics.reading import Heard
 from memantics.report.page import fill_page, read_asset
 from memantics.report.pages.detector import colour_letters
+from memantics.report.pages.tour_words import Language, read_words
 from memantics.report.standings import Standings
 from memantics.report.thumbnails import Thumbnail, make_thumbnail
 
 _SIDE = 480
 _NAMES = {"en": "English", "zh": "中文"}
+_OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
 
 
 @dataclass(frozen=True, slots=True)
 class TourMeme:
-    """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say."""
+    """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say.
+
+    ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on.
+    """
 
     image: Path
+    language: str
     text: str
     read: str
     meaning: str
     intents: tuple[str, ...]
     harm: str
     knowledge: Knowledge
+    gloss: str = ""
+    background: str = ""
     sound: Heard | None = None
     why: Explanation | None = None
 
@@ -47,12 +54,17 @@ class TourMeme:
     @property
     def wide(self) -> Markup:
         """The graph for screens."""
-        return draw(self.knowledge)
+        return draw(self.knowledge, linked=False)
 
     @property
     def narrow(self) -> Markup:
         """The graph for phones."""
-        return draw_narrow(self.knowledge)
+        return draw_narrow(self.knowledge, linked=False)
+
+    @property
+    def misread(self) -> bool:
+        """Whether OCR read other words than are printed; capitals and line breaks aside."""
+        return bool(self.read) and self.read.casefold().split() != self.text.casefold().split()
 
     @property
     def letters(self) -> list[tuple[str, str, str]]:
@@ -62,17 +74,19 @@ class TourMeme:
 
 @dataclass(frozen=True, slots=True)
 class TourPun:
-    """A caption read aloud, what was meant, and whether the engine found it."""
+    """A caption read aloud, what was meant (in Chinese and English), and whether it was found."""
 
     image: Path
     heard: Heard
     intended: str
     note: str
+    gloss: str = ""
+    background: str = ""
 
     @property
     def found(self) -> bool:
-        """Whether the reading that we had in mind is the first one."""
-        return bool(self.heard.readings) and self.heard.readings[0].text == self.intended
+        """Whether the engine gives the reading that we had in mind as the one that is meant."""
+        return self.heard.meant is not None and self.heard.meant.text == self.intended
 
     @property
     def picture(self) -> Thumbnail:
@@ -99,13 +113,44 @@ class TourPair:
 
 
 @dataclass(frozen=True, slots=True)
+class TableFault:
+    """A printed row that cannot be true: ``certain`` whatever the numbers of items are."""
+
+    source: str
+    system: str
+    reasons: tuple[str, ...]
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TourTable:
+    """What arithmetic says of the tables of one paper; the plainest fault comes first."""
+
+    title: str
+    paper: str
+    checked: int
+    faults: tuple[TableFault, ...] = ()
+
+    @property
+    def certain(self) -> int:
+        """How many rows cannot be true whatever the numbers of items are."""
+        return sum(fault.certain for fault in self.faults)
+
+    @property
+    def more(self) -> int:
+        """How many more cannot be true with the numbers of items that the paper states."""
+        return len(self.faults) - self.certain
+
+
+@dataclass(frozen=True, slots=True)
 class NextStep:
-    """One command to go on with."""
+    """A command to go on with, its guide, and the extra of the package that it needs."""
 
     goal: str
     chinese: str
     command: str
     guide: str
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +160,7 @@ class TourContent:
     memes: Sequence[TourMeme]
     puns: Sequence[TourPun]
     pairs: Sequence[TourPair]
-    findings: Sequence[tuple[str, Finding]]
+    tables: Sequence[TourTable]
     standings: Sequence[Standings]
     steps: Sequence[NextStep]
     report: str = ""
@@ -130,15 +175,33 @@ def write_tour(content: TourContent, out: Path) -> None:
         for name in ("detector.css", "tour.css", "tour.html")
     )
     style = read_asset("page.css") + read_style() + detector + own
-    words = tomllib.loads((templates / "tour.toml").read_text(encoding="utf-8"))
-    pages = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
-    for language, other in (("en", "zh"), ("zh", "en")):
+    pages: dict[Language, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
+    for language, other in _OTHER.items():
+        words = read_words(language)
         page = fill_page(
             template,
             (style, ""),
             tour=content,
+            memes=put_first(content.memes, language),
             language=language,
             other={"page": pages[other].name, "language": other, "name": _NAMES[other]},
-            t={key: Markup(texts[language]) for key, texts in words.items()},  # noqa: S704 - ours
+            guides=find_guides(content.steps, out.parent),
+            words=words,
+            t=words.t,
         )
         replace_file(pages[language], page.encode("utf-8", "replace"), "page")
+
+
+def put_first(memes: Sequence[TourMeme], language: Language) -> list[TourMeme]:
+    """Of each two memes, the one in the reader's language first."""
+    placed = sorted(enumerate(memes), key=lambda one: (one[0] // 2, one[1].language != language))
+    return [meme for _, meme in placed]
+
+
+def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
+    """Addresses of guides in the folder ``docs`` beside the page's own; none where it is not."""
+    return {
+        step.guide: f"../docs/{quote(step.guide)}"
+        for step in steps
+        if (folder.resolve().parent / "docs" / step.guide).is_file()
+    }

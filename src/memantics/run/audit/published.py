@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from memantics.core.finding import Finding, Gap, Maker
 from memantics.core.published import PublishedRow
 from memantics.core.records import Score
-from memantics.metrics.feasibility import Claims, find_violations
+from memantics.metrics.feasibility import Claims, find_violations, is_impossible
 from memantics.metrics.interval import wilson
 from memantics.run.audit.subject import Exam
 
@@ -25,9 +24,7 @@ def check_tables(
         return [], [Gap("", title.lower(), reason if rows else "no published figures are known")]
     faults = [(row, found) for row in checkable if (found := violations(row))]
     # A paper seldom says over how many items a share was taken.
-    anyway = sum(
-        bool(find_violations(row.figures, replace(_claims(row), sizes={}))) for row, _ in faults
-    )
+    anyway = sum(is_certain(row) for row, _ in faults)
     n = len(checkable)
     low, high = wilson(len(faults), n) or (None, None)
     sound = not faults
@@ -63,6 +60,11 @@ def check_tables(
 def violations(row: PublishedRow) -> tuple[str, ...]:
     """Every check that a row fails, in words."""
     return find_violations(row.figures, _claims(row))
+
+
+def is_certain(row: PublishedRow) -> bool:
+    """Whether a row cannot be true whatever the numbers of items behind its figures are."""
+    return is_impossible(row.figures, _claims(row))
 
 
 def _claims(row: PublishedRow) -> Claims:
