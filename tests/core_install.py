@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from functools import cache
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
@@ -28,6 +29,7 @@ sys.meta_path[:] = map(Blind, sys.meta_path)
 """
 
 
+@cache
 def find_extras() -> set[str]:
     """Modules of packages that are here only for extras."""
     core = reach_core()
