@@ -206,6 +206,11 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
             assert watched.page.locator("#board .strip").count() == 44
             assert watched.page.evaluate(AXIS_GAP) < 1
         watched.assert_quiet()
+    with opener(1280) as watched:
+        watched.page.goto((tmp_path / "demo" / "report.html").as_uri())
+        heads = watched.page.locator(".figures thead th.number bdi:visible")
+        lines = heads.evaluate_all("all => all.map((one) => one.getClientRects().length)")
+        assert set(lines) == {1}
 
 
 def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
