@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +133,7 @@ def test_long_lines_are_recognised_one_by_one(
     assert sizes == ([1, 1, 1] if alone else [3])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory by /proc")
 def test_a_page_of_dense_text_is_refused_within_bounds(tmp_path: Path) -> None:
     """Before, it was measured letter by letter: 97 s and 1.9 GB. Now: 17 s and 0.8 GB."""
     draw_lines(tmp_path / "page.png", 111, 14, 28, 4000)
@@ -140,7 +141,8 @@ def test_a_page_of_dense_text_is_refused_within_bounds(tmp_path: Path) -> None:
         "import resource, sys; from memantics.cli.main import main\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
         "sys.argv[1:] = ['reappraise', 'page.png', '--out', 'out']\n"
-        "sys.exit(main())"
+        "try: main()\n"
+        "finally: print(open('/proc/self/status').read(), file=open('status', 'w'))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -152,5 +154,6 @@ def test_a_page_of_dense_text_is_refused_within_bounds(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2, ended.stderr[-500:]
     assert "regions of text were not read: the image holds more text" in ended.stderr
-    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert kilobytes < 1.2e6 or sys.platform == "darwin"
+    # The peak of the process itself: what ``getrusage`` tells of children is the largest of all.
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", (tmp_path / "status").read_text())
+    assert int(peak) < 1_200_000
