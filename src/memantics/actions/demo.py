@@ -249,7 +249,7 @@ def _find_highlights(
     done = [one for one in pairs if one.kinder]
     if done:
         first = " / ".join(done[0].after.split("\n"))
-        yield f"{len(done)} of {len(pairs)} memes were made kinder, such as: {first}"
+        yield f"A meme made kinder: {first}"
     for table in tables:
         if table.faults:
             yield f"{table.title}: {words.tell_faults(table.checked, table.certain, table.more)}"
