@@ -83,7 +83,8 @@ def _read_lines(path: Path) -> Iterator[Meme]:
 def _list_images(folder: Path) -> Iterator[Meme]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in SUFFIXES and path.is_file():
-            yield Meme(path.stem, path)
+            # A name that is not UTF-8 would be no text for files, queues and stores.
+            yield Meme(path.stem.encode("utf-8", "backslashreplace").decode(), path)
 
 
 def name_apart(memes: Iterable[Meme]) -> list[Meme]:
