@@ -40,6 +40,15 @@ def mend_surrogates(text: str) -> str:
     return text
 
 
+def escape_surrogates(text: str) -> str:
+    r"""The same of a file name, whose bytes stay told apart: no other name becomes this one's.
+
+    >>> print(escape_surrogates("caf\udcff.png"))
+    caf\udcff.png
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def neutralise(text: str) -> str:
     r"""Text from outside that can neither steer a terminal nor hide what it says.
 
