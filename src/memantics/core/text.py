@@ -43,8 +43,8 @@ def mend_surrogates(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""The same of a file name, whose bytes stay told apart: no other name becomes this one's.
 
-    >>> print(escape_surrogates("caf\udcff.png"))
-    caf\udcff.png
+    >>> print(escape_surrogates("photo\udcff.png"))
+    photo\udcff.png
     """
     return text.encode("utf-8", "backslashreplace").decode()
 

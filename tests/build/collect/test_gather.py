@@ -259,14 +259,14 @@ def test_a_damaged_journal_names_its_line(folder: Path) -> None:
 @pytest.mark.parametrize("beside", [True, False])
 def test_a_name_that_is_not_utf8_loses_nothing_else(folder: Path, beside: bool) -> None:
     """A list beside the images cannot name such a file; copies get a name of their own."""
-    save(draw(9), folder / os.fsdecode(b"caf\xff.png"))
+    save(draw(9), folder / os.fsdecode(b"photo\xff.png"))
     out = folder if beside else folder.parent / "out"
     reader = ScriptedReader({})
     for _ in range(2):  # the second time from the list that the first wrote
         done = run(folder, reader, out=None if beside else out)
         assert done.counts == ({"kept": 4, "decode": 1} if beside else {"kept": 5})
-        row = lines(out)["caf_udcff"]
-        assert row["collected"]["file"] == "caf\\udcff.png"
+        row = lines(out)["photo_udcff"]
+        assert row["collected"]["file"] == "photo\\udcff.png"
         assert ("rename the file" in row["reason"]) is beside
         assert len(read_memes(out)) == 4 + (not beside)
-    assert (out / "images" / "caf_udcff.png").is_file() is not beside
+    assert (out / "images" / "photo_udcff.png").is_file() is not beside
