@@ -110,6 +110,17 @@ def clean_line(text: str, longest: int = 2000) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
 
 
+def show_chance(chance: float) -> str:
+    """A chance in words that claim no certainty.
+
+    >>> [show_chance(own) for own in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
+    ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
+    """
+    if chance < 0.005:
+        return "under 1%"
+    return "over 99%" if chance >= 0.995 else f"{max(chance, 0.01):.0%}"
+
+
 def cut_short(text: str, longest: int) -> str:
     """One line that ends early with ``…`` where it is too long: after a word, if there are spaces.
 
