@@ -11,12 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
 from pydantic import JsonValue
 
 from memantics.scale.engines import Engine, Order
 from memantics.scale.manifest import Manifest
-from memantics.scale.records import Part, Ref, Work, cut_shards
+from memantics.scale.records import Part, Ref, Work, cut_shards, write_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ class _Once:
         """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
         for ref in refs:
             own = _digest(ref.id.encode("utf-8", "surrogateescape"))
-            what = _digest(orjson.dumps(replace(ref, id="")))
+            what = _digest(write_refs((replace(ref, id=""),)))
             new = self._base.execute(
                 "INSERT OR IGNORE INTO seen VALUES (?, ?)", (own, what)
             ).rowcount
