@@ -167,9 +167,13 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Ref]:
     elif path.suffix.lower() == ".csv":
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             rows = csv.DictReader(file)
-            names = _find_columns(rows.fieldnames or (), columns, path)
-            for number, row in enumerate(rows, 2):
-                yield _make_ref(row, names, path, number)
+            number = 1
+            try:
+                names = _find_columns(rows.fieldnames or (), columns, path)
+                for number, row in enumerate(rows, 2):
+                    yield _make_ref(row, names, path, number)
+            except csv.Error as error:  # nothing tells where the next row would begin
+                raise DataError(path, str(error), row=number + 1, hint="mend that row") from error
     else:
         with path.open("rb") as lines:
             yield from _read_lines(lines, str(path), path.parent, columns)
