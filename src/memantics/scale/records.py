@@ -25,7 +25,9 @@ class Ref:
 
     ``place`` is an image file (``file``), a Parquet table (``table``: row ``index``, column
     ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); a ``text`` has none.
-    ``fault`` says why a row of the source cannot be used; it still becomes a row of the result.
+    ``stamp`` is the size and time of that file: one that changed is another meme. ``apart`` is a
+    longer id where ``id`` was made from a name that another meme may have, too. ``fault`` says why
+    a row of the source cannot be used; it still becomes a row of the result.
     """
 
     id: str
@@ -37,6 +39,16 @@ class Ref:
     text: str | None = None
     language: str = ""
     fault: str = ""
+    stamp: str = ""
+    apart: str = ""
+
+
+def dump_refs(refs: Ref | Sequence[Ref]) -> bytes:
+    """References as bytes to be digested; names of files need not be UTF-8."""
+    try:
+        return orjson.dumps(refs)
+    except TypeError:
+        return repr(refs).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Shard:
     @cached_property
     def key(self) -> str:
         """Digest of the references: a part belongs to a shard only while these are the same."""
-        return hashlib.sha256(orjson.dumps(self.refs)).hexdigest()
+        return hashlib.sha256(dump_refs(self.refs)).hexdigest()
 
     @property
     def name(self) -> str:
