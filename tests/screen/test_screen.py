@@ -205,3 +205,17 @@ def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
         assert settings is not None
         assert settings["shard_size"] == size
         source = write_lines(tmp_path / "a.jsonl", {"image": "no.png"}, {"text": "你好"})
+
+
+def test_a_name_that_is_not_utf8_loses_nothing_else(tmp_path: Path) -> None:
+    memes = tmp_path / "memes"
+    memes.mkdir()
+    sound = (STARTER_IMAGES / "CN90001.png").read_bytes()
+    for name, data in ((b"a\xff.png", sound), (b"b\xfe.png", sound[:500]), (b"c.png", sound)):
+        (memes / os.fsdecode(name)).write_bytes(data)
+    for _ in range(2):
+        done, rows = run(memes, tmp_path / "out")
+        ends = {name: row["status"] for name, row in rows.items()}
+        assert ends == {"a\\udcff.png": "judged", "b\\udcfe.png": "failed", "c.png": "judged"}
+        assert "b\\udcfe.png: truncated" in rows["b\\udcfe.png"]["reason"]
+    assert done.done_now == 0  # the references of the first time are known again

@@ -37,7 +37,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Process, Ref, Row, dump_refs
+from memantics.scale.records import Process, Ref, Row, write_refs
 from memantics.scale.sources import Columns, count_ahead, name_sources, read_sources
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Builder:
                 memes.append(Meme(ref.id, self._place(ref), ref.text or "", ref.language))
             except ImageError as error:
                 rows[ref.id] = self._work.fail(ref, str(error))
-        key = hashlib.sha256(dump_refs(list(refs))).hexdigest()[:16]
+        key = hashlib.sha256(write_refs(refs)).hexdigest()[:16]
         journal = self._work.folder / "calls" / key
         if memes:
             rows |= run_sync(self._ask(memes, journal))

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from memantics.scale.engines import Engine, Order
 from memantics.scale.manifest import Manifest
-from memantics.scale.records import Part, Ref, Work, cut_shards, dump_refs
+from memantics.scale.records import Part, Ref, Work, cut_shards, write_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class _Once:
     def filter(self, refs: Iterable[Ref]) -> Iterator[Ref]:
         """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
         for ref in refs:
-            what = _digest(dump_refs(replace(ref, id="", apart="")))
+            what = _digest(write_refs((replace(ref, id="", apart=""),)))
             known = self._add(ref.id, what)
             if known not in (None, what) and ref.apart:
                 ref = replace(ref, id=ref.apart)  # noqa: PLW2901 - the same meme by another name
@@ -172,7 +172,7 @@ class _Once:
 
     def _add(self, own: str, what: bytes) -> bytes | None:
         """Note what an id stands for, unless it stands for something already: that comes back."""
-        key = _digest(own.encode())
+        key = _digest(own.encode("utf-8", "surrogateescape"))
         added = self._base.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, what)).rowcount
         if added:
             return None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import orjson
+
+from memantics.core.text import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,12 +45,25 @@ class Ref:
     apart: str = ""
 
 
-def dump_refs(refs: Ref | Sequence[Ref]) -> bytes:
-    """References as bytes to be digested; names of files need not be UTF-8."""
+def write_refs(refs: Sequence[Ref]) -> bytes:
+    """As JSON, also where ids and places are names of files that are not UTF-8."""
     try:
         return orjson.dumps(refs)
     except TypeError:
-        return repr(refs).encode("utf-8", "backslashreplace")
+        return orjson.dumps([escape_all(asdict(ref)) for ref in refs])
+
+
+def escape_all(row: Row) -> Row:
+    """The same row, whose texts all can be written as UTF-8."""
+    return {name: _escape(value) for name, value in row.items()}
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_surrogates(value)
+    if isinstance(value, list):
+        return [_escape(each) for each in value]
+    return escape_all(value) if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,7 @@ class Shard:
     @cached_property
     def key(self) -> str:
         """Digest of the references: a part belongs to a shard only while these are the same."""
-        return hashlib.sha256(dump_refs(self.refs)).hexdigest()
+        return hashlib.sha256(write_refs(self.refs)).hexdigest()
 
     @property
     def name(self) -> str:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memantics.core.errors import MemanticsError
-from memantics.core.text import mend_surrogates
-from memantics.scale.records import Part, Process, Ref, Row, Shard, Work, part_path
+from memantics.scale.records import Part, Process, Ref, Row, Shard, Work, escape_all, part_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,15 +79,8 @@ def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
 
     try:
         return pa.Table.from_pylist(list(rows), schema=schema)
-    except UnicodeEncodeError:  # a reason may name a file whose name is not UTF-8
-        mended = [
-            {
-                name: mend_surrogates(own) if isinstance(own, str) else own
-                for name, own in row.items()
-            }
-            for row in rows
-        ]
-        return pa.Table.from_pylist(mended, schema=schema)
+    except UnicodeEncodeError:  # ids and reasons with names of files that are not UTF-8
+        return pa.Table.from_pylist([escape_all(row) for row in rows], schema=schema)
 
 
 def _read_settled(path: Path, count: int) -> dict[int, Row]:

@@ -16,6 +16,7 @@ import orjson
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, MemanticsError
+from memantics.core.text import escape_surrogates
 from memantics.scale.records import Ref
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def show_name(path: Path | str) -> str:
     >>> show_name("a\udcff.png")
     'a\\udcff.png'
     """
-    return Path(path).as_posix().encode("utf-8", "backslashreplace").decode()
+    return escape_surrogates(Path(path).as_posix())
 
 
 def stamp_file(path: Path | str) -> str:
