@@ -266,10 +266,12 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     listed.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     for meme in memes:
         shutil.copy(image_path(meme.id), folder)
-    one, two = (
-        screen_apart(listed, detector, folder / f"images{count}", Way(workers=count, shard_size=2))
-        for count in (1, 2)
-    )
+    # A run takes seconds: the better of two each, in turns, is what the machine can do.
+    runs = [
+        screen_apart(listed, detector, folder / f"images{place}", Way(workers=count, shard_size=2))
+        for place, count in enumerate((1, 2, 2, 1))
+    ]
+    one, two = (max(pair, key=lambda run: run.rate) for pair in (runs[::3], runs[1:3]))
     yield compare_processes("images", one, two)
 
 

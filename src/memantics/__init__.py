@@ -11,9 +11,18 @@ the package costs next to nothing.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+# Packages below us tell their makers who uses them, unless these are set before they are loaded.
+for _quiet, _value in (
+    ("ORT_DISABLE_TELEMETRY", "1"),
+    ("HF_HUB_DISABLE_TELEMETRY", "1"),
+    ("RAY_USAGE_STATS_ENABLED", "0"),
+):
+    os.environ.setdefault(_quiet, _value)
 
 if TYPE_CHECKING:
     from memantics import starter

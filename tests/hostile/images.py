@@ -50,9 +50,9 @@ def palette_png_without_palette() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def multi_picture_jpeg(*, fill: bool) -> bytes:
+def multi_picture_jpeg(*, fill: bool, image: Pillow.Image | None = None) -> bytes:
     """Two pictures in one JPEG, as phones write them; ``fill`` adds a byte that is allowed."""
-    data = save(picture(), "MPO", save_all=True, append_images=[picture()])
+    data = save(image or picture(), "MPO", save_all=True, append_images=[picture()])
     return data[:2] + b"\xff" + data[2:] if fill else data
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from memantics.core.errors import InputError
 from memantics.knowledge.answering import DEEPEST, answer, check_query
-from memantics.knowledge.querying import MOST_CHARACTERS
+from memantics.knowledge.querying import MOST_CHARACTERS, ask
 from memantics.knowledge.store import GraphStore
 from tests.hostile.queries import KNOWN, SPOT, generate
 from tests.knowledge.samples import DUEL
@@ -201,3 +201,17 @@ def test_graphs_of_the_store_and_plain_words_pass(query: str) -> None:
 def test_graphs_from_elsewhere_are_refused(graph: str) -> None:
     with pytest.raises(InputError, match="no graph of this store"):
         check_query(f"PREFIX e: <http://e.org/> SELECT * FROM {graph} {{ ?s ?p ?o }}")
+
+
+def blow_up(doublings: int) -> str:
+    """A query of a few hundred characters whose answer has 8 * 2^doublings."""
+    steps = " ".join(f"BIND(CONCAT(?v{n}, ?v{n}) AS ?v{n + 1})" for n in range(doublings))
+    return f"SELECT ?v{doublings} {{ BIND('aaaaaaaa' AS ?v0) {steps} }}"
+
+
+def test_an_answer_has_an_end() -> None:
+    assert len(ask(b"", blow_up(20), 1, 60).rows[0][0] or "") == 8 << 20
+    with pytest.raises(InputError, match="the answer has more than 20,000,000 characters"):
+        ask(b"", blow_up(22), 1, 60)
+    with pytest.raises(InputError, match=r"ended with code|more than 20,000,000"):
+        ask(b"", blow_up(40), 1, 60)

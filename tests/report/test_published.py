@@ -24,6 +24,7 @@ from memantics.report import (
 )
 from memantics.report.leaderboard import make_boards
 from memantics.report.page import make_section, render_page
+from memantics.report.reference import tell_fault
 from tests.commands import Shell
 from tests.report.conftest import Opener
 from tests.report.samples import make_facts, make_questions, write_demo, write_run
@@ -111,7 +112,10 @@ def test_the_page_marks_them_and_says_why_one_cannot_be_true(release_runs: list[
     page = render_page(load_runs(release_runs), ReportSettings(images=False, published=ROWS))
     assert page.count('<tr role="row" class="published">') == 3
     assert "published, <bdi>Table 2</bdi>" in page
-    assert "infeasible: <bdi>accuracy 0.9100 is not k/9 for any whole k</bdi>" in page
+    assert (
+        "infeasible with the stated n: <bdi>accuracy 0.9100 is not k/9 for any whole k</bdi>"
+        in page
+    )
     assert "<li><bdi>two more reasons</bdi></li>" in page
     assert "they were not run here" in page
     plain = render_page(load_runs(release_runs), ReportSettings(images=False))
@@ -137,7 +141,10 @@ def test_tables_tell_source_and_flag(release_runs: list[Path]) -> None:
     ]
     assert {li["n"] for li in lines if li["model"] == "Small VL"} == {""}
     assert {li["published"] for li in lines if li["model"] == "openai/x"} == {""}
-    assert f"Paper VL (published, Table 2; infeasible: {REASON})" in render_markdown(runs, ROWS)
+    assert (
+        f"Paper VL (published, Table 2; infeasible with the stated n: {REASON})"
+        in render_markdown(runs, ROWS)
+    )
     (board,) = json.loads(render_json(runs, ROWS))["boards"]
     by_model = {row["model"]: row["published"] for row in board["rows"]}
     assert by_model["openai/x"] is None
@@ -171,3 +178,11 @@ def test_the_command_shows_a_papers_rows_for_a_release_only(shell: Shell, tmp_pa
     assert "Qwen2.5-VL-7B-Instruct" in flagged
     write_facts(starter, replace(facts, benchmark="gone", task="gone/qa"))
     assert shell.run("report", starter, "--format", "md").code == 0
+
+
+@pytest.mark.parametrize(("f1", "fault"), [(0.3646, "infeasible"), (0.3595, "")])
+def test_a_row_that_contradicts_itself_needs_no_number_of_items(f1: float, fault: str) -> None:
+    figures = {"macro_f1": f1, "macro_precision": 0.3566, "macro_recall": 0.3623}
+    reason = {"reason": "macro-F1 above the mean"} if fault else {}
+    row = published("P", None, figures=figures, feasible=False if fault else None, **reason)
+    assert tell_fault(row) == fault

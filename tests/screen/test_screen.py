@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
+from memantics.actions.screen import (
+    ScaleProgress,
+    Screened,
+    ScreenSettings,
+    read_rows,
+    screen,
+)
+from memantics.cli.screen import watch_shards
 from memantics.core.errors import InputError
 from memantics.core.queue import read_queue
 from memantics.registry import STARTER_IMAGES
@@ -103,6 +110,9 @@ def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path
     chance = rows["a"]["probability"]
     _, rows = run(source, tmp_path / "at", threshold=chance)
     assert rows["a"]["label"] == "harmful"
+    # The detector's own threshold is higher: it names no type of harm.
+    assert rows["a"]["type"] is None
+    assert max(rows["a"]["types"], key=lambda own: own["probability"])["type"] == "none"
     _, rows = run(source, tmp_path / "above", threshold=min(1.0, chance + 1e-9))
     assert rows["a"]["label"] == "harmless"
     done, rows = run(source, tmp_path / "review", review=(chance, 1.0))
@@ -141,6 +151,14 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     assert lines[1].startswith("'=1+1,judged,")
     again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
     assert json.loads(again.out)["done_now"] == 0
+
+
+def test_progress_is_told_once_a_second_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = watch_shards()
+    for rows, seconds in ((1, 0.5), (2, 1.0), (3, 1.9), (4, 2.0), (5, 2.1), (6, 2.2)):
+        watch(ScaleProgress(rows, {}, rows, seconds, 1.0, total=6))
+    told = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["2", "4", "6"]
 
 
 def test_the_command_refuses_what_is_no_source(tmp_path: Path) -> None:
@@ -187,3 +205,17 @@ def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
         assert settings is not None
         assert settings["shard_size"] == size
         source = write_lines(tmp_path / "a.jsonl", {"image": "no.png"}, {"text": "你好"})
+
+
+def test_a_name_that_is_not_utf8_loses_nothing_else(tmp_path: Path) -> None:
+    memes = tmp_path / "memes"
+    memes.mkdir()
+    sound = (STARTER_IMAGES / "CN90001.png").read_bytes()
+    for name, data in ((b"a\xff.png", sound), (b"b\xfe.png", sound[:500]), (b"c.png", sound)):
+        (memes / os.fsdecode(name)).write_bytes(data)
+    for _ in range(2):
+        done, rows = run(memes, tmp_path / "out")
+        ends = {name: row["status"] for name, row in rows.items()}
+        assert ends == {"a\\udcff.png": "judged", "b\\udcfe.png": "failed", "c.png": "judged"}
+        assert "b\\udcfe.png: truncated" in rows["b\\udcfe.png"]["reason"]
+    assert done.done_now == 0  # the references of the first time are known again

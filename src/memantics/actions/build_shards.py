@@ -37,8 +37,8 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
-from memantics.scale.records import Process, Ref, Row
-from memantics.scale.sources import Columns, count_ahead, read_sources
+from memantics.scale.records import Process, Ref, Row, write_refs
+from memantics.scale.sources import Columns, count_ahead, name_sources, read_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ class _Builder:
                 memes.append(Meme(ref.id, self._place(ref), ref.text or "", ref.language))
             except ImageError as error:
                 rows[ref.id] = self._work.fail(ref, str(error))
-        key = hashlib.sha256(orjson.dumps(list(refs))).hexdigest()[:16]
+        key = hashlib.sha256(write_refs(refs)).hexdigest()[:16]
         journal = self._work.folder / "calls" / key
         if memes:
             rows |= run_sync(self._ask(memes, journal))
@@ -232,7 +232,7 @@ def build_shards(
         done = run_shards(
             read_sources(listed, columns),
             BuildWork(settings, absolute),
-            ScaleSettings(folder, identity, shard_size, retry_failed),
+            ScaleSettings(folder, identity, shard_size, retry_failed, name_sources(listed)),
             engine or PoolEngine(),
             progress,
             count,

@@ -11,7 +11,7 @@ from memantics.actions import build_shards as action
 from memantics.actions.asking import Asking
 from memantics.actions.screen import open_engine
 from memantics.cli import flags
-from memantics.cli.screen import Address, EngineName, Retry, Sources, Workers, show_progress
+from memantics.cli.screen import Address, EngineName, Retry, Sources, Workers, watch_shards
 from memantics.cli.terminal import console, plain, print_json, tell
 
 What = Annotated[action.Product, typer.Option(help="What is made of each meme.")]
@@ -52,7 +52,7 @@ def build_shards(
         engine=open_engine(engine, workers, address),
         shard_size=shard_size,
         retry_failed=retry_failed,
-        progress=show_progress,
+        progress=watch_shards(),
     )
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(done.statuses.items()))
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +23,7 @@ from memantics.actions.knowledge import (
 )
 from memantics.actions.retrieve import retrieve, tabulate_near
 from memantics.cli.flags import AsJson
-from memantics.cli.terminal import console, plain, print_data, print_json, show_table
+from memantics.cli.terminal import console, plain, print_data, print_json, read_input, show_table
 
 app = typer.Typer(
     help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
@@ -69,7 +68,7 @@ def query_knowledge(
     as_json: AsJson = False,
 ) -> None:
     """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
-    text = sys.stdin.read() if query == "-" else query
+    text = read_input() if query == "-" else query
     found = KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
         print_json({"variables": found.variables, "rows": list(found), "cut": found.cut})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +19,7 @@ from memantics.actions.phonetics import (
     read_captions,
     score_readings,
 )
-from memantics.cli.terminal import console, plain, print_json
+from memantics.cli.terminal import console, plain, print_json, read_input
 from memantics.core.errors import InputError
 
 Captions = Annotated[
@@ -65,7 +65,9 @@ def read_puns(
     if groups:
         raise InputError("--groups restricts --evaluate", hint="give --evaluate DIR too")
     given = captions or []
-    lines = [line for text in given for line in (sys.stdin if text == "-" else (text,))]
+    lines = [
+        line for text in given for line in (StringIO(read_input()) if text == "-" else (text,))
+    ]
     if not lines:
         raise InputError("no caption was given", hint='such as memantics pun "蒸多鱼"')
     settings = Settings(language=language, model=model, limit=limit, threshold=threshold)

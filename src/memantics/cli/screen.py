@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -106,7 +107,7 @@ def screen(
         retry_failed=retry_failed,
         csv=csv,
         save=save,
-        progress=show_progress,
+        progress=watch_shards(),
     )
     if as_json:
         print_json(done)
@@ -117,7 +118,20 @@ def screen(
         raise typer.Exit(1)
 
 
-def show_progress(now: action.ScaleProgress) -> None:
+def watch_shards() -> Callable[[action.ScaleProgress], None]:
+    """Say at most once a second how far it is; finished shards of earlier runs fly by."""
+    said = 0.0
+
+    def watch(now: action.ScaleProgress) -> None:
+        nonlocal said
+        if now.seconds - said >= 1 or now.rows == now.total:
+            said = now.seconds
+            _show_progress(now)
+
+    return watch
+
+
+def _show_progress(now: action.ScaleProgress) -> None:
     """Say how far it is, how fast, and how long it will take."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
     total = "" if now.total is None else f" of {now.total:,}"

@@ -10,12 +10,31 @@ from pathlib import Path
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
+from memantics.core.errors import InputError
 from memantics.core.result import Table as Shown
 from memantics.core.terminal import Guarded, console, plain
 from memantics.core.text import escape_unseen, mend_surrogates, neutralise
 
 __all__ = ["console", "plain"]
+
+MOST_INPUT = 10_000_000
+# Characters of a cell that a table shows: wrapping a cell of 8 million takes minutes.
+_LONGEST_CELL = 2_000
+
+
+def read_input() -> str:
+    """All of standard input, which must be UTF-8 and of a bounded length."""
+    data = sys.stdin.buffer.read(MOST_INPUT + 1)
+    if len(data) > MOST_INPUT:
+        raise InputError(
+            f"standard input has more than {MOST_INPUT:,} bytes", hint="give it in parts"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: {error}", hint="write it in UTF-8") from error
 
 
 def print_json(value: object) -> None:
@@ -56,8 +75,13 @@ def show_table(shown: Shown) -> None:
         last = shown.total and place == len(shown.rows)
         if last:
             made.add_section()
-        made.add_row(*map(plain, row), style="bold" if last else "")
+        made.add_row(*map(_cell, row), style="bold" if last else "")
     console().print(made)
+
+
+def _cell(text: str) -> Text:
+    whole = len(text) <= _LONGEST_CELL
+    return plain(text if whole else f"{text[:_LONGEST_CELL]}… ({len(text):,} characters)")
 
 
 def say(text: str) -> None:

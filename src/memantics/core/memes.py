@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
 HEARD, TEMPLATE = "heard as", "template"  # notes that our own reading adds
@@ -83,8 +84,7 @@ def _read_lines(path: Path) -> Iterator[Meme]:
 def _list_images(folder: Path) -> Iterator[Meme]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in SUFFIXES and path.is_file():
-            # A name that is not UTF-8 would be no text for files, queues and stores.
-            yield Meme(path.stem.encode("utf-8", "backslashreplace").decode(), path)
+            yield Meme(escape_surrogates(path.stem), path)
 
 
 def name_apart(memes: Iterable[Meme]) -> list[Meme]:

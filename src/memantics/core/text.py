@@ -40,6 +40,15 @@ def mend_surrogates(text: str) -> str:
     return text
 
 
+def escape_surrogates(text: str) -> str:
+    r"""The same of a file name, whose bytes stay told apart: no other name becomes this one's.
+
+    >>> print(escape_surrogates("photo\udcff.png"))
+    photo\udcff.png
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def neutralise(text: str) -> str:
     r"""Text from outside that can neither steer a terminal nor hide what it says.
 
@@ -99,6 +108,17 @@ def clean_line(text: str, longest: int = 2000) -> str:
     text = _STEERING.sub("", text[: longest * 4])
     text = "".join(_mend(char) for char in text)
     return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
+
+
+def show_chance(chance: float) -> str:
+    """A chance in words that claim no certainty.
+
+    >>> [show_chance(own) for own in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
+    ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
+    """
+    if chance < 0.005:
+        return "under 1%"
+    return "over 99%" if chance >= 0.995 else f"{max(chance, 0.01):.0%}"
 
 
 def cut_short(text: str, longest: int) -> str:

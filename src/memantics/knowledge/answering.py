@@ -8,6 +8,7 @@ wherever there are POSIX limits; on Windows only the syntax tree guards.
 
 from __future__ import annotations
 
+import mmap
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,8 @@ from memantics.knowledge.store import GraphStore
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-MEMORY = 6 * 1024**3
+MEMORY = 2 * 1024**3  # beyond what the store and the program take
+MOST_CHARACTERS = 20_000_000  # of an answer: a short query can ask for any length
 DEEPEST = 100  # brackets within brackets
 _FRAMES = 20_000  # of Python's stack: the parser takes dozens for each bracket
 _OURS = "urn:memantics:"
@@ -119,13 +121,13 @@ def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
             return Rows(("answer",), ((str(bool(found)).lower(),),))
         if isinstance(found, QuerySolutions):
             variables = tuple(own.value for own in found.variables)
-            rows = [tuple(map(_text, row)) for row in islice(found, limit + 1)]
+            rows = _hold(tuple(map(_text, row)) for row in islice(found, limit + 1))
         else:
             variables = ("subject", "predicate", "object")
-            rows = [
+            rows = _hold(
                 (_text(own.subject), _text(own.predicate), _text(own.object))
                 for own in islice(found, limit + 1)
-            ]
+            )
     except SyntaxError as error:
         raise InputError(
             f"the query is no SPARQL: {brief(str(error))}",
@@ -134,6 +136,20 @@ def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"the query cannot be answered: {brief(str(error))}") from error
     return Rows(variables, tuple(rows[:limit]), len(rows) > limit)
+
+
+def _hold(rows: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+    """Rows within the bound of an answer; one that passes it is refused, never cut silently."""
+    held, characters = [], 0
+    for row in rows:
+        characters += sum(len(cell or "") for cell in row)
+        if characters > MOST_CHARACTERS:
+            raise InputError(
+                f"the answer has more than {MOST_CHARACTERS:,} characters",
+                hint="ask for fewer rows, or for shorter texts with SUBSTR or STRLEN",
+            )
+        held.append(row)
+    return held
 
 
 def _text(term: object) -> str | None:
@@ -155,9 +171,18 @@ def close_network() -> None:
     except ImportError:  # not on Windows
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    limit = _measure_memory() + MEMORY
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
+def _measure_memory() -> int:
+    """Bytes of addresses that this process has already; a store's files may be mapped."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except OSError:  # not on macOS, which does not enforce such a limit either
+        return 4 * 1024**3
 
 
 def main(source: IO[bytes], out: IO[bytes]) -> None:

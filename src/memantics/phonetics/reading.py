@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
+from memantics.core.text import show_chance
 from memantics.phonetics.caption import simplify
 
 Language = Literal["zh", "en"]
@@ -189,12 +190,12 @@ def hint(heard: Heard, *, limit: int = 3) -> str:
         and "".join(map(simplify, reading.text)) != plain
     ]
     named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])
-    return f"{heard.confidence:.0%}: {named}" if named else ""
+    return f"{show_chance(heard.confidence)}: {named}" if named else ""
 
 
 def _head(readings: Heard) -> str:
     said = f"{readings.caption} ({readings.sound})" if readings.sound else readings.caption
-    percent = f"{readings.confidence:.0%}"
+    percent = show_chance(readings.confidence)
     if not readings.readings:
         return f"{said or '(empty)'}: no other reading"
     first = readings.readings[0]

@@ -12,6 +12,7 @@ from typing import Literal
 import orjson
 
 from memantics.core.result import Result, Table
+from memantics.core.text import show_chance
 from memantics.phonetics.ranking import Linear
 from memantics.phonetics.reading import Heard, Reading, SecondSense, explain
 
@@ -40,7 +41,7 @@ class PunVerdict(Result):
 
     def _repr_html_(self) -> str:
         rows = tuple(("", line) for line in self.why)
-        title = f"{'a pun' if self.is_pun else 'no pun'}, {self.probability:.0%}"
+        title = f"{'a pun' if self.is_pun else 'no pun'}, {show_chance(self.probability)}"
         return Table((self.caption, title), rows)._repr_html_()
 
 

@@ -29,7 +29,7 @@ from memantics.report.leaderboard import (
 )
 from memantics.report.payload import AnswerPool, FindGold, FindMarks, PayloadMaker, embed_json
 from memantics.report.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
-from memantics.report.reference import Published
+from memantics.report.reference import Published, tell_fault
 from memantics.report.runs import STARTER_NOTE, Run, load_runs
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
 
@@ -200,6 +200,7 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
+        fault=tell_fault,
         figure=show_figure,
         span=show_span,
         limit=show_limit,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memantics.core.published import PublishedRow
+from memantics.metrics.feasibility import Claims, is_impossible
 from memantics.report.runs import Run
 
 Published = Mapping[str, Sequence[PublishedRow]]
@@ -33,10 +34,18 @@ def show_reference(row: PublishedRow) -> str:
 
     >>> show_reference(PublishedRow(task="qa", system="x", figures={"accuracy": 0.5}, digits=1,
     ...                             source="Table 2", feasible=False, reason="not k/9"))
-    'published, Table 2; infeasible: not k/9'
+    'published, Table 2; infeasible with the stated n: not k/9'
     """
-    flag = f"; infeasible: {row.reason}" if row.feasible is False else ""
+    flag = f"; {tell_fault(row)}: {row.reason}" if row.feasible is False else ""
     return f"published, {row.source}{flag}"
+
+
+def tell_fault(row: PublishedRow) -> str:
+    """Whether a row contradicts itself, or only the numbers of items that the paper states."""
+    if row.feasible is not False:
+        return ""
+    certain = is_impossible(row.figures, Claims(row.digits, row.sizes, row.parts, row.classes))
+    return "infeasible" if certain else "infeasible with the stated n"
 
 
 def _tell_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]:

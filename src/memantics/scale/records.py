@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import orjson
+
+from memantics.core.text import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +27,9 @@ class Ref:
 
     ``place`` is an image file (``file``), a Parquet table (``table``: row ``index``, column
     ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); a ``text`` has none.
-    ``fault`` says why a row of the source cannot be used; it still becomes a row of the result.
+    ``stamp`` is the size and time of that file: one that changed is another meme. ``apart`` is a
+    longer id where ``id`` was made from a name that another meme may have, too. ``fault`` says why
+    a row of the source cannot be used; it still becomes a row of the result.
     """
 
     id: str
@@ -37,6 +41,29 @@ class Ref:
     text: str | None = None
     language: str = ""
     fault: str = ""
+    stamp: str = ""
+    apart: str = ""
+
+
+def write_refs(refs: Sequence[Ref]) -> bytes:
+    """As JSON, also where ids and places are names of files that are not UTF-8."""
+    try:
+        return orjson.dumps(refs)
+    except TypeError:
+        return orjson.dumps([escape_all(asdict(ref)) for ref in refs])
+
+
+def escape_all(row: Row) -> Row:
+    """The same row, whose texts all can be written as UTF-8."""
+    return {name: _escape(value) for name, value in row.items()}
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_surrogates(value)
+    if isinstance(value, list):
+        return [_escape(each) for each in value]
+    return escape_all(value) if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True)
@@ -49,7 +76,7 @@ class Shard:
     @cached_property
     def key(self) -> str:
         """Digest of the references: a part belongs to a shard only while these are the same."""
-        return hashlib.sha256(orjson.dumps(self.refs)).hexdigest()
+        return hashlib.sha256(write_refs(self.refs)).hexdigest()
 
     @property
     def name(self) -> str:

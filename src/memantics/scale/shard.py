@@ -8,9 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memantics.core.errors import MemanticsError
-from memantics.scale.records import Part, Process, Ref, Row, Shard, Work, part_path
+from memantics.scale.records import Part, Process, Ref, Row, Shard, Work, escape_all, part_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def run_shard(
@@ -52,14 +56,13 @@ def _process_alone(ref: Ref, work: Work, process: Process) -> Row:
 
 def write_part(shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu: float) -> Part:
     """Write a part under a name of its own, flush it to disk, then give it its name."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = part_path(folder, shard)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        pq.write_table(pa.Table.from_pylist(list(rows), schema=work.schema), partial)
+        pq.write_table(_make_table(rows, work.schema), partial)
         body = partial.read_bytes()
         with partial.open("rb") as file:
             os.fsync(file.fileno())
@@ -69,6 +72,15 @@ def write_part(shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu:
     statuses = dict(sorted(Counter(str(row["status"]) for row in rows).items()))
     digest = hashlib.sha256(body).hexdigest()
     return Part(shard.number, shard.key, path.name, len(rows), len(body), digest, statuses, cpu)
+
+
+def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist(list(rows), schema=schema)
+    except UnicodeEncodeError:  # ids and reasons with names of files that are not UTF-8
+        return pa.Table.from_pylist([escape_all(row) for row in rows], schema=schema)
 
 
 def _read_settled(path: Path, count: int) -> dict[int, Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,19 @@ def test_a_damaged_journal_names_its_line(folder: Path) -> None:
     journal.write_bytes(b"{}\n" + journal.read_bytes())
     with pytest.raises(StoreError, match=r"line 1 is damaged"):
         run(folder, ScriptedReader())
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_name_that_is_not_utf8_loses_nothing_else(folder: Path, beside: bool) -> None:
+    """A list beside the images cannot name such a file; copies get a name of their own."""
+    save(draw(9), folder / os.fsdecode(b"photo\xff.png"))
+    out = folder if beside else folder.parent / "out"
+    reader = ScriptedReader({})
+    for _ in range(2):  # the second time from the list that the first wrote
+        done = run(folder, reader, out=None if beside else out)
+        assert done.counts == ({"kept": 4, "decode": 1} if beside else {"kept": 5})
+        row = lines(out)["photo_udcff"]
+        assert row["collected"]["file"] == "photo\\udcff.png"
+        assert ("rename the file" in row["reason"]) is beside
+        assert len(read_memes(out)) == 4 + (not beside)
+    assert (out / "images" / "photo_udcff.png").is_file() is not beside

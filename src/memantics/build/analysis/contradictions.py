@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from memantics.build.analysis.records import Contradiction, Feeling, Findings, Harm
 from memantics.build.extract.reading import ROLES
 from memantics.build.harm import agrees
+from memantics.core.text import show_chance
 from memantics.knowledge.ontology.vocabulary import Dimension
 from memantics.knowledge.records import Individual
 from memantics.models.embedded.lexicon import Lexicon
@@ -94,7 +95,7 @@ def _compare_feelings(
 
 def _tell_harm(own: Harm) -> str:
     if own.score is not None:
-        return f"{own.by} (chance {own.score:.0%})"
+        return f"{own.by} (chance {show_chance(own.score)})"
     return f"the verdict of {own.by}" + (f" ({own.type})" if own.type else "")
 
 

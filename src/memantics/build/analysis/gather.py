@@ -28,6 +28,7 @@ from memantics.core.memes import Meme
 from memantics.core.opinion import Judges, Opinion
 from memantics.core.retrieved import FamilyUse, NearMeme
 from memantics.core.step import Asker, Taken
+from memantics.core.text import show_chance
 from memantics.models.embedded.lines import Reading, explain_unread
 from memantics.vision.appearance import (
     Sight,
@@ -118,7 +119,11 @@ def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], li
         unseen.append(Missing("faces", "needs --faces FILE, the ONNX file of YuNet"))
     if has_nudity_check():
         seen.append(
-            Sight("nudity", f"chance {rate_nudity(image):.0%}", "open_nsfw, not measured on memes")
+            Sight(
+                "nudity",
+                f"chance {show_chance(rate_nudity(image))}",
+                "open_nsfw, not measured on memes",
+            )
         )
     else:
         unseen.append(Missing("nudity", "not installed (pip install 'memantics[nudity]')"))

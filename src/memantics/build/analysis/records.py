@@ -14,6 +14,7 @@ from memantics.core.memes import HEARD, Meme
 from memantics.core.opinion import Opinion
 from memantics.core.result import Result, to_plain
 from memantics.core.retrieved import FamilyUse, NearMeme
+from memantics.core.text import show_chance
 from memantics.knowledge.records import Knowledge
 from memantics.vision.appearance import Sight
 
@@ -56,7 +57,7 @@ def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
     >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([])
     ({'heard as': '压力山大 (82% sure)'}, {})
     """
-    heard = "; ".join(f"{own.reading} ({own.confidence:.0%} sure)" for own in sounds)
+    heard = "; ".join(f"{own.reading} ({show_chance(own.confidence)} sure)" for own in sounds)
     return {HEARD: heard} if heard else {}
 
 

@@ -98,6 +98,8 @@ def gather(
         (out / OWN).mkdir(parents=True, exist_ok=True)
         with lock_folder(out / OWN):
             looks, fresh = _look_at_all(entries, out / OWN / LOOKS, (open_reader, settings), watch)
+            if out.resolve() == folder.resolve():
+                looks = [_refuse_name(*own) for own in zip(entries, looks, strict=True)]
             memes = tuple(_judge(entries, looks, settings))
             _write(out, folder, memes)
     except OSError as error:
@@ -188,6 +190,14 @@ def _read_journal(path: Path) -> Iterator[Look]:
             raise StoreError(
                 f"{path}: line {number} is damaged", hint="remove that line; it is read again"
             ) from error
+
+
+def _refuse_name(entry: Entry, look: Look) -> Look:
+    """In a list beside the images, a name that is not UTF-8 would lead nowhere."""
+    if look.error or not entry.escaped:
+        return look
+    error = "its name is not UTF-8: rename the file, or collect with --out"
+    return Look(look.sha256, look.version, error=error)
 
 
 def _judge(

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.memes import MEMES, SUFFIXES, MemeLine
+from memantics.core.text import escape_surrogates
 
 OWN = "collect"  # our own folder beside the images
 # What we wrote ourselves in an earlier run is no knowledge about the meme.
@@ -25,6 +26,7 @@ _KNOWN = ("id", "image", "text", "language")
 class Entry:
     """One file. ``text`` and ``language`` are "" where nobody gave them.
 
+    ``file`` is its place in the folder, escaped where that is not UTF-8.
     ``extra`` holds fields of the user's own line, which come out again as they went in.
     ``pinned`` is what a person decided against or before us: True keeps, False drops.
     """
@@ -36,6 +38,11 @@ class Entry:
     language: str
     extra: Mapping[str, JsonValue]
     pinned: bool | None = None
+
+    @property
+    def escaped(self) -> bool:
+        """Whether no list can hold the name of the file as it is."""
+        return not self.path.as_posix().endswith(self.file)
 
 
 def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
@@ -49,15 +56,18 @@ def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
     if out is not None and out.resolve() != folder.resolve():
         mended = {entry.file: entry for entry in _read_lines(out, folder)}
         entries = [mended.pop(entry.file, entry) for entry in entries] + list(mended.values())
-    known = {entry.file for entry in entries}
+    known = {entry.file: number for number, entry in enumerate(entries)}
     taken = {entry.id for entry in entries}
     if len(taken) < len(entries):
         raise DataError(folder / MEMES, "two memes have one id", hint="rename one")
-    for file in _walk(folder, out):
-        if file not in known:
+    for path in _walk(folder, out):
+        file = escape_surrogates(path.relative_to(folder).as_posix())
+        if file in known:
+            entries[known[file]] = replace(entries[known[file]], path=path)
+        else:
             own = _make_id(file, taken)
             taken.add(own)
-            entries.append(Entry(own, file, folder / file, "", "", {}))
+            entries.append(Entry(own, file, path, "", "", {}))
     if not entries:
         raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
     return entries
@@ -102,7 +112,7 @@ def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
     return pinned if isinstance(pinned, bool) else None
 
 
-def _walk(folder: Path, out: Path | None) -> Iterator[str]:
+def _walk(folder: Path, out: Path | None) -> Iterator[Path]:
     """Images below a folder in a fixed order; hidden folders, our own, and links are passed by."""
     ours = None if out is None or out.resolve() == folder.resolve() else out.resolve()
     for place, folders, files in os.walk(folder):
@@ -115,7 +125,7 @@ def _walk(folder: Path, out: Path | None) -> Iterator[str]:
         for name in sorted(files):
             path = here / name
             if path.suffix.lower() in SUFFIXES and not path.is_symlink() and path.is_file():
-                yield path.relative_to(folder).as_posix()
+                yield path
 
 
 def _make_id(file: str, taken: set[str]) -> str:
