@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,shacl,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check perf mutate hostile docs docs-site dist system lock clean gateway
+.PHONY: demo test check types tests perf mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
@@ -19,8 +19,14 @@ test: system gateway check
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j2 types tests
+
+# Beside each other: tests wait for browsers and servers now and then, and types are read meanwhile.
+types: $(VENV)/.dev
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+tests: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf

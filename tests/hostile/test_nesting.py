@@ -18,7 +18,6 @@ from memantics.core.errors import DataError, InputError
 from memantics.detector import storage
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.shapes import _Compiler
-from memantics.scale.sources import Columns, _read_table
 from memantics.tasks.recipe import read_recipe
 from tests.commands import Shell
 
@@ -91,12 +90,3 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
     path.write_bytes(packed.getvalue())
     with pytest.raises(InputError, match="its parts do not fit together"):
         storage.load(path)
-
-
-def test_a_cell_beyond_the_limit_of_csv_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text(f"id,text\na,fine\nb,{'x' * 300_000}\n", encoding="utf-8")
-    rows = _read_table(path, Columns("", "", ""))
-    assert next(rows).id == "a"
-    with pytest.raises(DataError, match="row 3: field larger than field limit"):
-        next(rows)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +20,9 @@ from memantics.scale.engines import PoolEngine
 from memantics.scale.manifest import MANIFEST, read_manifest
 from memantics.scale.records import Ref
 from memantics.scale.sources import count_ahead, read_sources
+from tests.places import ROOT
 from tests.scale.inline import InlineEngine
-from tests.scale.work import Measure
+from tests.scale.work import Measure, Unready
 
 
 def texts(*words: str) -> list[Ref]:
@@ -96,6 +100,33 @@ def test_a_meme_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
     assert done.rows == 7
 
 
+def test_workers_that_cannot_start_are_no_fault_of_the_memes(tmp_path: Path) -> None:
+    chosen = ScaleSettings(tmp_path, {"work": "measure"})
+    with pytest.raises(StoreError, match="end while they start"):
+        run_shards(texts("a"), Unready(), chosen, PoolEngine(1))
+    assert read(tmp_path) == []
+
+
+def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+    """Workers are new processes, which must not run the script again that started them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tests.scale.test_driver import Path, run, texts\n"
+        "print(dict(run(texts('a', 'bb'), Path('out')).statuses))\n",
+        encoding="utf-8",
+    )
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    ended = subprocess.run(
+        [sys.executable, script.name],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == ("{'judged': 2}\n", "")
+
+
 def test_failed_rows_alone_are_tried_again_when_asked(tmp_path: Path) -> None:
     image = tmp_path / "late.png"
     refs = [Ref("a", text="a"), Ref("b", "file", str(image)), Ref("c", text="ccc")]
@@ -124,6 +155,15 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     run(texts("a"), tmp_path)
     with pytest.raises(InputError, match="other settings: shard_size"):
         run(texts("a"), tmp_path, shard_size=4)
+
+
+def test_what_was_made_of_other_sources_is_not_lost(tmp_path: Path) -> None:
+    run(texts("a", "b"), tmp_path, sources=("one",))
+    with pytest.raises(InputError, match="holds what was made of one, which would be lost"):
+        run(texts("c"), tmp_path, sources=("two",))
+    assert [row["id"] for row in read(tmp_path)] == ["m0", "m1"]
+    done = run(texts("a", "b", "c", "d"), tmp_path, sources=("two", "one"))
+    assert done.rows == 4
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:

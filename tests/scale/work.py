@@ -69,3 +69,12 @@ def list_refs() -> Iterator[Ref]:
 
 def settle(out: Path) -> ScaleSettings:
     return ScaleSettings(out, {"work": "slow"}, shard_size=SIZE)
+
+
+@dataclass(frozen=True)
+class Unready(Measure):
+    """Ends its process while it starts."""
+
+    def open(self) -> Process:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().open()

@@ -84,6 +84,50 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
     assert judge_in_studio(studio, CRUEL[0], "zh").status == "judged"
 
 
+@pytest.mark.parametrize(
+    ("text", "claimed", "status", "language"),
+    [
+        (CRUEL[0], "zh-CN", "judged", "zh"),
+        (CRUEL[0], "ZH_Hans", "judged", "zh"),
+        (CRUEL[0], "Chinese", "judged", "zh"),
+        (CRUEL[0], "und", "judged", "zh"),
+        (CRUEL[0], "en", "judged", "zh"),
+        (CRUEL[0], "ja", "unjudged", "ja"),
+        ("我们 so happy today", "", "unjudged", "en"),
+        ("我们 so happy today", "zh", "judged", "zh"),
+        ("you are all stupid and I hate every one of you", "zh", "unjudged", "en"),
+        ("1450", "zh", "unjudged", "und"),
+    ],
+)
+def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
+    tmp_path: Path, detector: Path, text: str, claimed: str, status: str, language: str
+) -> None:
+    source = write(tmp_path / "a.jsonl", {"a": {"text": text, "language": claimed}})
+    _, rows = run(source, tmp_path / "out", detector)
+    assert (rows["a"]["status"], rows["a"]["language"]) == (status, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("你" * 20_000, ""),
+        ("你" * 20_001, "the text is longer than 20,000 characters"),
+        (f"{KIND[0]}.png", "the text is the name of an image, which was not opened"),
+        (f"memes/{KIND[0]}.JPEG ", "the text is the name of an image, which was not opened"),
+        (f"{KIND[0]}\n.png", ""),
+        (f"{KIND[0]}.png 好", ""),
+    ],
+)
+def test_texts_that_are_cut_or_name_a_file_are_not_judged(
+    tmp_path: Path, detector: Path, text: str, reason: str
+) -> None:
+    source = write(tmp_path / "a.jsonl", {"a": {"text": text}})
+    _, rows = run(source, tmp_path / "out", detector)
+    assert rows["a"]["reason"] == reason
+    assert (rows["a"]["label"] is None) == bool(reason)
+    assert Moderator(Detector.load(detector)).judge([text])[0].reason == reason
+
+
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
     assert Detector.starter().languages == ("en", "zh")
 

@@ -16,7 +16,14 @@ from typing import Generic, TypeVar, Unpack
 from pydantic import JsonValue
 
 from memantics.actions.asking import Asking
-from memantics.actions.desk import AskingOptions, Watch, find_asking, open_desk, share_watch
+from memantics.actions.desk import (
+    AskingOptions,
+    Watch,
+    find_asking,
+    open_desk,
+    require_model,
+    share_watch,
+)
 from memantics.actions.draw import Drawn, draw
 from memantics.actions.foresight import SAMPLE, drain, foresee
 from memantics.actions.reading import read_once
@@ -125,12 +132,15 @@ def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
     )
 
 
-def _place(folder: Path | str | None, out: Path | str | None) -> tuple[Path, Path]:
-    """The folder of memes, which must be named, and that of the build."""
+def _place(
+    folder: Path | str | None, out: Path | str | None, model: str | None
+) -> tuple[Path, Path]:
+    """The folder of memes and that of the build; without memes or a model no image is read."""
     if folder is None:
         raise InputError(
             "no folder of memes was named", hint="name one, or 'starter' for the pack that ships"
         )
+    require_model(model)
     return Path(folder), Path(out) if out else Path("builds") / Path(folder).resolve().name
 
 
@@ -154,7 +164,7 @@ async def knowledge_async(
     **options: Unpack[AskingOptions],
 ) -> Built[KnowledgeReport]:
     """Extract what memes show, say and mean, one structured call for each dimension."""
-    memes, place = _place(folder, out)
+    memes, place = _place(folder, out, model)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
     found = (await read_once(find_memes(memes, notes=False), limit))[:limit]
     asking = find_asking(**options)
@@ -207,7 +217,7 @@ async def captions_async(
     **options: Unpack[AskingOptions],
 ) -> Built[CaptionReport]:
     """Mine what words mean and pictures show; ``again`` asks also for what memes carry already."""
-    source, place = _place(folder, out)
+    source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
@@ -237,7 +247,7 @@ async def intents_async(
     **options: Unpack[AskingOptions],
 ) -> Built[IntentReport]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them."""
-    source, place = _place(folder, out)
+    source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
     async with open_desk(model, find_asking(**options), place, progress) as desk:
         adopted = _adopt(memes, place, captions)
@@ -269,7 +279,7 @@ async def chats_async(
 
     They are about the first ``limit`` memes; all others may be wrong answers.
     """
-    source, place = _place(folder, out)
+    source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit)
     settings, asking = settings or BuildSettings(), find_asking(**options)
     with open_tools(tools or ChatTools()) as (embedders, gauges):

@@ -38,7 +38,7 @@ from memantics.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Process, Ref, Row, write_refs
-from memantics.scale.sources import Columns, count_ahead, read_sources
+from memantics.scale.sources import Columns, count_ahead, name_sources, read_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -232,7 +232,7 @@ def build_shards(
         done = run_shards(
             read_sources(listed, columns),
             BuildWork(settings, absolute),
-            ScaleSettings(folder, identity, shard_size, retry_failed),
+            ScaleSettings(folder, identity, shard_size, retry_failed, name_sources(listed)),
             engine or PoolEngine(),
             progress,
             count,

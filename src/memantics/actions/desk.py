@@ -54,17 +54,22 @@ def asking_of(options: AskingOptions) -> Asking:
     return find_asking(**cast("AskingOptions", named))
 
 
-@asynccontextmanager
-async def open_desk(
-    name: str | None, asking: Asking, folder: Path, watch: Watch | None = None
-) -> AsyncIterator[Desk]:
-    """A desk for one model; say ``desk.expect(n)`` when the number of steps is known."""
+def require_model(name: str | None) -> str:
+    """The name of the model, which must be given."""
     if name is None:
         raise InputError(
             "no model was named: what is built is asked from one",
             hint="give --model, such as openai/NAME with --base-url",
         )
-    model = open_model(name, asking.settings)
+    return name
+
+
+@asynccontextmanager
+async def open_desk(
+    name: str | None, asking: Asking, folder: Path, watch: Watch | None = None
+) -> AsyncIterator[Desk]:
+    """A desk for one model; say ``desk.expect(n)`` when the number of steps is known."""
+    model = open_model(require_model(name), asking.settings)
     settings = AskSettings(concurrency=asking.concurrency)
     try:
         with (

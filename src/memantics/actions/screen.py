@@ -41,7 +41,7 @@ from memantics.scale.engines import Engine, PoolEngine
 from memantics.scale.export import Format, Sample, write_samples
 from memantics.scale.fetching import Fetcher
 from memantics.scale.records import Ref, Row
-from memantics.scale.sources import STDIN, Columns, count_ahead, read_sources
+from memantics.scale.sources import STDIN, Columns, count_ahead, name_sources, read_sources
 
 __all__ = [
     "Columns",
@@ -137,7 +137,13 @@ def screen(
         done = run_shards(
             chain(first, refs),
             work,
-            ScaleSettings(folder, identity, shard_size or choose_size(first), retry_failed),
+            ScaleSettings(
+                folder,
+                identity,
+                shard_size or choose_size(first),
+                retry_failed,
+                name_sources(listed),
+            ),
             engine or PoolEngine(),
             progress or (lambda _: None),
             count,
@@ -220,7 +226,7 @@ def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:
     def list_samples() -> Iterator[Sample]:
         row = next(rows, None)
         for ref in refs:
-            if row is None or row["id"] != ref.id:
+            if row is None or row["id"] not in (ref.id, ref.apart):
                 continue  # the same meme again: it was judged once
             if row["label"] in FLAGGED:
                 with suppress(ImageError):  # deleted since it was judged

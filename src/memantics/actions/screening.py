@@ -17,7 +17,7 @@ from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
 from memantics.core.journal import replace_file
-from memantics.core.language import guess_language
+from memantics.core.language import settle_language
 from memantics.core.memes import MEMES
 from memantics.core.opinion import Judge
 from memantics.core.tables import need_parquet
@@ -185,7 +185,7 @@ class _Screener:
                 for name, chance in sorted((said.types or {}).items())
             ]
             flagged = row["label"] != "harmless"
-            row["type"] = said.type if flagged else None
+            row["type"] = said.type if flagged and said.type != "none" else None
             if flagged and self._settings.explain:
                 row["because"] = _list_reasons(self._judge, example)
             listens = self._settings.readings
@@ -222,8 +222,9 @@ class _Screener:
                 row |= seen
             except MemanticsError as error:
                 return self._work.fail(ref, str(error))
-        text = row["text"].strip()
-        language = text and (ref.language or guess_language(text).language)
+        given = row["text_source"] == "given"
+        text = ((ref.text or "") if given else row["text"]).strip()
+        language = text and settle_language(text, ref.language)
         why = explain_unjudged(
             text, language, self._work.languages, image=data is not None, unread=unread
         )
@@ -269,7 +270,7 @@ def _open_reader(profile: Profile) -> Callable[[bytes, str], tuple[str, int]]:
 
     def read(data: bytes, name: str) -> tuple[str, int]:
         found = reader.read(data, name)
-        return "\n".join(choose_captions(found.lines))[:MOST_TEXT], found.unread
+        return "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1], found.unread
 
     return read
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,8 @@ from typing import Literal
 from memantics.actions.detect import Detector
 from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
-from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.language import UNKNOWN, guess_language, settle_language
+from memantics.core.memes import SUFFIXES
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.models.embedded.lines import explain_unread
@@ -29,6 +31,7 @@ __all__ = [
 VerdictStatus = Literal["judged", "unjudged", "failed"]
 TextSource = Literal["given", "ocr", "none"]
 MOST_TEXT = 20_000
+_IMAGE_NAME = re.compile(rf".*({'|'.join(map(re.escape, sorted(SUFFIXES)))})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +82,25 @@ def explain_unjudged(
     """Why a detector of these languages does not judge a text; empty where it does.
 
     The one rule of ``analyze``, ``screen``, the service and the studio. A language that is not
-    known is guessed; ``unread`` is how many regions of text an OCR left out.
+    known, or that the text cannot be in, is guessed; ``unread`` is how many regions of text an
+    OCR left out.
 
     >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
     'the text is in fr; the detector was trained on zh'
     >>> explain_unjudged(" ", "", ("zh",), image=True)
     'no text can be read in the image'
+    >>> explain_unjudged("memes/今晚.png", "zh", ("zh",), image=False)
+    'the text is the name of an image, which was not opened'
     """
     if not text.strip():
         return "no text can be read in the image" if image else "the text is empty"
+    if len(text) > MOST_TEXT:
+        return f"the text is longer than {MOST_TEXT:,} characters"
+    if not image and _IMAGE_NAME.fullmatch(text.strip()):
+        return "the text is the name of an image, which was not opened"
     if unread:
         return explain_unread(unread)
-    language = language or guess_language(text).language
+    language = settle_language(text, language)
     if language in languages:
         return ""
     shown = "no language that can be told" if language == UNKNOWN else language
@@ -125,7 +135,7 @@ class Moderator:
         except MemanticsError as error:
             return error
         digest = hashlib.sha256(data).hexdigest()
-        text = "\n".join(choose_captions(found.lines))[:MOST_TEXT]
+        text = "\n".join(choose_captions(found.lines))[: MOST_TEXT + 1]
         return ImageText(text, digest, f"{seen:016x}", found.unread)
 
     def judge(self, items: Sequence[str | ImageText]) -> list[Verdict]:

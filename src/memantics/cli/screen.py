@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from memantics.actions import screen as action
 from memantics.actions.progress import show_duration
 from memantics.cli import flags
+from memantics.cli.progress import resumable
 from memantics.cli.terminal import console, plain, print_json, tell
 
 Sources = Annotated[
@@ -96,28 +98,42 @@ def screen(
     settings = action.ScreenSettings(
         detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
     )
-    done = action.screen(
-        sources,
-        settings,
-        out=out,
-        columns=action.Columns(id_column, image_column, text_column),
-        engine=action.open_engine(engine, workers, address),
-        shard_size=shard_size,
-        retry_failed=retry_failed,
-        csv=csv,
-        save=save,
-        progress=show_progress,
-    )
+    with resumable():
+        done = action.screen(
+            sources,
+            settings,
+            out=out,
+            columns=action.Columns(id_column, image_column, text_column),
+            engine=action.open_engine(engine, workers, address),
+            shard_size=shard_size,
+            retry_failed=retry_failed,
+            csv=csv,
+            save=save,
+            progress=watch_shards(),
+        )
     if as_json:
         print_json(done)
     else:
         _show(done)
     if done.statuses["failed"]:
-        tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
+        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)
 
 
-def show_progress(now: action.ScaleProgress) -> None:
+def watch_shards() -> Callable[[action.ScaleProgress], None]:
+    """Say how far it is, at once and then at most once a second: finished shards fly by."""
+    said = -1.0
+
+    def watch(now: action.ScaleProgress) -> None:
+        nonlocal said
+        if now.seconds - said >= 1 or now.rows == now.total:
+            said = now.seconds
+            _show_progress(now)
+
+    return watch
+
+
+def _show_progress(now: action.ScaleProgress) -> None:
     """Say how far it is, how fast, and how long it will take."""
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(now.statuses.items()))
     total = "" if now.total is None else f" of {now.total:,}"

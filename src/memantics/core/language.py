@@ -28,6 +28,7 @@ _SCRIPTS = {
     "ARMENIAN": "hy",
 }
 BY_SCRIPT = frozenset(_SCRIPTS.values())
+_CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*")
 _KANA = 0.25  # a Japanese text has kana; a stray one in Chinese is decoration
 _MAJORITY = 0.3
 _COMMON_SHARE = 0.25
@@ -73,6 +74,28 @@ def guess_language(text: str) -> Guess:
     if found is not None and found.confidence >= _SURE:
         return found
     return Guess(UNKNOWN, found.confidence if found else 0.0, "none")
+
+
+def settle_language(text: str, given: str = "") -> str:
+    """The language of a text that a list calls ``given``, where its script allows that.
+
+    ``zh-CN`` is ``zh``. What is no code, or cannot be, is guessed instead.
+
+    >>> settle_language("今晚又失眠了", "zh-CN"), settle_language("this is how it is", "zh")
+    ('zh', 'en')
+    >>> settle_language("lol", "en"), settle_language("今晚又失眠了", "en")
+    ('en', 'zh')
+    """
+    code = _CODE.fullmatch(given.strip().casefold())
+    if code is None or code.group(1) == UNKNOWN:
+        return guess_language(text).language
+    claimed, scripts = code.group(1), count_scripts(text)
+    if claimed in BY_SCRIPT:
+        fits = any(scripts[script] for script, own in _SCRIPTS.items() if own == claimed)
+        fits = fits or (claimed == "ja" and bool(scripts["CJK"]))
+    else:
+        fits = bool(scripts) and _guess_by_script(scripts) is None
+    return claimed if fits else guess_language(text).language
 
 
 def read_script(text: str) -> str:

@@ -43,12 +43,16 @@ class ScaleProgress:
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    """``identity`` is what shapes the rows: a folder begun with another one is refused."""
+    """``identity`` is what shapes the rows: a folder begun with another one is refused.
+
+    So is one begun of other ``sources``, whose rows would be lost; more of them go on.
+    """
 
     out: Path
     identity: Mapping[str, JsonValue]
     shard_size: int = 1000
     retry_failed: bool = False
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,10 @@ def run_shards(
     """
     started = time.monotonic()
     identity = {**settings.identity, "shard_size": settings.shard_size}
-    with Manifest(settings.out, identity) as manifest, _Once(settings.out) as once:
+    with (
+        Manifest(settings.out, identity, settings.sources) as manifest,
+        _Once(settings.out) as once,
+    ):
         shards = 0
 
         def expect() -> int | None:
@@ -151,19 +158,26 @@ class _Once:
     def filter(self, refs: Iterable[Ref]) -> Iterator[Ref]:
         """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
         for ref in refs:
-            own = _digest(ref.id.encode("utf-8", "surrogateescape"))
-            what = _digest(write_refs((replace(ref, id=""),)))
-            new = self._base.execute(
-                "INSERT OR IGNORE INTO seen VALUES (?, ?)", (own, what)
-            ).rowcount
-            if new:
+            what = _digest(write_refs((replace(ref, id="", apart=""),)))
+            known = self._add(ref.id, what)
+            if known not in (None, what) and ref.apart:
+                ref = replace(ref, id=ref.apart)  # noqa: PLW2901 - the same meme by another name
+                known = self._add(ref.id, what)
+            if known is None:
                 yield ref
-                continue
-            ((known,),) = self._base.execute("SELECT what FROM seen WHERE id = ?", (own,))
-            if known == what:
+            elif known == what:
                 self.repeated += 1
             else:
                 yield replace(ref, fault=f"the id {ref.id!r} stands for another meme already")
+
+    def _add(self, own: str, what: bytes) -> bytes | None:
+        """Note what an id stands for, unless it stands for something already: that comes back."""
+        key = _digest(own.encode("utf-8", "surrogateescape"))
+        added = self._base.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, what)).rowcount
+        if added:
+            return None
+        ((known,),) = self._base.execute("SELECT what FROM seen WHERE id = ?", (key,))
+        return bytes(known)
 
     def __enter__(self) -> _Once:
         return self

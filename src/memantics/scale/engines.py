@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
+from memantics.core.errors import StoreError
 from memantics.scale.records import Part, Process, Row, Shard, Work
 from memantics.scale.shard import process_refs, run_shard, write_part
 
@@ -33,6 +37,8 @@ class Engine(Protocol):
         """Parts of all orders; an order whose worker dies is tried again, then row by row."""
         ...
 
+
+_STARTS = 3  # a worker may be killed while it starts, not each time
 
 _worker: tuple[Work, Process, Path] | None = None
 
@@ -62,6 +68,21 @@ def _run_rows(order: Order, place: int) -> Row:
     work, process, _ = _worker
     (row,) = process_refs([order.shard.refs[place]], work, process)
     return row
+
+
+def _answer() -> None:
+    """Nothing: a worker that gives it back has started."""
+
+
+@contextmanager
+def _hide_main() -> Iterator[None]:
+    """A worker must not run the caller's script again, which need not have a guard against it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class PoolEngine:
@@ -97,7 +118,8 @@ class PoolEngine:
                     if order is None:
                         break
                     try:
-                        running[pool.submit(_run_order, order)] = order
+                        with _hide_main():
+                            running[pool.submit(_run_order, order)] = order
                     except BrokenProcessPool:
                         broken.append(order)
                         break
@@ -120,7 +142,7 @@ class PoolEngine:
         left = deque(orders)
         while left:
             try:
-                with self._open(1, work, folder) as pool:
+                with self._open_alone(work, folder) as pool:
                     while left:
                         yield pool.submit(_run_order, left[0]).result()
                         left.popleft()
@@ -135,13 +157,30 @@ class PoolEngine:
         refs = order.shard.refs
         while place < len(refs):
             try:
-                with self._open(1, work, folder) as pool:
+                with self._open_alone(work, folder) as pool:
                     while place < len(refs):
                         yield pool.submit(_run_rows, order, place).result()
                         place += 1
             except BrokenProcessPool:
                 yield work.fail(refs[place], "the process that looked at it died")
                 place += 1
+
+    def _open_alone(self, work: Work, folder: Path) -> ProcessPoolExecutor:
+        """One worker that has started: what ends it from now on is a meme."""
+        for _ in range(_STARTS):
+            pool = self._open(1, work, folder)
+            try:
+                with _hide_main():
+                    started = pool.submit(_answer)
+                started.result()
+            except BrokenProcessPool:
+                pool.shutdown()
+            else:
+                return pool
+        raise StoreError(
+            f"worker processes end while they start, {_STARTS} times in a row",
+            hint="what they printed above says why; is there memory left?",
+        )
 
     @staticmethod
     def _open(workers: int, work: Work, folder: Path) -> ProcessPoolExecutor:

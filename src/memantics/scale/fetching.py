@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,16 +25,19 @@ class Fetcher:
         self._starts: list[int] = []
 
     def fetch(self, ref: Ref) -> bytes | None:
-        """The bytes of the image, or None for a text without one."""
+        """The bytes of the image, or None for a text without one, also where its cell is empty."""
         if ref.kind == "text":
             return None
         if ref.kind == "file":
             return read_bytes(Path(ref.place))
         if ref.kind == "member":
             return _check(ref, _read_part(ref))
-        return _check(ref, self._read_cell(ref))
+        data = self._read_cell(ref)
+        if data is None and ref.text is None:
+            raise ImageError(ref.id, "missing", "the table holds no bytes here", hint="fill it in")
+        return None if data is None else _check(ref, data)
 
-    def _read_cell(self, ref: Ref) -> bytes:
+    def _read_cell(self, ref: Ref) -> bytes | None:
         import pyarrow.parquet as pq
 
         if self._open is None or self._open[0] != ref.place:
@@ -40,9 +45,9 @@ class Fetcher:
             counts = [
                 file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)
             ]
-            self._starts = [sum(counts[:place]) for place in range(len(counts))]
+            self._starts = [0, *accumulate(counts[:-1])]
             self._open = (ref.place, file)
-        group = max(place for place, start in enumerate(self._starts) if start <= ref.index)
+        group = bisect_right(self._starts, ref.index) - 1
         if self._group is None or self._group[:3] != (ref.place, ref.column, group):
             opened: pq.ParquetFile = self._open[1]
             cells = opened.read_row_group(group, columns=[ref.column]).column(0)
@@ -51,9 +56,7 @@ class Fetcher:
         data = value.get("bytes") if isinstance(value, dict) else value
         if data is None and isinstance(value, dict) and value.get("path"):
             return read_bytes(inside(Path(ref.place).parent, value["path"]))
-        if not isinstance(data, bytes) or not data:
-            raise ImageError(ref.id, "missing", "the table holds no bytes here", hint="fill it in")
-        return data
+        return data if isinstance(data, bytes) and data else None
 
 
 def _check(ref: Ref, data: bytes) -> bytes:

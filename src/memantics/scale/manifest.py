@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -25,6 +25,7 @@ class _Head(BaseModel):
 
     format: int
     settings: dict[str, JsonValue]
+    sources: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,14 @@ class Standing:
 
 
 class Manifest:
-    """The finished parts of a folder. One process writes at a time."""
+    """The finished parts of a folder. One process writes at a time.
 
-    def __init__(self, folder: Path, settings: Mapping[str, JsonValue]) -> None:
+    A folder that was begun with other settings, or of other ``sources``, is refused.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, JsonValue], sources: Sequence[str] = ()
+    ) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -52,7 +58,8 @@ class Manifest:
         self.folder = folder
         self._lock = lock_folder(folder)
         try:
-            known, self._parts = read_manifest(folder)
+            head, self._parts = _read(folder)
+            known = None if head is None else head.settings
             if known is not None and known != settings:
                 changed = sorted(
                     key for key in {*known, *settings} if known.get(key) != settings.get(key)
@@ -61,10 +68,17 @@ class Manifest:
                     f"{folder} was begun with other settings: {', '.join(changed)}",
                     hint="choose another --out, or give the same settings to go on",
                 )
+            gone = sorted({*head.sources} - {*sources}) if head and sources else []
+            if gone and self._parts:
+                raise InputError(
+                    f"{folder} holds what was made of {gone[0]}, which would be lost",
+                    hint="choose another --out, or name that source, too, to go on",
+                )
             self._sweep()
             self._journal = Journal(folder / MANIFEST, folder / MANIFEST)
-            if known is None:
-                self._journal.append(_line({"format": FORMAT, "settings": dict(settings)}))
+            if head is None:
+                first = _Head(format=FORMAT, settings=dict(settings), sources=list(sources))
+                self._journal.append(_line(first.model_dump()))
         except BaseException:
             self._lock.close()
             raise
@@ -121,18 +135,22 @@ def check_part(folder: Path, shard: Shard, part: Part) -> bool:
 
 def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, Part]]:
     """Settings and parts of a folder; a later line of a shard takes the place of an earlier one."""
-    settings: dict[str, JsonValue] | None = None
+    head, parts = _read(folder)
+    return None if head is None else head.settings, parts
+
+
+def _read(folder: Path) -> tuple[_Head | None, dict[int, Part]]:
+    head: _Head | None = None
     parts: dict[int, Part] = {}
     for number, line in read_whole_lines(folder / MANIFEST):
         try:
-            if settings is None:
+            if head is None:
                 head = _Head.model_validate_json(line)
                 if head.format != FORMAT:
                     raise StoreError(
                         f"{folder / MANIFEST} has format {head.format}, not {FORMAT}",
                         hint="use the version of Memantics that wrote it, or another --out",
                     )
-                settings = head.settings
             else:
                 part = _PART.validate_json(line)
                 parts[part.shard] = part
@@ -141,7 +159,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, 
                 f"{folder / MANIFEST}, line {number}: {first_fault(error)}",
                 hint="choose another --out; the parts themselves can still be read",
             ) from error
-    return settings, parts
+    return head, parts
 
 
 def _line(value: object) -> bytes:

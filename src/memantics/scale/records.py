@@ -27,7 +27,9 @@ class Ref:
 
     ``place`` is an image file (``file``), a Parquet table (``table``: row ``index``, column
     ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); a ``text`` has none.
-    ``fault`` says why a row of the source cannot be used; it still becomes a row of the result.
+    ``stamp`` is the size and time of that file: one that changed is another meme. ``apart`` is a
+    longer id where ``id`` was made from a name that another meme may have, too. ``fault`` says why
+    a row of the source cannot be used; it still becomes a row of the result.
     """
 
     id: str
@@ -39,6 +41,8 @@ class Ref:
     text: str | None = None
     language: str = ""
     fault: str = ""
+    stamp: str = ""
+    apart: str = ""
 
 
 def write_refs(refs: Sequence[Ref]) -> bytes:

@@ -88,6 +88,7 @@ def test_every_order_can_be_read_by_programs(order: str, shell: Shell) -> None:
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
     assert "no model was named" in shell.refused("build", "knowledge", "starter")
+    assert not (shell.folder / "builds").exists()
 
 
 @pytest.mark.parametrize(

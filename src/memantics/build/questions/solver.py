@@ -45,16 +45,15 @@ def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Sol
     memes = {item.slot.meme for item in items}
     if len(items) < FEWEST or len(memes) < _FOLDS:
         return None
-    names, values = _number([describe(item) for item in items])
+    rows = _number([describe(item) for item in items])
     keys = np.array([0 if item.correct is not None else 3 for item in items])
-    size = int(names.max()) + 1
     scores = np.zeros((repeats, len(items), 4))
     for repeat in range(repeats):
         folds = np.array([draw(_FOLDS, seed, repeat, item.slot.meme) for item in items])
         for fold in np.unique(folds):
             held = folds == fold
-            weights = _learn(names[~held], values[~held], keys[~held], size)
-            scores[repeat, held] = _softmax((weights[names[held]] * values[held]).sum(axis=2))
+            weights = _learn(rows.of(~held), keys[~held])
+            scores[repeat, held] = _softmax(rows.of(held).weigh(weights))
     place = np.broadcast_to(keys[None, :, None], (repeats, len(items), 1))
     own = np.take_along_axis(scores, place, axis=2)[:, :, 0]
     rest = scores.copy()
@@ -65,30 +64,47 @@ def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Sol
     return Solved(float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0))
 
 
-def _number(rows: Sequence[Sequence[Row]]) -> tuple[Numbers, NDArray[np.float64]]:
-    """Features as numbers, padded to one width: names and values, items x options x features."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Features of the options of items, four rows each, one row behind the other.
+
+    ``sizes`` says how many features each row has; none is empty.
+    """
+
+    names: Numbers
+    values: NDArray[np.float64]
+    sizes: Numbers
+    known: int
+
+    def of(self, items: NDArray[np.bool_]) -> _Rows:
+        """The rows of some items."""
+        rows = np.repeat(items, 4)
+        kept = np.repeat(rows, self.sizes)
+        return _Rows(self.names[kept], self.values[kept], self.sizes[rows], self.known)
+
+    def weigh(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weighted sum of every row, items x options."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        return np.add.reduceat(weights[self.names] * self.values, starts).reshape(-1, 4)
+
+
+def _number(items: Sequence[Sequence[Row]]) -> _Rows:
+    """Features as numbers."""
     known: dict[str, int] = {}
-    width = max(len(row) for item in rows for row in item)
-    names = np.zeros((len(rows), 4, width), dtype=np.int64)
-    values = np.zeros((len(rows), 4, width))
-    for n, item in enumerate(rows):
-        for option, row in enumerate(item):
-            numbers = [known.setdefault(name, len(known)) for name in row]
-            names[n, option, : len(row)] = numbers
-            values[n, option, : len(row)] = list(row.values())
-    return names, values
+    rows = [row for item in items for row in item]
+    names = [known.setdefault(name, len(known)) for row in rows for name in row]
+    values = [value for row in rows for value in row.values()]
+    sizes = np.array([len(row) for row in rows])
+    return _Rows(np.array(names), np.array(values), sizes, len(known))
 
 
-def _learn(
-    names: Numbers, values: NDArray[np.float64], keys: Numbers, size: int
-) -> NDArray[np.float64]:
+def _learn(rows: _Rows, keys: Numbers) -> NDArray[np.float64]:
     """A linear score of options whose softmax within an item fits the keys (Adam, L2)."""
-    weights, speed, scale = np.zeros(size), np.zeros(size), np.zeros(size)
+    weights, speed, scale = (np.zeros(rows.known) for _ in range(3))
     truth = np.eye(4)[keys]
-    flat = names.ravel()
     for step in range(1, _STEPS + 1):
-        errors = _softmax((weights[names] * values).sum(axis=2)) - truth
-        slope = np.bincount(flat, (errors[:, :, None] * values).ravel(), size) + weights
+        errors = np.repeat(_softmax(rows.weigh(weights)) - truth, rows.sizes)
+        slope = np.bincount(rows.names, errors * rows.values, rows.known) + weights
         speed = 0.9 * speed + 0.1 * slope
         scale = 0.99 * scale + 0.01 * slope**2
         weights -= _RATE * (speed / (1 - 0.9**step)) / (np.sqrt(scale / (1 - 0.99**step)) + 1e-8)

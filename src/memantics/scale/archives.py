@@ -1,0 +1,134 @@
+"""Memes in tar archives, by the convention of WebDataset."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from memantics.core.errors import DataError
+from memantics.core.memes import SUFFIXES
+from memantics.scale.records import Ref
+from memantics.scale.tables import LONGEST_LINE, Columns, find_columns, show_name, stamp_file
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Files of an archive that share their name before the first dot."""
+
+    key: str
+    id: str = ""
+    text: str | None = None
+    language: str = ""
+    fault: str = ""
+    images: list[tuple[str, tarfile.TarInfo]] = field(default_factory=list)
+
+
+def read_tar(path: Path, columns: Columns) -> Iterator[Ref]:
+    """A reference for each image of a sample, or for its text where it has none."""
+    try:
+        archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
+    except (tarfile.TarError, OSError) as error:
+        raise DataError(path, f"is no tar archive: {error}", hint="write it again") from error
+    with archive:
+        stamp = stamp_file(path)
+        sample: _Sample | None = None
+        for member in _walk(archive):
+            if member is None:
+                fault = "the archive is cut off: what follows is lost; copy it again"
+                sample = sample or _Sample(path.name, fault=fault)
+                break
+            name = PurePosixPath(member.name)
+            stem, _, ending = name.name.partition(".")
+            if not stem:  # hidden, such as what macOS adds for each file
+                continue
+            key = show_name((name.parent / stem).as_posix())
+            if sample is not None and sample.key != key:
+                yield from _list_refs(sample, path, stamp)
+                sample = None
+            sample = sample or _Sample(key)
+            _add_member(sample, archive, member, ending, columns)
+        if sample is not None:
+            yield from _list_refs(sample, path, stamp)
+
+
+def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
+    """The files of an archive; None at the end of one that is cut off."""
+    while True:
+        try:
+            member = archive.next()
+        except tarfile.TarError:
+            yield None
+            return
+        if member is None:
+            return
+        archive.members = []  # type: ignore[attr-defined]  # else it keeps every header
+        if member.isfile():
+            yield member
+
+
+def _add_member(
+    sample: _Sample,
+    archive: tarfile.TarFile,
+    member: tarfile.TarInfo,
+    ending: str,
+    columns: Columns,
+) -> None:
+    kind = ending.lower().rpartition(".")[2]  # ``input.png`` and ``mask.png`` are images, too
+    if f".{kind}" in SUFFIXES:
+        sample.images.append((ending, member))
+    elif kind in ("txt", "json") and member.size <= LONGEST_LINE:
+        held = archive.extractfile(member)
+        body = held.read() if held else b""
+        if kind == "txt":
+            said = body.decode("utf-8", "replace").strip()
+            sample.text = said if sample.text is None else sample.text
+        else:
+            _add_fields(sample, body, member.name, columns)
+
+
+def _add_fields(sample: _Sample, body: bytes, name: str, columns: Columns) -> None:
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        sample.fault = f"{name} is no JSON"
+        return
+    if not isinstance(fields, dict):
+        return
+    names = find_columns(fields, columns, Path(name), strict=False)
+    own, text = fields.get(names.id), fields.get(names.text)
+    language = fields.get("language")
+    sample.id = "" if own is None else str(own)
+    sample.text = text if isinstance(text, str) and text.strip() else sample.text
+    sample.language = language if isinstance(language, str) else ""
+
+
+def _list_refs(sample: _Sample, path: Path, stamp: str) -> Iterator[Ref]:
+    ref = Ref(
+        sample.id or sample.key,
+        text=sample.text,
+        language=sample.language,
+        fault=sample.fault,
+        apart="" if sample.id else f"{show_name(path)}/{sample.key}",
+    )
+    for ending, member in sample.images:
+        place = replace(
+            ref,
+            kind="member",
+            place=str(path),
+            index=member.offset_data,
+            size=member.size,
+            stamp=stamp,
+        )
+        if len(sample.images) > 1:  # each is looked at
+            tail = f".{show_name(ending)}"
+            longer = f"{place.apart}{tail}" if place.apart else ""
+            place = replace(place, id=place.id + tail, apart=longer)
+        yield place
+    if not sample.images:
+        empty = ref.text is None and not ref.fault
+        fault = f"{path.name} holds neither an image nor a text of this sample"
+        yield replace(ref, fault=fault) if empty else ref
