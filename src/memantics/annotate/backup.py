@@ -164,6 +164,8 @@ def restore(archive: Path, url: str, media: Path) -> Manifest:
 
 @contextmanager
 def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
+    if archive.exists() and not archive.is_file():  # a pipe would be waited for without end
+        raise DataError(archive.name, "cannot be read as a backup: it is no file")
     try:
         with zipfile.ZipFile(archive) as packed:
             yield packed

@@ -134,6 +134,8 @@ def load_archive(
 def _read_archive(
     path: Path, shape: type[ManifestType], kind: tuple[str, int], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
+    if path.exists() and not path.is_file():  # a pipe would be waited for without end
+        raise refuse(path, f"no {what} file", what)
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
@@ -178,6 +180,8 @@ def _check_kind(path: Path, manifest: bytes, kind: tuple[str, int], what: str) -
 
 def find_format(path: Path) -> str:
     """The format that a file says it has; empty where it is no archive of ours."""
+    if not path.is_file():
+        return ""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(_MANIFEST).file_size > 10_000_000:

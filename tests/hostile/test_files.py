@@ -1,8 +1,9 @@
-"""Files nested without end: each ends in one line, and never the process."""
+"""Files that no parser can follow: each ends in one line, and never the process."""
 
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -11,11 +12,13 @@ import orjson
 import pytest
 
 from memantics import starter
+from memantics.annotate.backup import _open_archive
 from memantics.annotate.workflow import parse_workflow
 from memantics.cli import main
 from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError
 from memantics.detector import storage
+from memantics.detector.archive import find_format
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.shapes import _Compiler
 from memantics.scale.tables import Columns, _read_separated
@@ -99,3 +102,13 @@ def test_columns_that_are_no_csv_are_refused() -> None:
         next(_read_separated(lines, Path("x.csv"), columns, ","))
     lines[0] = '"id",text\n'
     assert next(_read_separated(lines, Path("x.csv"), columns, ",")).id == "a"
+
+
+def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "x.zip"
+    os.mkfifo(pipe)
+    assert find_format(pipe) == ""
+    with pytest.raises(InputError, match="no detector file"):
+        storage.load(pipe)
+    with pytest.raises(DataError, match="it is no file"), _open_archive(pipe):
+        pass
