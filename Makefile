@@ -26,7 +26,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf

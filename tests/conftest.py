@@ -54,6 +54,15 @@ LONG = {
 }
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Three processes on two cores, since tests wait for browsers and servers now and then.
+
+    Each may need four gigabytes: it loads every model and package that there is.
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(2, min(3, (os.cpu_count() or 2) + 1, memory // (4 << 30)))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     first = {here / name for name in LONG}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +148,7 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     done = shell.run("screen", "a.jsonl", "--csv", "--workers", "1")
     assert done.code == 1
     assert "2 memes: 1 judged, 0 unjudged, 1 failed" in done.out
-    assert "1 memes failed; add --retry-failed" in done.err
+    assert "failed: 1; add --retry-failed" in done.err
     lines = (tmp_path / "screened" / "verdicts.csv").read_text(encoding="utf-8").splitlines()
     assert lines[1].startswith("'=1+1,judged,")
     again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
@@ -155,10 +157,10 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
 
 def test_progress_is_told_once_a_second_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     watch = watch_shards()
-    for rows, seconds in ((1, 0.5), (2, 1.0), (3, 1.9), (4, 2.0), (5, 2.1), (6, 2.2)):
+    for rows, seconds in ((1, 0.5), (2, 1.49), (3, 1.5), (4, 2.0), (5, 2.1), (6, 2.2)):
         watch(ScaleProgress(rows, {}, rows, seconds, 1.0, total=6))
     told = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["2", "4", "6"]
+    assert told == ["1", "3", "6"]
 
 
 def test_the_command_refuses_what_is_no_source(tmp_path: Path) -> None:
@@ -192,9 +194,31 @@ def test_a_pipe_is_a_source(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert json.loads(done.stdout)["statuses"] == {"judged": 1, "unjudged": 1, "failed": 1}
-    assert "1 memes failed" in done.stderr
+    assert "failed: 1;" in done.stderr
     # How many will come is not known before the pipe ends.
     assert "3 memes (" in done.stderr
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "memantics.cli.main", "screen", "-", "--shard-size", "1"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=dict(os.environ) | {"MEMANTICS_HOME": str(tmp_path / "home")},
+        text=True,
+        start_new_session=True,
+    )
+    with running:
+        assert running.stdin is not None
+        running.stdin.write('{"text": "a"}\n')
+        running.stdin.flush()
+        while not (tmp_path / "screened" / "manifest.jsonl").exists():
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "interrupted: what was answered is kept; run the same command to go on" in said
 
 
 def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:

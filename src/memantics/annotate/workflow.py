@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as Limit
 
+from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
 
 Role = Literal["lead", "annotator", "reviewer", "adjudicator"]
@@ -301,7 +302,7 @@ def parse_workflow(text: str, where: str) -> Workflow:
     memantics.core.errors.DataError: own.toml: key 'name': Input should be a valid string
     """
     try:
-        return Workflow.model_validate(tomllib.loads(text))
+        return Workflow.model_validate(load_toml(text))
     except tomllib.TOMLDecodeError as error:
         raise DataError(where, f"not valid TOML: {error}") from error
     except ValidationError as error:

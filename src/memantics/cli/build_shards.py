@@ -11,6 +11,7 @@ from memantics.actions import build_shards as action
 from memantics.actions.asking import Asking
 from memantics.actions.screen import open_engine
 from memantics.cli import flags
+from memantics.cli.progress import resumable
 from memantics.cli.screen import Address, EngineName, Retry, Sources, Workers, watch_shards
 from memantics.cli.terminal import console, plain, print_json, tell
 
@@ -45,20 +46,21 @@ def build_shards(
 
     Running the same command again does only what is not finished, and asks nothing twice.
     """
-    done = action.build_shards(
-        sources,
-        action.ShardSettings(what, model, language, detector, asking),
-        out=out,
-        engine=open_engine(engine, workers, address),
-        shard_size=shard_size,
-        retry_failed=retry_failed,
-        progress=watch_shards(),
-    )
+    with resumable():
+        done = action.build_shards(
+            sources,
+            action.ShardSettings(what, model, language, detector, asking),
+            out=out,
+            engine=open_engine(engine, workers, address),
+            shard_size=shard_size,
+            retry_failed=retry_failed,
+            progress=watch_shards(),
+        )
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(done.statuses.items()))
     if as_json:
         print_json(done)
     else:
         console().print(plain(f"{done.rows:,} memes: {counts}; results: {done.file}"))
     if done.statuses.get("failed"):
-        tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
+        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)

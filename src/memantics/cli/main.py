@@ -24,6 +24,12 @@ COMMANDS: dict[str, tuple[str, str]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
 )
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+# What an input leads to that no reader foresaw.
+_BEYOND: dict[type[Exception], str] = {
+    UnicodeDecodeError: "an input is not UTF-8; save it as UTF-8",
+    RecursionError: "an input is nested too deeply; make it flatter",
+    MemoryError: "the memory is not enough for this input; give it in parts",
+}
 BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
 
 
@@ -131,6 +137,8 @@ def _main() -> NoReturn:
         if isinstance(error, TypeError) and "surrogates not allowed" not in str(error):
             raise
         _fail(f"a file name or text is not UTF-8 ({error}); rename the file", 2)
+    except (UnicodeDecodeError, RecursionError, MemoryError) as error:
+        _fail(next(said for kind, said in _BEYOND.items() if isinstance(error, kind)), 2)
     except OSError as error:
         _fail(explain_os_error(error), 2)
     sys.exit(code)

@@ -11,6 +11,7 @@ import typer
 from memantics.actions import screen as action
 from memantics.actions.progress import show_duration
 from memantics.cli import flags
+from memantics.cli.progress import resumable
 from memantics.cli.terminal import console, plain, print_json, tell
 
 Sources = Annotated[
@@ -97,30 +98,31 @@ def screen(
     settings = action.ScreenSettings(
         detector, threshold, decide, action.read_range(review), explain, readings, ocr, templates
     )
-    done = action.screen(
-        sources,
-        settings,
-        out=out,
-        columns=action.Columns(id_column, image_column, text_column),
-        engine=action.open_engine(engine, workers, address),
-        shard_size=shard_size,
-        retry_failed=retry_failed,
-        csv=csv,
-        save=save,
-        progress=watch_shards(),
-    )
+    with resumable():
+        done = action.screen(
+            sources,
+            settings,
+            out=out,
+            columns=action.Columns(id_column, image_column, text_column),
+            engine=action.open_engine(engine, workers, address),
+            shard_size=shard_size,
+            retry_failed=retry_failed,
+            csv=csv,
+            save=save,
+            progress=watch_shards(),
+        )
     if as_json:
         print_json(done)
     else:
         _show(done)
     if done.statuses["failed"]:
-        tell(f"{done.statuses['failed']} memes failed; add --retry-failed to try again")
+        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)
 
 
 def watch_shards() -> Callable[[action.ScaleProgress], None]:
-    """Say at most once a second how far it is; finished shards of earlier runs fly by."""
-    said = 0.0
+    """Say how far it is, at once and then at most once a second: finished shards fly by."""
+    said = -1.0
 
     def watch(now: action.ScaleProgress) -> None:
         nonlocal said

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.task import InvalidPolicy
 
@@ -117,7 +118,7 @@ def read_card(path: Path) -> Card:
 @lru_cache(maxsize=64)
 def _parse_card(text: str) -> Card:
     """Read once in a process: most commands look for benchmarks several times."""
-    return Card.model_validate(tomllib.loads(text))
+    return Card.model_validate(load_toml(text))
 
 
 def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -295,6 +296,25 @@ def note_part(source: Source, memes: int, complete: int) -> Iterator[str]:
             f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
             "from the paper's."
         )
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Read TOML; whatever the parser stumbles over is a ``TOMLDecodeError``.
+
+    >>> load_toml("a = 1")
+    {'a': 1}
+    >>> load_toml("a = " + "[" * 100_000)
+    Traceback (most recent call last):
+    tomllib.TOMLDecodeError: nested too deeply
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("nested too deeply") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise tomllib.TOMLDecodeError(str(error)) from error
 
 
 def dump_json(value: object) -> str:

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING
 import orjson
 
 from memantics.core.errors import InputError, MemanticsError
+from memantics.knowledge.formats import measure_nesting
 from memantics.knowledge.naming import PREFIXES
 from memantics.knowledge.querying import Rows
 from memantics.knowledge.store import GraphStore
@@ -32,21 +33,13 @@ MOST_CHARACTERS = 20_000_000  # of an answer: a short query can ask for any leng
 DEEPEST = 100  # brackets within brackets
 _FRAMES = 20_000  # of Python's stack: the parser takes dozens for each bracket
 _OURS = "urn:memantics:"
-# Strings, IRIs and comments may hold any bracket. An escaped mark in a name begins none of them.
-_SKIPPED = re.compile(
-    r"\\.|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
-    re.DOTALL,
-)
 # Only with one of these words can a query name another machine; an escape may spell any word.
 _SUSPECT = re.compile(r"service|from|\\u", re.IGNORECASE)
 
 
 def check_query(query: str) -> None:
     """Refuse a query that is nested without end or would ask another machine."""
-    depth = deepest = 0
-    for sign in re.findall(r"[{}()\[\]]", _SKIPPED.sub(" ", query)):
-        depth += 1 if sign in "{([" else -1
-        deepest = max(deepest, depth)
+    deepest = measure_nesting(query)
     if deepest > DEEPEST:
         raise InputError(
             f"the query nests {deepest:,} brackets; {DEEPEST} are read", hint="make it flatter"

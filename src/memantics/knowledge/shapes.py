@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from memantics.core.errors import DataError
+from memantics.knowledge.formats import check_nesting
 from memantics.knowledge.naming import MEME, PREFIXES
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _Compiler:
     def compile(self) -> tuple[Check, ...]:
         import pyoxigraph
 
+        check_nesting(self.data, "turtle", self.name)
         said: dict[Term, dict[str, list[Term]]] = defaultdict(lambda: defaultdict(list))
         try:
             for quad in pyoxigraph.parse(self.data, format=pyoxigraph.RdfFormat.TURTLE):

@@ -24,6 +24,7 @@ from typing import Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.journal import replace_file
 
@@ -84,7 +85,7 @@ def read_tokens(
 
 def _parse(where: str, text: str) -> dict[str, Token]:
     try:
-        tables = _TABLES.validate_python(tomllib.loads(text))
+        tables = _TABLES.validate_python(load_toml(text))
         return {
             name: _TOKEN.validate_python({"name": name, **table}) for name, table in tables.items()
         }

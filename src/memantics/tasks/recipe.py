@@ -19,7 +19,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from memantics.core.card import Card, ReleaseCard, SampleCard, TaskCard
-from memantics.core.data import Found, Skip, Source, checksum, inside
+from memantics.core.data import Found, Skip, Source, checksum, inside, load_toml
 from memantics.core.errors import DataError, UnknownName, first_fault
 from memantics.core.labelled import LabelledMeme, LabelSource, name_group
 from memantics.core.records import Form, Item, Outcome, Score
@@ -91,7 +91,7 @@ class Recipe(BaseModel):
 def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe; an error names the key."""
     try:
-        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Recipe.model_validate(load_toml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a recipe is UTF-8 TOML") from error
     except ValidationError as error:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from memantics.detector.neural.checkpoint import read_latest, read_progress, rea
 from memantics.detector.neural.machine import get_torch
 from memantics.detector.neural.seeds import SeedPlan, train_neural
 from memantics.detector.neural.settings import Backbones, Shape
+from tests import forks
+from tests.detector.neural import worker
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 from tests.detector.neural.worker import train
@@ -55,26 +58,31 @@ def read_ends(out: Path, seeds: int = 2) -> list[Any]:
 
 
 def test_a_killed_training_ends_as_an_unhurt_one(encoder: Make, tmp_path: Path) -> None:
-    text = encoder("text")
-    train(text, tmp_path / "whole", lambda _: None)
-    hurt = start(text, tmp_path / "hurt", STOP="8")
+    """Each in a fresh process: after other trainings the last digits of a sum may differ."""
+    place = forks.Place(ROOT, dict(os.environ))
+    whole, hurt = (
+        partial(worker.main, str(encoder("text")), str(tmp_path / name))
+        for name in ("whole", "hurt")
+    )
+    assert forks.run(whole, place).code == 0
+    process = forks.start(hurt, replace(place, variables=place.variables | {"STOP": "8"}))
     running = tmp_path / "hurt" / "seed-0" / "training"
-    while hurt.poll() is None:
+    while process.is_alive():
         latest = read_latest(running)
         # In the middle of the second epoch, right behind a checkpoint.
         if latest is not None and read_progress(latest).step >= 8:
             break
         time.sleep(0.01)
-    hurt.send_signal(signal.SIGKILL)
-    hurt.communicate()
-    assert hurt.returncode == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     latest = read_latest(running)
     assert latest is not None
     progress = read_progress(latest)
     assert 0 < progress.batch < 5, "the kill fell into an epoch"
-    said: list[str] = []
-    train(text, tmp_path / "hurt", said.append)
-    assert said[0] == f"seed 0: going on from step {progress.step}"
+    said = forks.run(hurt, place)
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == f"seed 0: going on from step {progress.step}"
     assert read_ends(tmp_path / "hurt") == read_ends(tmp_path / "whole")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memantics.core.data import inside
+from memantics.core.data import inside, load_toml
 from memantics.core.errors import DataError, first_fault
 from memantics.core.images import read_bytes
 
@@ -37,7 +37,7 @@ def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
     """Examples from a TOML file, with their hash, pictures included."""
     try:
         body = path.read_bytes()
-        shown = _Demonstrations.model_validate(tomllib.loads(body.decode())).demonstration
+        shown = _Demonstrations.model_validate(load_toml(body.decode())).demonstration
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, f"cannot be read: {error}", hint=_SHAPE) from error
     except ValidationError as error:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, first_fault
 
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
@@ -70,7 +71,7 @@ def read_specs(folder: Path) -> dict[str, DimensionSpec]:
                 path, "a dimension is named in letters, as in ColorComposition.toml", hint="rename"
             )
         try:
-            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            told = load_toml(path.read_text(encoding="utf-8"))
             found[path.stem] = DimensionSpec.model_validate(told)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(path, str(error), hint="a dimension is UTF-8 TOML") from error

@@ -1,0 +1,101 @@
+"""Files nested without end: each ends in one line, and never the process."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+import pytest
+
+from memantics import starter
+from memantics.annotate.workflow import parse_workflow
+from memantics.cli import main
+from memantics.core.card import read_card
+from memantics.core.errors import DataError, InputError
+from memantics.detector import storage
+from memantics.knowledge.formats import Format, parse
+from memantics.knowledge.shapes import _Compiler
+from memantics.scale.tables import Columns, _read_separated
+from memantics.tasks.recipe import read_recipe
+from tests.commands import Shell
+
+
+def nest_quoted(depth: int) -> bytes:
+    inner = b"<<( <a:a> <a:b> " * depth + b"<a:c>" + b" )>>" * depth
+    return b"<a:a> <a:b> " + inner + b" .\n"
+
+
+def nest_objects(depth: int) -> bytes:
+    return b'{"a:a":' * depth + b"1" + b"}" * depth
+
+
+@pytest.mark.parametrize("form", ["nquads", "turtle", "trig"])
+def test_quoted_statements_are_counted(form: Format) -> None:
+    assert len(list(parse(nest_quoted(50), form, "x"))) == 1
+    for depth in (51, 20_000):
+        with pytest.raises(DataError, match=f"nests {2 * depth:,} brackets; 100 are read"):
+            list(parse(nest_quoted(depth), form, "x"))
+
+
+def test_objects_in_objects_are_counted() -> None:
+    assert list(parse(nest_objects(100), "jsonld", "x"))
+    for depth in (101, 20_000):
+        with pytest.raises(DataError, match=f"nests {depth:,} brackets"):
+            list(parse(nest_objects(depth), "jsonld", "x"))
+
+
+def test_shapes_are_counted() -> None:
+    with pytest.raises(DataError, match="nests 40,000 brackets"):
+        _Compiler(nest_quoted(20_000), "x").compile()
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000])
+def test_toml_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    for read in (read_card, read_recipe, lambda own: parse_workflow(own.read_text(), "x")):
+        with pytest.raises(DataError, match=r"nested too deeply|digits"):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", [RecursionError, MemoryError])
+def test_what_no_reader_foresaw_is_one_line(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    def make() -> None:
+        raise kind
+
+    monkeypatch.setattr(main, "make_app", lambda: lambda **_: make())
+    ran = shell.run("models", "list")
+    assert ran.code == 2
+    assert ran.err == f"error: {main._BEYOND[kind]}\n"
+
+
+def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> None:
+    held = Path(starter.__file__).with_name("detector.zip")
+    with zipfile.ZipFile(held) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    header = b"{" + b"(" * 20 + b"\n"
+    parts["biases.npy"] = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    manifest = orjson.loads(parts["model.json"])
+    manifest["parts"]["biases.npy"] = sha256(parts["biases.npy"]).hexdigest()
+    parts["model.json"] = orjson.dumps(manifest)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, body in parts.items():
+            archive.writestr(name, body)
+    path = tmp_path / "detector.zip"
+    path.write_bytes(packed.getvalue())
+    with pytest.raises(InputError, match="its parts do not fit together"):
+        storage.load(path)
+
+
+def test_columns_that_are_no_csv_are_refused() -> None:
+    lines, columns = ['"id"x,text\n', "a,b\n"], Columns("", "", "")
+    with pytest.raises(DataError, match="its first row is no CSV"):
+        next(_read_separated(lines, Path("x.csv"), columns, ","))
+    lines[0] = '"id",text\n'
+    assert next(_read_separated(lines, Path("x.csv"), columns, ",")).id == "a"
