@@ -144,7 +144,8 @@ def _read_path(path: Path, columns: Columns) -> Iterator[Ref]:
 
 
 def _find_file(path: Path, name: str) -> Ref:
-    return Ref(show_name(name), "file", str(path), stamp=stamp_file(path), apart=show_name(path))
+    place = str(path)
+    return Ref(show_name(name), "file", place, stamp=stamp_file(place), apart=show_name(place))
 
 
 def _read_folder(folder: Path, columns: Columns) -> Iterator[Ref]:

@@ -6,6 +6,7 @@ import bz2
 import csv
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -63,13 +64,13 @@ def show_name(path: Path | str) -> str:
     >>> show_name("a\udcff.png")
     'a\\udcff.png'
     """
-    return escape_surrogates(Path(path).as_posix())
+    return escape_surrogates(path if isinstance(path, str) else path.as_posix())
 
 
 def stamp_file(path: Path | str) -> str:
     """Size and time of a file, which tell that it has changed; empty where there is none."""
     try:
-        facts = Path(path).stat()
+        facts = os.stat(path)  # noqa: PTH116 - of every image: a path would be made first
     except (OSError, ValueError):
         return ""
     return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
@@ -122,7 +123,12 @@ def read_lines(lines: IO[bytes], path: Path, columns: Columns) -> Iterator[Ref]:
 def _read_separated(lines: Iterable[str], path: Path, columns: Columns, mark: str) -> Iterator[Ref]:
     csv.field_size_limit(LONGEST_LINE)
     rows = csv.DictReader(lines, delimiter=mark, strict=True)
-    names = find_columns(rows.fieldnames or (), columns, path)
+    try:
+        names = find_columns(rows.fieldnames or (), columns, path)
+    except csv.Error as error:
+        raise DataError(
+            path, f"its first row is no CSV: {error}", hint="mend its quotes"
+        ) from error
     number = 1
     while True:
         number += 1
