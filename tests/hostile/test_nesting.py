@@ -18,6 +18,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.detector import storage
 from memantics.knowledge.formats import Format, parse
 from memantics.knowledge.shapes import _Compiler
+from memantics.scale.tables import Columns, _read_separated
 from memantics.tasks.recipe import read_recipe
 from tests.commands import Shell
 
@@ -90,3 +91,11 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
     path.write_bytes(packed.getvalue())
     with pytest.raises(InputError, match="its parts do not fit together"):
         storage.load(path)
+
+
+def test_columns_that_are_no_csv_are_refused() -> None:
+    lines, columns = ['"id"x,text\n', "a,b\n"], Columns("", "", "")
+    with pytest.raises(DataError, match="its first row is no CSV"):
+        next(_read_separated(lines, Path("x.csv"), columns, ","))
+    lines[0] = '"id",text\n'
+    assert next(_read_separated(lines, Path("x.csv"), columns, ",")).id == "a"

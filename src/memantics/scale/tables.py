@@ -123,7 +123,12 @@ def read_lines(lines: IO[bytes], path: Path, columns: Columns) -> Iterator[Ref]:
 def _read_separated(lines: Iterable[str], path: Path, columns: Columns, mark: str) -> Iterator[Ref]:
     csv.field_size_limit(LONGEST_LINE)
     rows = csv.DictReader(lines, delimiter=mark, strict=True)
-    names = find_columns(rows.fieldnames or (), columns, path)
+    try:
+        names = find_columns(rows.fieldnames or (), columns, path)
+    except csv.Error as error:
+        raise DataError(
+            path, f"its first row is no CSV: {error}", hint="mend its quotes"
+        ) from error
     number = 1
     while True:
         number += 1
