@@ -94,8 +94,7 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 @pytest.mark.parametrize("face", ["script", "notebook"])
 def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, desk: Path) -> None:
     shutil.copy(desk / "memes" / "en-001.png", desk / "meme.png")
-    store = [sys.executable, "-m", "memantics", "kb", "import", "starter", "--store", "kb"]
-    subprocess.run(store, cwd=desk, env=environment(desk), check=True, capture_output=True)
+    Shell(desk).done("kb", "import", "starter", "--store", "kb")
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"
         if face == "notebook":

@@ -15,7 +15,7 @@ from memantics.actions.detect import Detector
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.actions.studio import HarmFound, Studio
 from memantics.actions.studio import judge as judge_in_studio
-from memantics.actions.verdicts import Moderator
+from memantics.actions.verdicts import Moderator, count_foreign
 from memantics.core.errors import InputError
 from memantics.core.images import decode
 from memantics.core.queue import read_queue
@@ -125,7 +125,9 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
     _, rows = run(source, tmp_path / "out", detector)
     assert rows["a"]["reason"] == reason
     assert (rows["a"]["label"] is None) == bool(reason)
-    assert Moderator(Detector.load(detector)).judge([text])[0].reason == reason
+    judge = Detector.load(detector)
+    assert Moderator(judge).judge([text])[0].reason == reason
+    assert count_foreign(judge, [Example("a", text)]) == 0
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
