@@ -64,9 +64,15 @@ def test_eval_without_a_file_cross_validates(folder: Path) -> None:
 def test_predict_takes_texts_and_files(folder: Path) -> None:
     said = json.loads(run("predict", str(folder / "fast.zip"), "我们买苦瓜", "--json"))
     assert said[0]["id"] == "1"
-    shown = run("predict", str(folder / "fast.zip"), "我们买苦瓜", "you are all so stupid")
-    assert "1 of these texts are not in zh" in " ".join(shown.split())
-    assert "not in zh" not in run("predict", str(folder / "fast.zip"), "我们买苦瓜")
+    assert said[0]["unjudged"] == ""
+    texts = ("我们买苦瓜", "you are all so stupid")
+    shown = run("predict", str(folder / "fast.zip"), *texts)
+    why = "the text is in en; the detector was trained on zh"
+    assert f"unjudged: {why}" in " ".join(shown.split())
+    (line,) = [line for line in shown.splitlines() if "so stupid" in line]
+    assert line.split()[:3] == ["2", "unjudged", "you"]  # neither harmless nor a chance
+    both = json.loads(run("predict", str(folder / "fast.zip"), *texts, "--json"))
+    assert [own["unjudged"] for own in both] == ["", why]
     out = folder / "said.jsonl"
     run(
         "predict",

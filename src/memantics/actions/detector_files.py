@@ -58,10 +58,12 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
     """The first predictions beside the texts they are about."""
     rows = []
     for example, found in list(zip(examples, said, strict=True))[:most]:
-        kind = f", {found.type}" if found.label and found.type not in (None, "none") else ""
+        named = found.label and not found.unjudged and found.type not in (None, "none")
+        kind = f", {found.type}" if named else ""
+        chance = "" if found.unjudged else f"{found.probability:.2f}"
         text = " ".join(example.text.split())
         short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-        rows.append((example.id, f"{found.name}{kind}", f"{found.probability:.2f}", short))
+        rows.append((example.id, f"{found.name}{kind}", chance, short))
     return Table(("id", "verdict", ">harm", "text"), tuple(rows))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memantics.actions.detect import Detector
@@ -15,6 +15,7 @@ from memantics.core.language import UNKNOWN, guess_language, settle_language
 from memantics.core.memes import SUFFIXES
 from memantics.core.result import Result
 from memantics.detector.examples import Example
+from memantics.detector.fast import Prediction
 from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision.captions import choose_captions
@@ -25,8 +26,8 @@ __all__ = [
     "RememberingOcr",
     "TypeChance",
     "Verdict",
-    "count_foreign",
     "explain_unjudged",
+    "mark_unjudged",
 ]
 VerdictStatus = Literal["judged", "unjudged", "failed"]
 TextSource = Literal["given", "ocr", "none"]
@@ -107,10 +108,24 @@ def explain_unjudged(
     return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
 
 
-def count_foreign(detector: Detector, examples: Sequence[Example]) -> int:
-    """How many texts a detector would not judge for their language if it were asked by rule."""
-    texts = [example.text for example in examples if example.text.strip()]
-    return sum(guess_language(text).language not in detector.languages for text in texts)
+def mark_unjudged(
+    detector: Detector, examples: Sequence[Example], said: Sequence[Prediction]
+) -> list[Prediction]:
+    """Predictions that say of themselves where they are no verdict, by the same rule.
+
+    An image without text is judged by what it shows; detectors of texts refuse it.
+    """
+    return [
+        own
+        if example.image and not example.text.strip()
+        else replace(
+            own,
+            unjudged=explain_unjudged(
+                example.text, "", detector.languages, image=bool(example.image)
+            ),
+        )
+        for example, own in zip(examples, said, strict=True)
+    ]
 
 
 class Moderator:

@@ -17,7 +17,7 @@ from memantics.actions.detector_data import (
     find_example,
     load_examples,
 )
-from memantics.actions.verdicts import count_foreign
+from memantics.actions.verdicts import mark_unjudged
 from memantics.cli import detector_neural, detector_study
 from memantics.cli.detector_neural import Captions, Data
 from memantics.cli.flags import AsJson
@@ -189,6 +189,8 @@ def predict(
         raise InputError("texts and --data do not go together", hint="give one of them")
     loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
     said = judge.predict(loaded)
+    if texts:
+        said = mark_unjudged(judge, loaded.examples, said)
     if out is not None:
         files.write_predictions(out, said)
     if as_json:
@@ -198,11 +200,8 @@ def predict(
     blank = judge.count_blank(loaded.examples)
     if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
-    if texts and (foreign := count_foreign(judge, loaded.examples)):
-        known = ", ".join(judge.languages)
-        told = f"note: as far as can be told, {foreign:,} of these texts are not in {known}, on"
-        told += " which the detector was trained; memantics screen leaves such texts unjudged"
-        console().print(plain(told, "yellow"))
+    for reason in sorted({own.unjudged for own in said} - {""}):
+        console().print(plain(f"unjudged: {reason}", "yellow"))
     if out is not None:
         console().print(plain(f"{len(said):,} predictions: {out}"))
     else:

@@ -55,18 +55,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Prediction(Result):
-    """What a detector says about one meme; ``types`` are chances, empty without type labels."""
+    """What a detector says about one meme; ``types`` are chances, empty without type labels.
+
+    ``unjudged`` is why label and chance are no verdict: the text is in another language, or empty.
+    """
 
     id: str
     label: int
     probability: float
     type: str | None
     types: Mapping[str, float]
+    unjudged: str = ""
 
     @property
     def name(self) -> str:
         """The label in words."""
-        return LABELS[self.label]
+        return "unjudged" if self.unjudged else LABELS[self.label]
 
 
 @dataclass(frozen=True, slots=True)
