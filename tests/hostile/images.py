@@ -70,6 +70,8 @@ def seeds() -> dict[str, bytes]:
         "png-grey-alpha": save(alpha.convert("LA"), "PNG"),
         "png-bits": save(image.convert("1"), "PNG"),
         "png-16": save(image.convert("I;16"), "PNG"),
+        "png-clear-colour": save(image, "PNG", transparency=(1, 2, 3)),
+        "png-animated": save(image, "PNG", save_all=True, append_images=[image.rotate(90)]),
         "png-turned": turned("PNG", 6),
         "jpeg": save(image, "JPEG"),
         "jpeg-progressive": save(image, "JPEG", progressive=True),
