@@ -17,9 +17,11 @@ from memantics.annotate.workflow import parse_workflow
 from memantics.cli import main
 from memantics.core.card import read_card
 from memantics.core.errors import DataError, InputError
+from memantics.core.mquest import parse_turtle
 from memantics.detector import storage
 from memantics.detector.archive import find_format
 from memantics.knowledge.formats import Format, parse
+from memantics.knowledge.official import _read_head
 from memantics.knowledge.shapes import _Compiler
 from memantics.scale.tables import Columns, _read_separated
 from memantics.tasks.recipe import read_recipe
@@ -41,6 +43,16 @@ def test_quoted_statements_are_counted(form: Format) -> None:
     for depth in (51, 20_000):
         with pytest.raises(DataError, match=f"nests {2 * depth:,} brackets; 100 are read"):
             list(parse(nest_quoted(depth), form, "x"))
+
+
+def test_the_official_turtle_is_counted() -> None:
+    assert len(list(parse_turtle(nest_quoted(50), "x"))) == 1
+    for read in (
+        lambda: list(parse_turtle(nest_quoted(51), "x")),
+        lambda: _read_head(nest_quoted(51)),
+    ):
+        with pytest.raises(DataError, match="nests 102 brackets; 100 are read"):
+            read()
 
 
 def test_objects_in_objects_are_counted() -> None:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError
+from memantics.core.nesting import QUOTE, refuse_nesting
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -122,6 +123,8 @@ def parse_turtle(text: bytes, name: str) -> Iterator[Quad]:
     """The statements of a Turtle file, in its order."""
     import pyoxigraph
 
+    if QUOTE in text:
+        refuse_nesting(text, name)
     try:
         yield from pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
     except SyntaxError as error:

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 import orjson
 
 from memantics.core.errors import InputError, MemanticsError
-from memantics.knowledge.formats import measure_nesting
+from memantics.core.nesting import measure_nesting
 from memantics.knowledge.naming import PREFIXES
 from memantics.knowledge.querying import Rows
 from memantics.knowledge.store import GraphStore

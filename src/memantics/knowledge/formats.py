@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError
+from memantics.core.nesting import QUOTE, refuse_nesting
 from memantics.knowledge.graph import node
 from memantics.knowledge.naming import MEME, ONTOLOGY, OWN, PREFIXES, TERM, graph_iri, meme_of
 from memantics.knowledge.ontology.vocabulary import RELATIONS
@@ -65,14 +65,6 @@ _TERMS: dict[str, tuple[str, str]] = {
 
 
 _REPAIR = "repair the file, or export it again"
-# The parser takes stack and memory for each bracket within brackets; our own files have three.
-_DEEPEST = 100
-# Strings, IRIs and comments may hold any bracket. An escaped mark in a name begins none of them.
-_SKIPPED = re.compile(
-    r"\\.|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
-    re.DOTALL,
-)
-_SIGNS = re.compile(r"[{}()\[\]]|<<|>>")
 
 
 def guess_format(path: Path) -> Format:
@@ -86,29 +78,13 @@ def guess_format(path: Path) -> Format:
     return found
 
 
-def measure_nesting(text: str) -> int:
-    """How deeply brackets stand within brackets, in SPARQL, JSON or any of the formats of RDF.
-
-    >>> measure_nesting('{ "a": [1, "[[["] }'), measure_nesting("<<( <a> <b> << <c> )>>")
-    (2, 3)
-    """
-    depth = deepest = 0
-    for sign in _SIGNS.findall(_SKIPPED.sub(" ", text)):
-        depth += 1 if sign in ("{", "(", "[", "<<") else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def check_nesting(data: bytes, form: Format, name: str) -> None:
     """Refuse a file whose nesting would end the parser, and with it this process.
 
     Brackets of Turtle cost it nothing, so that only quoted statements are counted there.
     """
-    if form != "jsonld" and b"<<" not in data:
-        return
-    deepest = measure_nesting(data.decode("latin-1"))
-    if deepest > _DEEPEST:
-        raise DataError(name, f"nests {deepest:,} brackets; {_DEEPEST} are read", hint=_REPAIR)
+    if form == "jsonld" or QUOTE in data:
+        refuse_nesting(data, name)
 
 
 def parse(data: bytes, form: Format, name: str) -> Iterator[Quad]:

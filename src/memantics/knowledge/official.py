@@ -27,6 +27,7 @@ from memantics.core.mquest import (
     read_raw_base,
     split_iri,
 )
+from memantics.core.nesting import QUOTE, refuse_nesting
 from memantics.knowledge.graph import shorten_time
 from memantics.knowledge.ontology.vocabulary import Dimension, find_dimension
 from memantics.knowledge.records import (
@@ -168,6 +169,8 @@ def _read_head(text: bytes) -> Head | None:
 
     terms, copied = set[str](), 0
     try:
+        if QUOTE in text:
+            refuse_nesting(text, "the part that files share")
         parser = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
         for quad in parser:
             copied += 1
