@@ -15,7 +15,7 @@ from memantics.actions.detect import Detector
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.actions.studio import HarmFound, Studio
 from memantics.actions.studio import judge as judge_in_studio
-from memantics.actions.verdicts import Moderator, count_foreign
+from memantics.actions.verdicts import Moderator, mark_unjudged
 from memantics.core.errors import InputError
 from memantics.core.images import decode
 from memantics.core.queue import read_queue
@@ -127,7 +127,8 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
     assert (rows["a"]["label"] is None) == bool(reason)
     judge = Detector.load(detector)
     assert Moderator(judge).judge([text])[0].reason == reason
-    assert count_foreign(judge, [Example("a", text)]) == 0
+    examples = [Example("a", text)]
+    assert mark_unjudged(judge, examples, judge.predict(examples))[0].unjudged == reason
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
