@@ -133,6 +133,20 @@ def test_shards_as_webdataset_writes_them(tmp_path: Path) -> None:
     assert "neither an image nor a text" in refs[4].fault
 
 
+def test_a_text_at_which_an_archive_is_cut_off_is_not_judged(tmp_path: Path) -> None:
+    path, text = tmp_path / "cut.tar", tmp_path / "b.txt"
+    text.write_text("word " * 400, encoding="utf-8")
+    with tarfile.open(path, "w") as archive:
+        archive.add(IMAGES[0], "a.png")
+        archive.add(text, "b.txt")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"word ") - 100])
+    image, said = read_sources([path])
+    assert (image.id, image.fault) == ("a", "")
+    assert said.id == "b"
+    assert "is cut off" in said.fault
+
+
 def test_a_cut_off_archive_fails_at_its_member(tmp_path: Path) -> None:
     path = tmp_path / "cut.tar"
     with tarfile.open(path, "w") as archive:

@@ -41,7 +41,9 @@ def mend_surrogates(text: str) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    r"""The same of a file name, whose bytes stay told apart: no other name becomes this one's.
+    r"""Write lone surrogates as escapes: they stand for bytes of a file name that is not UTF-8.
+
+    Unlike :func:`mend_surrogates`, names that differ stay different.
 
     >>> print(escape_surrogates("photo\udcff.png"))
     photo\udcff.png

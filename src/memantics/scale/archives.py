@@ -14,6 +14,8 @@ from memantics.core.memes import SUFFIXES
 from memantics.scale.records import Ref
 from memantics.scale.tables import LONGEST_LINE, Columns, find_columns, show_name, stamp_file
 
+_CUT_OFF = "the archive is cut off: what follows is lost; copy it again"
+
 
 @dataclass(slots=True)
 class _Sample:
@@ -38,8 +40,8 @@ def read_tar(path: Path, columns: Columns) -> Iterator[Ref]:
         sample: _Sample | None = None
         for member in _walk(archive):
             if member is None:
-                fault = "the archive is cut off: what follows is lost; copy it again"
-                sample = sample or _Sample(path.name, fault=fault)
+                # A member that is cut off says so itself.
+                sample = sample or _Sample(show_name(path.name), fault=_CUT_OFF)
                 break
             name = PurePosixPath(member.name)
             stem, _, ending = name.name.partition(".")
@@ -82,7 +84,11 @@ def _add_member(
         sample.images.append((ending, member))
     elif kind in ("txt", "json") and member.size <= LONGEST_LINE:
         held = archive.extractfile(member)
-        body = held.read() if held else b""
+        try:
+            body = held.read() if held else b""
+        except tarfile.TarError:
+            sample.fault = _CUT_OFF
+            return
         if kind == "txt":
             said = body.decode("utf-8", "replace").strip()
             sample.text = said if sample.text is None else sample.text
