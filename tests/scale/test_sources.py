@@ -147,6 +147,19 @@ def test_a_text_at_which_an_archive_is_cut_off_is_not_judged(tmp_path: Path) -> 
     assert "is cut off" in said.fault
 
 
+def test_what_follows_a_damaged_header_is_said_to_be_lost(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.tar"
+    with tarfile.open(path, "w") as archive:
+        for name in ("a.png", "b.png"):
+            archive.add(IMAGES[0], name)
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"b.png") + 150] ^= 1  # in its checksum
+    path.write_bytes(whole)
+    first, lost = read_sources([path])
+    assert (first.id, first.fault) == ("a", "")
+    assert (lost.id, "what follows is lost" in lost.fault) == ("damaged.tar", True)
+
+
 def test_a_cut_off_archive_fails_at_its_member(tmp_path: Path) -> None:
     path = tmp_path / "cut.tar"
     with tarfile.open(path, "w") as archive:

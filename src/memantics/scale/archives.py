@@ -14,7 +14,7 @@ from memantics.core.memes import SUFFIXES
 from memantics.scale.records import Ref
 from memantics.scale.tables import LONGEST_LINE, Columns, find_columns, show_name, stamp_file
 
-_CUT_OFF = "the archive is cut off: what follows is lost; copy it again"
+_CUT_OFF = "the archive is cut off or damaged: what follows is lost; copy it again"
 
 
 @dataclass(slots=True)
@@ -39,10 +39,6 @@ def read_tar(path: Path, columns: Columns) -> Iterator[Ref]:
         stamp = stamp_file(path)
         sample: _Sample | None = None
         for member in _walk(archive):
-            if member is None:
-                # A member that is cut off says so itself.
-                sample = sample or _Sample(show_name(path.name), fault=_CUT_OFF)
-                break
             name = PurePosixPath(member.name)
             stem, _, ending = name.name.partition(".")
             if not stem:  # hidden, such as what macOS adds for each file
@@ -55,21 +51,34 @@ def read_tar(path: Path, columns: Columns) -> Iterator[Ref]:
             _add_member(sample, archive, member, ending, columns)
         if sample is not None:
             yield from _list_refs(sample, path, stamp)
+        if not _is_end(archive):
+            yield from _list_refs(_Sample(show_name(path.name), fault=_CUT_OFF), path, stamp)
 
 
-def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
-    """The files of an archive; None at the end of one that is cut off."""
+def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The files of an archive, up to where it ends, is cut off or damaged."""
     while True:
         try:
             member = archive.next()
         except tarfile.TarError:
-            yield None
             return
         if member is None:
             return
         archive.members = []  # type: ignore[attr-defined]  # else it keeps every header
         if member.isfile():
             yield member
+
+
+def _is_end(archive: tarfile.TarFile) -> bool:
+    """Whether zeros or nothing follow: a damaged header is taken for the end, too.
+
+    A member that is cut off ends beyond the file, and fails when it is fetched.
+    """
+    held = archive.fileobj
+    if held is None:
+        return True
+    held.seek(archive.offset)
+    return not any(held.read(tarfile.BLOCKSIZE))
 
 
 def _add_member(
