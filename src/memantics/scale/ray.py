@@ -55,12 +55,14 @@ class RayEngine:
             ray.shutdown()
 
     def _connect(self, ray: Any) -> None:
-        environment = {"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if self._address is None:
             settings |= {"num_cpus": self._workers or os.cpu_count(), "include_dashboard": False}
+        else:  # Workers of a cluster of our own inherit it; saying it costs them a second start.
+            paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+            settings["runtime_env"] = {"env_vars": paths}
         try:
-            ray.init(address=self._address, runtime_env=environment, **settings)
+            ray.init(address=self._address, **settings)
         except ConnectionError as error:
             raise Unavailable(
                 f"no Ray cluster at {self._address}: {error}", hint="check --address"
