@@ -96,7 +96,7 @@ def test_a_threshold_lies_between_the_classes() -> None:
     chances = np.array([0.1] * 10 + [0.3] * 10 + [0.35] * 10)
     truth = np.array([0] * 20 + [1] * 10)
     found = choose_threshold(chances, truth)
-    assert 0.3 <= found < 0.35
+    assert 0.3 < found <= 0.35
     assert choose_threshold(1 - chances, 1 - truth) == pytest.approx(1 - found, abs=0.011)
     assert 0.02 <= choose_threshold(np.array([0.5, 0.5]), np.array([1, 1])) <= 0.98
 

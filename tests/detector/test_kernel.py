@@ -110,7 +110,7 @@ def test_the_threshold_is_near_the_best_one() -> None:
     best = calibration.choose_threshold(chances, truth)
 
     def figure(threshold: float) -> float:
-        return float(f1_score(truth, chances > threshold, average="macro"))
+        return float(f1_score(truth, chances >= threshold, average="macro"))
 
     assert figure(best) >= max(figure(t) for t in np.linspace(0, 1, 201)) - 0.02
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from memantics.actions.analyze import _open_screen
 from memantics.actions.detect import Detector
+from memantics.actions.detector_files import tabulate
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.actions.studio import HarmFound, Studio
 from memantics.actions.studio import judge as judge_in_studio
-from memantics.actions.verdicts import Moderator, mark_unjudged
+from memantics.actions.verdicts import OUTSIDE_NOTE, Moderator, mark_unjudged
+from memantics.build.analysis.records import Harm
 from memantics.core.errors import InputError
 from memantics.core.images import decode
+from memantics.core.memes import Meme
 from memantics.core.queue import read_queue
 from memantics.detector.examples import Example
 from memantics.detector.novelty import Novelty, fit_novelty
+from memantics.detector.storage import load_with_card, save
 from memantics.registry import STARTER_IMAGES
 from memantics.scale.records import Ref
 from tests.hostile.images import generate
@@ -151,13 +158,56 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, dete
     assert "1 meme is unlike the training texts" in page
 
 
-def test_a_detector_that_does_not_know_its_texts_says_so(tmp_path: Path, detector: Path) -> None:
-    from memantics.detector.storage import load_with_card, save
+def test_at_its_threshold_a_meme_is_harmful_to_all_who_judge(
+    tmp_path: Path, detector: Path
+) -> None:
+    made, card = load_with_card(detector)
+    text = KIND[0] + KIND[1]
+    (said,) = made.predict([Example("a", text)])
+    source = write(tmp_path / "a.jsonl", {"a": {"text": text}})
+    above = float(np.nextafter(said.probability, 1))
+    for threshold, label in ((said.probability, "harmful"), (above, "harmless")):
+        file = tmp_path / f"{label}.zip"
+        save(replace(made, decision=replace(made.decision, threshold=threshold)), file, card)
+        _, rows = run(source, tmp_path / label, file)
+        judge = Detector.load(file)
+        assert judge.threshold == threshold
+        assert rows["a"]["label"] == label
+        assert judge.predict([text])[0].name == label
+        assert Moderator(judge).judge([text])[0].label == label
 
+
+def test_it_is_said_wherever_a_detector_judges(detector: Path) -> None:
+    """Those who have no queue for people say so beside their verdict."""
+    judge, note = Detector.load(detector), OUTSIDE_NOTE
+    near, far = Moderator(judge).judge([KIND[0] + KIND[1], FAR])
+    assert (near.out_of_domain, near.note) == (False, "")
+    assert (far.status, far.out_of_domain, far.note) == ("judged", True, note)
+    assert not judge_in_studio(Studio(judge), KIND[0] + KIND[1], "zh").outside
+    assert judge_in_studio(Studio(judge), FAR, "zh").outside
+    examples = [Example("near", KIND[0]), Example("far", FAR)]
+    said = mark_unjudged(judge, examples, judge.predict(examples))
+    assert [own.out_of_domain for own in said] == [False, True]
+    verdicts = [row[1] for row in tabulate(examples, said).rows]
+    assert ["unlike the training texts" in own for own in verdicts] == [False, True]
+    analyst = _open_screen(judge)
+    reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh")) for own in examples]
+    assert [own.reason for own in reasons if isinstance(own, Harm)] == ["", note]
+
+
+def test_a_sample_says_both_that_it_is_one_and_what_it_has_not_seen(detector: Path) -> None:
+    judge = Detector.load(detector)
+    judge.card = {**judge.card, "sample": True}
+    assert judge.note_on(KIND[0]) == judge.note != ""
+    assert judge.note_on(FAR) == f"{judge.note}; {OUTSIDE_NOTE}"
+
+
+def test_a_detector_that_does_not_know_its_texts_says_so(tmp_path: Path, detector: Path) -> None:
     made, card = load_with_card(detector)
     assert card["novelty"] < 1
     save(made, tmp_path / "old.zip", {name: card[name] for name in card if name != "novelty"})
     assert Detector.load(tmp_path / "old.zip").novelty is None
+    assert Detector.load(tmp_path / "old.zip").is_outside(FAR) is None
     source = write(tmp_path / "a.jsonl", {"far": {"text": FAR}})
     _, rows = run(source, tmp_path / "out", tmp_path / "old.zip")
     assert (rows["far"]["novelty"], rows["far"]["out_of_domain"]) == (None, None)

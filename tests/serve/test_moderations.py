@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import openai
 import pytest
 
 from memantics.actions.detect import Detector
+from memantics.actions.verdicts import OUTSIDE_NOTE, Verdict
+from memantics.serve.moderations import _sum_up
 from memantics.starter import read_starter
 from tests.hostile.images import picture, save
 from tests.serve.site import MEME, Site, data_url
@@ -47,6 +50,17 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
     assert flags[str(two.type)] is True
     assert said.model.startswith("starter sample@")
     assert "not a verdict to act on" in str((said.model_extra or {})["note"])
+
+
+def test_a_text_unlike_the_training_texts_asks_for_a_person() -> None:
+    near = Verdict("judged", "a", label="harmless", probability=0.1, out_of_domain=False)
+    far = replace(near, out_of_domain=True)
+    unjudged = Verdict("unjudged", "a", reason="the text is empty")
+    found = _sum_up([("text", near), ("text", far), ("text", far), ("text", unjudged)])
+    assert found["reason"] == f"{OUTSIDE_NOTE}; the text is empty"
+    assert (found["flagged"], found["status"]) == (False, "partly judged")
+    assert _sum_up([("text", near)])["reason"] == ""
+    assert _sum_up([("text", far)])["status"] == "judged"
 
 
 def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(

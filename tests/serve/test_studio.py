@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, expect
 from memantics.actions.detect import Detector
 from memantics.actions.studio import Studio, hear, judge, tell_starter_meaning
 from memantics.core.errors import ImageError, InputError
+from memantics.detector.examples import Example
 from memantics.serve.settings import Models
 from memantics.serve.studio.saving import StudioRecord, check_picture, is_harmful
 from memantics.starter import image_path
@@ -115,6 +116,29 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     page.get_by_role("button", name="Another meme").click()
     expect(page.get_by_role("heading", name="What does this meme say?")).to_be_visible()
     assert page.locator("#picture").get_attribute("src") is None
+
+
+def test_a_text_unlike_the_training_texts_is_left_to_people(
+    browser: Browser, home: Path, tmp_path: Path
+) -> None:
+    texts = ("what a lovely day", "have a nice week")
+    examples = [Example(str(n), texts[n % 2], label=n % 2) for n in range(40)]
+    file = Detector.train(examples, "ridge").save(tmp_path / "own.zip")
+    with serve_pages(Models(detector=file)) as address, visit(browser) as watched:
+        page = watched.page
+        far = "the plumber is looking for his frogs"
+        for text, verdict in (("what a lovely day", "not harmful"), (far, "unsure")):
+            page.goto(address)
+            hand_over(page, "drop", "a.png", draw_text(text))
+            expect(page.locator("#part-harm .verdict")).to_have_text(verdict)
+            note = page.locator("#part-harm").get_by_text("a person should decide")
+            expect(note).to_have_count(int(verdict == "unsure"))
+        with page.expect_download() as got:
+            page.get_by_role("button", name="Save as a page").click()
+        got.value.save_as(tmp_path / "meme.html")
+    text = (tmp_path / "meme.html").read_text(encoding="utf-8")
+    assert '<span class="verdict">unsure</span>' in text
+    assert "a person should decide" in text
 
 
 def test_a_pasted_meme_and_one_chosen_from_a_file(seen: Watched, address: str) -> None:

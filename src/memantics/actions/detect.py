@@ -52,7 +52,7 @@ from memantics.detector.judges import (
 )
 from memantics.detector.neural.export import export_onnx
 from memantics.detector.neural.settings import PRESETS as NETWORKS
-from memantics.detector.novelty import find_novelty
+from memantics.detector.novelty import OUTSIDE_NOTE, find_novelty
 from memantics.detector.operating_points import choose_operating_point
 from memantics.detector.robustness import (
     Evasion,
@@ -169,6 +169,17 @@ class Detector:
     def threshold(self) -> float:
         """The probability from which it calls a meme harmful."""
         return self.judge.detector.decision.threshold if isinstance(self.judge, FastJudge) else 0.5
+
+    def is_outside(self, text: str) -> bool | None:
+        """Whether a text is unlike the training texts; None where its file does not know."""
+        if self.novelty is None:
+            return None
+        return self.novelty.is_outside(self.novelty.measure(text))
+
+    def note_on(self, text: str) -> str:
+        """What belongs beside its verdict on a text; empty where nothing does."""
+        outside = OUTSIDE_NOTE if self.is_outside(text) else ""
+        return "; ".join(filter(None, (self.note, outside)))
 
     def find_threshold(self, rule: str) -> float:
         """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.

@@ -60,10 +60,11 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
     for example, found in list(zip(examples, said, strict=True))[:most]:
         named = found.label and not found.unjudged and found.type not in (None, "none")
         kind = f", {found.type}" if named else ""
+        doubt = ", unlike the training texts" if found.out_of_domain and not found.unjudged else ""
         chance = "" if found.unjudged else f"{found.probability:.2f}"
         text = " ".join(example.text.split())
         short = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-        rows.append((example.id, f"{found.name}{kind}", chance, short))
+        rows.append((example.id, f"{found.name}{kind}{doubt}", chance, short))
     return Table(("id", "verdict", ">harm", "text"), tuple(rows))
 
 

@@ -129,6 +129,7 @@ class HarmFound(Result):
     """A detector's verdict and the characters behind it; ``threshold``: harmful from there on.
 
     ``foreign``: not judged, since the detector was not trained on texts in this language.
+    ``outside``: the text is unlike the training texts.
     """
 
     status: str
@@ -140,6 +141,7 @@ class HarmFound(Result):
     type: str = ""
     characters: tuple[CharacterShare, ...] = ()
     foreign: bool = False
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,7 @@ def judge(studio: Studio, text: str, language: str) -> HarmFound:
         detector.threshold,
         "" if not harmful or said.type in (None, "none") else str(said.type),
         shares,
+        outside=bool(detector.is_outside(text)),
     )
 
 

@@ -16,11 +16,13 @@ from memantics.core.memes import SUFFIXES
 from memantics.core.result import Result
 from memantics.detector.examples import Example
 from memantics.detector.fast import Prediction
+from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision.captions import choose_captions
 
 __all__ = [
+    "OUTSIDE_NOTE",
     "ImageText",
     "Moderator",
     "RememberingOcr",
@@ -48,8 +50,9 @@ class Verdict(Result):
     """What a detector says of one text or image, or why it says nothing.
 
     ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``. ``detector``
-    is its name and checksum; ``note`` says where its verdicts are only samples. ``sha256`` and
-    ``phash`` are those of an image.
+    is its name and checksum; ``note`` says where its verdicts are only samples, and where the text
+    is unlike the training texts (``out_of_domain``; None where the detector's file does not know).
+    ``sha256`` and ``phash`` are those of an image.
     """
 
     status: VerdictStatus
@@ -65,6 +68,7 @@ class Verdict(Result):
     note: str = ""
     sha256: str | None = None
     phash: str | None = None
+    out_of_domain: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,7 @@ def mark_unjudged(
             unjudged=explain_unjudged(
                 example.text, "", detector.languages, image=bool(example.image)
             ),
+            out_of_domain=detector.is_outside(example.text),
         )
         for example, own in zip(examples, said, strict=True)
     ]
@@ -172,9 +177,10 @@ class Moderator:
                 one.probability,
                 one.type if harmful and one.type != "none" else None,
                 tuple(TypeChance(*own) for own in (one.types or {}).items()),
-                self.detector.note,
+                self.detector.note_on(known.text),
                 known.sha256,
                 known.phash,
+                self.detector.is_outside(known.text),
             )
         return found
 

@@ -150,7 +150,7 @@ def choose_threshold(chances: Floats, truth: Ints) -> float:
     f_harmful = 2 * hits / np.maximum(1, positives + calls)
     f_harmless = 2 * other / np.maximum(1, 2 * total - positives - calls)
     grid = np.linspace(0.02, 0.98, 193)
-    curve = ((f_harmful + f_harmless) / 2)[np.searchsorted(chances[order], grid, side="right")]
+    curve = ((f_harmful + f_harmless) / 2)[np.searchsorted(chances[order], grid)]
     pull = np.exp(-0.5 * ((grid[:, None] - grid) / _WIDTH) ** 2)
     smooth = (pull / pull.sum(axis=1, keepdims=True)) @ curve
     high = np.flatnonzero(smooth >= smooth.max() - 1e-9)

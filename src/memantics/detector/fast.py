@@ -58,6 +58,7 @@ class Prediction(Result):
     """What a detector says about one meme; ``types`` are chances, empty without type labels.
 
     ``unjudged`` is why label and chance are no verdict: the text is in another language, or empty.
+    ``out_of_domain``: the text is unlike the training texts; None where that was not looked at.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Prediction(Result):
     type: str | None
     types: Mapping[str, float]
     unjudged: str = ""
+    out_of_domain: bool | None = None
 
     @property
     def name(self) -> str:
@@ -86,7 +88,7 @@ class Decision:
     def decide(self, scores: Floats) -> tuple[Floats, Ints, Floats | None, Ints | None]:
         """Chance of harm, label, chances of the types, place of the type."""
         chances = self.harm.probabilities(scores)[:, 1]
-        labels = (chances > self.threshold).astype(np.int64)
+        labels = (chances >= self.threshold).astype(np.int64)
         if self.kinds is None:
             return chances, labels, None, None
         logits = self.kinds.logits(scores) + self.biases
@@ -201,7 +203,7 @@ def fit(
 
 def _rate(table: Floats, labels: Ints, groups: Ints) -> float:
     chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
-    said = (chances > choose_threshold(chances, labels)).astype(np.int64)
+    said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
     return macro_f1(labels, said, 2)
 
 

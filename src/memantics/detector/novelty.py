@@ -11,6 +11,7 @@ from memantics.detector.fast import FastDetector
 from memantics.detector.features import clean
 
 QUANTILE = 0.99
+OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should decide"
 _FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
 
 

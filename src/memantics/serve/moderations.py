@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memantics.actions.verdicts import MOST_TEXT, ImageText, Verdict
+from memantics.actions.verdicts import MOST_TEXT, OUTSIDE_NOTE, ImageText, Verdict
 from memantics.core.errors import MemanticsError
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import parse_body
@@ -92,7 +92,8 @@ class ModerationResult(BaseModel):
 
     ``status`` is ``unjudged`` where nothing could be judged, ``partly judged`` where only some
     parts could, ``failed`` where an image could not be read; ``flagged`` is false then because
-    nothing was found, and ``reason`` says why. ``verdicts`` has one entry for each part.
+    nothing was found, and ``reason`` says why. A text unlike the training texts is judged all the
+    same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each part.
     """
 
     flagged: bool
@@ -222,7 +223,8 @@ def _sum_up(parts: Sequence[tuple[Kind, Verdict]]) -> dict[str, object]:
     status = next(iter(states)) if len(states) == 1 else "partly judged"
     if status == "partly judged" and "judged" not in states:
         status = "failed"
-    reasons = dict.fromkeys(verdict.reason for _, verdict in parts if verdict.reason)
+    found = (v.reason or (OUTSIDE_NOTE if v.out_of_domain else "") for _, v in parts)
+    reasons = dict.fromkeys(filter(None, found))
     return {
         "flagged": flags[HARMFUL],
         "categories": flags,

@@ -103,10 +103,11 @@
     made.classList.toggle("marked", mark !== undefined);
     return made;
   };
-  const pill = (harmful, sample) => el("span", {
-    className: `verdict ${harmful ? "bad" : "good"}${sample ? " sample" : ""}`,
-    textContent: t(harmful ? "harm.harmful" : "harm.harmless"),
-  });
+  const verdict = ({ harmful, outside }) => t(outside ? "harm.unsure" : harmful ? "harm.harmful" : "harm.harmless");
+  const pill = (found) => {
+    const tone = found.outside ? "" : found.harmful ? " bad" : " good";
+    return el("span", { className: `verdict${tone}${found.sample ? " sample" : ""}`, textContent: verdict(found) });
+  };
 
   /* ---- what it says ---- */
   const showText = (found) => {
@@ -202,14 +203,15 @@
       letters.append(letter);
     }
     settle("harm", [
-      el("p", {}, pill(found.harmful, found.sample), kind),
+      el("p", {}, pill(found), found.outside ? "" : kind),
       meter(found.probability, found.threshold),
       el("p", { className: "quiet small", textContent: t("harm.chance", { percent: chance, threshold: percent(found.threshold) }) }),
+      found.outside ? el("p", { textContent: t("harm.outside") }) : null,
       found.characters.length ? el("p", { className: "quiet small key" }, t("harm.letters"), " ", el("i", { className: "h3", textContent: t("harm.towards") }), " ", el("i", { className: "g3", textContent: t("harm.against") })) : null,
       found.characters.length ? letters : null,
       found.sample ? el("p", { className: "quiet small", textContent: t("harm.sample") }) : null,
     ], who);
-    announce(t("harm.done", { verdict: t(found.harmful ? "harm.harmful" : "harm.harmless"), percent: chance }));
+    announce(t("harm.done", { verdict: verdict(found), percent: chance }));
     cover();
   };
 
@@ -283,7 +285,7 @@
     const findings = el("div", { className: "findings" },
       found.intents.length ? row(t("meaning.intents"), list(found.intents)) : null,
       found.background.length ? row(t("meaning.background"), list(found.background)) : null,
-      harm ? row(t("meaning.harm"), el("p", {}, pill(harm.harmful, false), harm.type && harm.type !== "none" ? ` ${tell(`type.${harm.type}`, harm.type)}` : "", harm.target ? own(` ${t("meaning.against", { target: harm.target })}`) : ""), harm.reason ? el("p", { className: "quiet small" }, own(harm.reason)) : null) : null,
+      harm ? row(t("meaning.harm"), el("p", {}, pill({ harmful: harm.harmful }), harm.type && harm.type !== "none" ? ` ${tell(`type.${harm.type}`, harm.type)}` : "", harm.target ? own(` ${t("meaning.against", { target: harm.target })}`) : ""), harm.reason ? el("p", { className: "quiet small" }, own(harm.reason)) : null) : null,
       feeling ? row(t("meaning.feeling"), el("p", {}, own(emotion(feeling.emotion))), feeling.reason ? el("p", { className: "quiet small" }, own(feeling.reason)) : null) : null,
       found.intents.length || found.background.length || harm ? null : el("p", { textContent: t("meaning.nothing") }));
     const missing = found.missing.length ? el("details", { className: "small" }, el("summary", { textContent: t("meaning.missing", { count: found.missing.length }) }),
