@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -36,8 +37,10 @@ settings.register_profile(
 )
 settings.load_profile("patient")
 setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
-# Tests are collected before any fixture runs: what somebody published here is none of theirs.
-os.environ["MEMANTICS_HOME"] = str(Path(tempfile.gettempdir()) / "memantics-tests-no-home")
+# Tests are collected before any fixture runs, and those of whole modules before those of a test:
+# what somebody published here, or an earlier run left, is none of theirs.
+HOME = Path(tempfile.mkdtemp(prefix="memantics-tests-"))
+os.environ["MEMANTICS_HOME"] = str(HOME)
 # Modules with tests of half a minute: begun first, so that no core waits for one at the end.
 LONG = {
     "docs/test_commands.py",
@@ -74,6 +77,10 @@ def pytest_collection_finish() -> None:
     freeze()
 
 
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
 def pytest_runtest_logfinish() -> None:
     """So do the modules of the large packages that tests load as they go."""
     if len(sys.modules) > frozen[-1] + 200:
@@ -104,6 +111,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ocr"
     folder.mkdir(exist_ok=True)
     Shell.readings = folder
+    (HOME / "ocr").symlink_to(folder)
     return folder
 
 

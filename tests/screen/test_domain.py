@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from dataclasses import replace
 from importlib.resources import files
@@ -30,6 +31,7 @@ from memantics.detector.novelty import Novelty, fit_novelty
 from memantics.detector.storage import load_with_card, save
 from memantics.registry import STARTER_IMAGES
 from memantics.scale.records import Ref
+from tests.commands import Shell
 from tests.hostile.images import generate
 from tests.hostile.test_images import look
 from tests.scale.inline import InlineEngine
@@ -264,6 +266,24 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
     assert [found[name]["family"] for name in names] == ["drake", "drake", None]
     with pytest.raises(InputError, match="is no collection"):
         run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
+
+
+def test_no_queue_is_offered_where_nothing_is_for_people(
+    tmp_path: Path, detector: Path, shell: Shell
+) -> None:
+    source = write(tmp_path / "a.jsonl", {"a": {"text": KIND[0] + KIND[1]}})
+    words = ("screen", source, "--detector", detector, "--readings", "none", "--workers", "1")
+    said = shell.done(*words, "--review", "0.999..1", "--out", tmp_path / "none")
+    assert "for people: nothing" in said
+    assert not (tmp_path / "none" / "review").exists()
+    assert "for people" not in shell.done(*words, "--out", tmp_path / "unasked")
+    # One that an earlier run wrote is emptied.
+    _, before = run(write(source, {"a": {"text": FAR}}), tmp_path / "again", detector)
+    assert before["a"]["label"] == "review"
+    os.utime(write(source, {"a": {"text": KIND[0] + KIND[1]}}), (1, 1))
+    done, after = run(source, tmp_path / "again", detector)
+    assert (after["a"]["label"], done.review_queue) == ("harmless", None)
+    assert read_queue(tmp_path / "again" / "review")[1] == []
 
 
 def test_the_review_queue_shows_images(tmp_path: Path, detector: Path) -> None:

@@ -253,7 +253,9 @@ def _sum_up(
 ) -> Screened:
     summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
     page = folder / "summary.html"
-    asked = settings.review is not None or summary.labels["review"] > 0
+    doubtful = summary.labels["review"] > 0
+    # A queue of an earlier run is emptied where nothing is left for people.
+    queue = write_review(folder, settings) if doubtful or (folder / REVIEW).exists() else None
     facts = {"detector": judge.name, "threshold": threshold, "note": judge.note}
     write_summary(summary, facts, page)
     return Screened(
@@ -268,7 +270,7 @@ def _sum_up(
         detector=judge.name,
         threshold=threshold,
         note=judge.note,
-        review_queue=write_review(folder, settings) if asked else None,
+        review_queue=queue if doubtful else None,
         summary=page,
         saved=saved,
     )
@@ -283,12 +285,23 @@ def write_review(folder: Path, settings: ScreenSettings) -> Path:
     card = QueueCard(
         title=f"Screening: {span}unlike the training texts",
         workflow="label-by-vote",
-        language="zh",
+        language=_find_language(folder),
         warning="Memes that may be harmful.",
         origin="memantics screen",
     )
     write_queue(queue, card, _list_review(folder))
     return queue
+
+
+def _find_language(folder: Path) -> str:
+    """The language that most texts for people are in."""
+    counts: Counter[str] = Counter()
+    for table in read_tables(folder, ("label", "language")):
+        columns = (table[name].to_pylist() for name in ("label", "language"))
+        counts.update(
+            language or "en" for label, language in zip(*columns, strict=True) if label == "review"
+        )
+    return max(sorted(counts), key=lambda own: counts[own], default="en")
 
 
 def _list_review(folder: Path) -> Iterator[QueueItem]:

@@ -114,7 +114,7 @@ def screen(
     if as_json:
         print_json(done)
     else:
-        _show(done)
+        _show(done, asked=bool(review))
     if done.statuses["failed"]:
         tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)
@@ -141,7 +141,7 @@ def _show_progress(now: action.ScaleProgress) -> None:
     tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} a second{left}")
 
 
-def _show(done: action.Screened) -> None:
+def _show(done: action.Screened, *, asked: bool) -> None:
     out = console()
     counts = ", ".join(f"{count:,} {name}" for name, count in done.statuses.items())
     out.print(plain(f"{done.rows:,} memes: {counts}"))
@@ -153,5 +153,7 @@ def _show(done: action.Screened) -> None:
         out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
     if done.review_queue is not None:
         out.print(plain(f"for people: memantics annotate {done.review_queue}"))
+    elif asked:
+        out.print("for people: nothing")
     if done.note:
         out.print(plain(done.note, "yellow"))
