@@ -20,7 +20,7 @@ from memantics.actions.detector_files import tabulate
 from memantics.actions.screen import Screened, ScreenSettings, read_rows, screen
 from memantics.actions.studio import HarmFound, Studio
 from memantics.actions.studio import judge as judge_in_studio
-from memantics.actions.verdicts import OUTSIDE_NOTE, Moderator, mark_unjudged
+from memantics.actions.verdicts import OUTSIDE_NOTE, Moderator
 from memantics.build.analysis.records import Harm
 from memantics.core.errors import InputError
 from memantics.core.images import decode
@@ -136,8 +136,7 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
     assert (rows["a"]["label"] is None) == bool(reason)
     judge = Detector.load(detector)
     assert Moderator(judge).judge([text])[0].reason == reason
-    examples = [Example("a", text)]
-    assert mark_unjudged(judge, examples, judge.predict(examples))[0].unjudged == reason
+    assert judge.predict([Example("a", text)])[0].unjudged == reason
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
@@ -188,13 +187,34 @@ def test_it_is_said_wherever_a_detector_judges(detector: Path) -> None:
     assert not judge_in_studio(Studio(judge), KIND[0] + KIND[1], "zh").outside
     assert judge_in_studio(Studio(judge), FAR, "zh").outside
     examples = [Example("near", KIND[0]), Example("far", FAR)]
-    said = mark_unjudged(judge, examples, judge.predict(examples))
+    said = judge.predict(examples)
     assert [own.out_of_domain for own in said] == [False, True]
     verdicts = [row[1] for row in tabulate(examples, said).rows]
     assert ["unlike the training texts" in own for own in verdicts] == [False, True]
     analyst = _open_screen(judge)
     reasons = [analyst(Meme(own.id, Path("a.png"), own.text, "zh")) for own in examples]
     assert [own.reason for own in reasons if isinstance(own, Harm)] == ["", note]
+
+
+def test_an_explanation_says_where_it_explains_no_verdict(
+    tmp_path: Path, detector: Path, shell: Shell
+) -> None:
+    texts = {"near": KIND[0] + KIND[1], "far": FAR, "foreign": "you are all so stupid"}
+    found = {
+        name: (
+            shell.done("detector", "explain", detector, text, "--page", tmp_path / f"{name}.html"),
+            (tmp_path / f"{name}.html").read_text(encoding="utf-8"),
+        )
+        for name, text in texts.items()
+    }
+    reason = "the text is in en; the detector was trained on zh"
+    for said, (printed, page) in found.items():
+        assert (f"unjudged: {reason}" in printed) == (said == "foreign")
+        assert (f"Unjudged: {reason}" in page) == (said == "foreign")
+        assert ("chance of harm" in printed) == (said != "foreign")
+        flat = " ".join(printed.split())
+        assert (f"; {OUTSIDE_NOTE}" in flat) == (said == "far")
+        assert (f"This text is {OUTSIDE_NOTE}." in page) == (said != "near")
 
 
 def test_a_sample_says_both_that_it_is_one_and_what_it_has_not_seen(detector: Path) -> None:

@@ -50,11 +50,10 @@ class Site:
 @contextmanager
 def serving(settings: ServeSettings, home: Path) -> Iterator[Site]:
     """Serve until the block ends; requests in hand are finished."""
-    with (
-        mock.patch.dict(os.environ, {"MEMANTICS_HOME": str(home)}),
-        listen("127.0.0.1", 0) as taken,
-    ):
-        app = build_app(settings)
+    with listen("127.0.0.1", 0) as taken:
+        # Not longer: it would be the home of whatever else is set up in this process meanwhile.
+        with mock.patch.dict(os.environ, {"MEMANTICS_HOME": str(home)}):
+            app = build_app(settings)
         server = uvicorn.Server(configure(app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from memantics.actions.asking import Asking
 from memantics.registry import ModelSettings
@@ -91,12 +91,19 @@ def test_a_model_that_fails_does_not_hide_the_other(browser: Browser, address: s
     with visit(browser) as watched:
         page = watched.page
         without_kinder(page)
+        late: list[Route] = []
+        page.route("**/studio/starter/CN90001", lambda route: late.insert(0, route))
         page.goto(f"{address}/#CN90001")
         page.get_by_label("Model").select_option("openai/kind")
         page.get_by_label("Compare with").select_option("fake/decline")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.locator(".columns .note.bad")).to_contain_text("answered nothing: refused")
         expect(page.locator(".columns .verdict")).to_have_text("not harmful")
+        # What the starter pack says comes later than the models, and does not take their place.
+        with page.expect_response("**/studio/starter/CN90001") as told:
+            late[0].continue_()
+        told.value.finished()
         expect(page.locator("#part-text .said")).to_contain_text("最近有点键忘")
+        assert page.locator(".columns .verdict").count() == 1
         watched.errors[:] = [text for text in watched.errors if "ERR_FAILED" not in text]
         assert_at_home(watched, address)

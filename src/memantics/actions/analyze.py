@@ -15,7 +15,7 @@ from memantics.actions.detect import Detector
 from memantics.actions.detector_files import find_detector
 from memantics.actions.foresight import SAMPLE, Trial, foresee
 from memantics.actions.retrieve import Known, open_known
-from memantics.actions.verdicts import explain_unjudged
+from memantics.actions.unjudged import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.build.analysis.records import (
     Contradiction,

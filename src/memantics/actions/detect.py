@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from memantics.actions.detector_data import (
     Data,
@@ -15,6 +15,7 @@ from memantics.actions.detector_data import (
     find_examples,
     make_examples,
 )
+from memantics.actions.unjudged import mark_unjudged
 from memantics.core.errors import InputError
 from memantics.core.result import Result, html_table, to_plain
 from memantics.detector.card import (
@@ -31,9 +32,7 @@ from memantics.detector.evaluation import (
     DetectorComparison,
     Evaluation,
     compare,
-    cross_validate,
     evaluate,
-    make_trainer,
 )
 from memantics.detector.examples import Example, Loaded, need_labels
 from memantics.detector.explanation import Explanation, explain
@@ -76,7 +75,6 @@ __all__ = [
     "Prediction",
     "Robustness",
     "TrainOptions",
-    "Validation",
 ]
 
 SEEN = "this detector was trained on these files; only memes it has not seen tell how good it is"
@@ -172,9 +170,8 @@ class Detector:
 
     def is_outside(self, text: str) -> bool | None:
         """Whether a text is unlike the training texts; None where its file does not know."""
-        if self.novelty is None:
-            return None
-        return self.novelty.is_outside(self.novelty.measure(text))
+        found = self.novelty
+        return None if found is None else found.is_outside(found.measure(text))
 
     def note_on(self, text: str) -> str:
         """What belongs beside its verdict on a text; empty where nothing does."""
@@ -268,10 +265,14 @@ class Detector:
         return format_card(read_stored(self.card, self.name))
 
     def predict(self, items: Item | Sequence[Item] | Loaded) -> list[Prediction]:
-        """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
-        if isinstance(items, Loaded):
-            return self.judge.predict(items.examples)
-        return self.judge.predict(self.prepare(items))
+        """Judge texts, image files (read by OCR) or examples; one prediction each, in order.
+
+        Each says of itself where it is no verdict (``unjudged``), and where the text is unlike the
+        training texts (``out_of_domain``).
+        """
+        examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
+        said = self.judge.predict(examples)
+        return mark_unjudged(examples, said, self.languages, self.is_outside)
 
     def explain(self, item: Item) -> Explanation:
         """Say which characters, words and captions moved a decision (fast detectors only)."""
@@ -283,7 +284,9 @@ class Detector:
         (example,) = self.judge.look(self.prepare(item))
         if example.empty and example.image is None:
             raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
-        return explain(self.judge.detector, example, self.judge.embedder)
+        found = explain(self.judge.detector, example, self.judge.embedder)
+        (said,) = mark_unjudged([example], [found.prediction], self.languages, self.is_outside)
+        return replace(found, prediction=said)
 
     def save_explanation(self, page: Path | str, example: Example, found: Explanation) -> Path:
         """Write a page of what moved a decision."""
@@ -365,32 +368,3 @@ def _add_blocks(settings: FastSettings, options: TrainOptions) -> FastSettings:
     return replace(
         settings, blocks=blocks, dense=dense, inner=options.inner, type_head=options.types
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """How a preset is cross-validated: kind and number of folds, and where meanings come from."""
-
-    preset: str = "fast"
-    folds: Literal["blocks", "random"] = "blocks"
-    count: int | None = None
-    embedder: Path | None = None
-    near_duplicates: bool = False
-
-
-def validate_preset(
-    data: Loaded,
-    validation: Validation,
-    on_fold: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Measured:
-    """Cross-validate a preset; near-duplicates are counted between its folds."""
-    settings = replace(find_preset(validation.preset), inner=validation.folds)
-    trainer = make_trainer(settings, open_embedder(settings, validation.embedder))
-    study = cross_validate(data.examples, trainer, settings.inner, validation.count, on_fold)
-    report = None
-    if validation.near_duplicates:
-        leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
-        report = Robustness((), leakage, ("disguises are tried on a detector file",))
-    title = f"Preset {settings.preset}, {study.count} {study.split} folds of {data.name}"
-    found = evaluate(study.examples, study.predictions)
-    return Measured(title, data, study.predictions, found, report)

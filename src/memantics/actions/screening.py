@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memantics.actions.detect import Detector
-from memantics.actions.verdicts import MOST_TEXT, explain_unjudged
+from memantics.actions.unjudged import MOST_TEXT, explain_unjudged
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import decode, probe
@@ -174,7 +174,8 @@ class _Screener:
         places = [place for place, row in enumerate(rows) if row["status"] == "judged"]
         ready = [rows[place] for place in places]
         examples = [Example(str(place), row["text"]) for place, row in enumerate(ready)]
-        for row, example, said in zip(ready, examples, self._judge.predict(examples), strict=True):
+        found = self._judge.judge.predict(examples)
+        for row, example, said in zip(ready, examples, found, strict=True):
             row["probability"] = said.probability
             if (novelty := self._judge.novelty) is not None:
                 row["novelty"] = novelty.measure(example.text)

@@ -21,7 +21,7 @@ from memantics.actions.desk import Watch, open_desk
 from memantics.actions.detect import Detector
 from memantics.actions.knowledge import read_starter_knowledge
 from memantics.actions.reappraise import EMBEDDED, EditingOptions, line_reader, open_planner
-from memantics.actions.verdicts import explain_unjudged
+from memantics.actions.unjudged import explain_unjudged
 from memantics.build.analysis.gather import VERDICTS, ask_all
 from memantics.build.analysis.records import Feeling, Findings, Harm, Missing
 from memantics.build.extract.chain import ExtractSettings
@@ -232,7 +232,7 @@ def judge(studio: Studio, text: str, language: str) -> HarmFound:
         said: Prediction = explained.prediction
         shares = tuple(_share_characters(explained))
     else:
-        (said,) = detector.predict([example])
+        (said,) = detector.judge.predict([example])
     harmful = said.label == 1
     return HarmFound(
         "judged",

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from memantics.actions.detect import Detector
+from memantics.actions.unjudged import MOST_TEXT, explain_unjudged
 from memantics.core.errors import MemanticsError
 from memantics.core.images import decode
-from memantics.core.language import UNKNOWN, guess_language, settle_language
-from memantics.core.memes import SUFFIXES
+from memantics.core.language import guess_language
 from memantics.core.result import Result
 from memantics.detector.examples import Example
-from memantics.detector.fast import Prediction
 from memantics.detector.novelty import OUTSIDE_NOTE
-from memantics.models.embedded.lines import explain_unread
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.vision.captions import choose_captions
 
 __all__ = [
+    "MOST_TEXT",
     "OUTSIDE_NOTE",
     "ImageText",
     "Moderator",
     "RememberingOcr",
     "TypeChance",
     "Verdict",
-    "explain_unjudged",
-    "mark_unjudged",
 ]
 VerdictStatus = Literal["judged", "unjudged", "failed"]
 TextSource = Literal["given", "ocr", "none"]
-MOST_TEXT = 20_000
-_IMAGE_NAME = re.compile(rf".*({'|'.join(map(re.escape, sorted(SUFFIXES)))})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,58 +75,6 @@ class ImageText:
     unread: int = 0
 
 
-def explain_unjudged(
-    text: str, language: str, languages: Sequence[str], *, image: bool, unread: int = 0
-) -> str:
-    """Why a detector of these languages does not judge a text; empty where it does.
-
-    The one rule of ``analyze``, ``screen``, the service and the studio. A language that is not
-    known, or that the text cannot be in, is guessed; ``unread`` is how many regions of text an
-    OCR left out.
-
-    >>> explain_unjudged("bonjour", "fr", ("zh",), image=False)
-    'the text is in fr; the detector was trained on zh'
-    >>> explain_unjudged(" ", "", ("zh",), image=True)
-    'no text can be read in the image'
-    >>> explain_unjudged("memes/今晚.png", "zh", ("zh",), image=False)
-    'the text is the name of an image, which was not opened'
-    """
-    if not text.strip():
-        return "no text can be read in the image" if image else "the text is empty"
-    if len(text) > MOST_TEXT:
-        return f"the text is longer than {MOST_TEXT:,} characters"
-    if not image and _IMAGE_NAME.fullmatch(text.strip()):
-        return "the text is the name of an image, which was not opened"
-    if unread:
-        return explain_unread(unread)
-    language = settle_language(text, language)
-    if language in languages:
-        return ""
-    shown = "no language that can be told" if language == UNKNOWN else language
-    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
-
-
-def mark_unjudged(
-    detector: Detector, examples: Sequence[Example], said: Sequence[Prediction]
-) -> list[Prediction]:
-    """Predictions that say of themselves where they are no verdict, by the same rule.
-
-    An image without text is judged by what it shows; detectors of texts refuse it.
-    """
-    return [
-        own
-        if example.image and not example.text.strip()
-        else replace(
-            own,
-            unjudged=explain_unjudged(
-                example.text, "", detector.languages, image=bool(example.image)
-            ),
-            out_of_domain=detector.is_outside(example.text),
-        )
-        for example, own in zip(examples, said, strict=True)
-    ]
-
-
 class Moderator:
     """A detector and an OCR that stay loaded. Readings of images are kept in memory only."""
 
@@ -162,7 +104,7 @@ class Moderator:
         """One verdict for each text, or for what is printed on an image."""
         found = [self._look(item) for item in items]
         ready = [at for at, verdict in enumerate(found) if verdict.status == "judged"]
-        said = self.detector.predict([Example(str(at), found[at].text) for at in ready])
+        said = self.detector.judge.predict([Example(str(at), found[at].text) for at in ready])
         for at, one in zip(ready, said, strict=True):
             harmful = one.label == 1
             known = found[at]

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from memantics.actions import detect
 from memantics.actions import detector_files as files
+from memantics.actions.cross_validation import Validation, validate_preset
 from memantics.actions.detect import Evaluation, Example, Explanation, Loaded, Robustness
 from memantics.actions.detector_data import (
     describe_loaded,
@@ -17,7 +18,6 @@ from memantics.actions.detector_data import (
     find_example,
     load_examples,
 )
-from memantics.actions.verdicts import mark_unjudged
 from memantics.cli import detector_neural, detector_study
 from memantics.cli.detector_neural import Captions, Data
 from memantics.cli.flags import AsJson
@@ -144,9 +144,9 @@ def evaluate_detector(
 ) -> None:
     """Measure a detector file on labelled memes, or a preset by cross-validation."""
     if model is None:
-        done = detect.validate_preset(
+        done = validate_preset(
             load_examples(data, split or "train", labels, captions),
-            detect.Validation(preset, folds, count, embedder, robustness),
+            Validation(preset, folds, count, embedder, robustness),
             lambda fold, total: tell(f"fold {fold} of {total}"),
         )
     else:
@@ -189,8 +189,6 @@ def predict(
         raise InputError("texts and --data do not go together", hint="give one of them")
     loaded = Loaded("texts", judge.prepare(texts)) if texts else load_examples(data, split, labels)
     said = judge.predict(loaded)
-    if texts:
-        said = mark_unjudged(judge, loaded.examples, said)
     if out is not None:
         files.write_predictions(out, said)
     if as_json:

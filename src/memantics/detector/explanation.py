@@ -33,6 +33,7 @@ from memantics.detector.features import (
 )
 from memantics.detector.heads import HeadModel, make_rows
 from memantics.detector.kernel import Singles, add_margin, margin_places
+from memantics.detector.novelty import OUTSIDE_NOTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,11 @@ class Explanation(Reasons):
         """The verdict, and how its score came about."""
         said = self.prediction
         kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
+        doubt = f"; {OUTSIDE_NOTE}" if said.out_of_domain else ""
         return (
-            f"{said.name}, chance of harm {said.probability:.2f}{kind}",
+            f"unjudged: {said.unjudged}"
+            if said.unjudged
+            else f"{said.name}, chance of harm {said.probability:.2f}{kind}{doubt}",
             f"{self.sum}; harmful from {self.needed:+.2f}",
         )
 

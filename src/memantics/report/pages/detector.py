@@ -15,6 +15,7 @@ from memantics.detector.evaluation import Evaluation
 from memantics.detector.examples import Example, Loaded
 from memantics.detector.explanation import Explanation, FieldShare
 from memantics.detector.fast import Prediction
+from memantics.detector.novelty import OUTSIDE_NOTE
 from memantics.detector.robustness import Robustness
 from memantics.report import page as report_page
 from memantics.report.thumbnails import Thumbnail, make_thumbnails
@@ -71,11 +72,8 @@ def write_explanation(out: Path, example: Example, found: Explanation, *, sample
     strongest = found.strongest(20)
     widest = max((abs(part.contribution) for part in strongest), default=0.0) or 1.0
     bars = [(part, draw_bar(part.contribution / widest)) for part in strongest]
-    _write(
-        out,
-        "explanation.html",
-        {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample},
-    )
+    shown = {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample}
+    _write(out, "explanation.html", {**shown, "outside": OUTSIDE_NOTE})
 
 
 def colour_letters(found: Explanation) -> list[tuple[FieldShare, list[tuple[str, str, str]]]]:

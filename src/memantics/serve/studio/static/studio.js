@@ -383,9 +383,13 @@
     scrollTo({ top: 0 });
     for (const part of ["sound", "harm", "kinder"]) wait(part);
     if (starter) make("meaning", async () => {
-      const line = await ask(`/studio/starter/${encodeURIComponent(starter.id)}`, {}, signal);
+      const line = await ask(`/studio/starter/${encodeURIComponent(starter.id)}`, {}, signal).catch((error) => {
+        if (!meme.parts.meanings) throw error;
+      });
+      /* Models that were asked meanwhile have the place. */
+      if (signal.aborted || meme.parts.meanings) return;
       meme.parts.meanings = [{ by: line.found.by, ...line }];
-      if (!signal.aborted) showMeanings();
+      showMeanings();
     });
     await make("text", async () => {
       const found = await ask("/studio/text", file, signal);
