@@ -93,13 +93,23 @@ def test_a_model_that_is_not_there_is_an_error_of_its_runs_alone() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_it_works_inside_a_running_loop_and_as_a_coroutine() -> None:
+def test_it_works_inside_a_running_loop_and_as_a_coroutine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = (f"2026-01-01T00:00:{n:02}Z" for n in range(60))
+    monkeypatch.setattr("memantics.run.evaluate.now", lambda: next(times))
+
     async def cell() -> tuple[Run | Runs, Run | Runs]:
         first = evaluate("mquest/qa", model="baseline/random", limit=2)
         return first, await evaluate_async("mquest/qa", model="baseline/random", limit=2)
 
     first, second = asyncio.run(cell())
-    assert first == second
+    assert isinstance(first, Run)
+    assert first.facts.finished == "2026-01-01T00:00:00Z"
+    assert first == second  # one that asked nothing more was finished before
+    more = evaluate("mquest/qa", model="baseline/random", limit=3)
+    assert isinstance(more, Run)
+    assert more.facts.finished > first.facts.finished
     assert inspect.signature(evaluate) == inspect.signature(evaluate_async)
 
 

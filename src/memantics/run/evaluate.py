@@ -194,7 +194,8 @@ async def evaluate(
     with RunWriter(job.folder, job.facts) as writer:
         progress = await ask(task, job.model, writer, cache, settings, watch)
     facts = read_facts(job.folder)
-    finished = "" if waiting else now()
+    was_finished = facts.finished if progress.done == progress.resumed else ""
+    finished = "" if waiting else was_finished or now()
     adapted = tuple(dict.fromkeys([*facts.adapted, *progress.adapted]))
     facts = replace(facts, finished=finished, prices=job.facts.prices, adapted=adapted)
     write_facts(job.folder, facts)
