@@ -220,8 +220,8 @@ def test_an_explanation_says_where_it_explains_no_verdict(
 def test_a_sample_says_both_that_it_is_one_and_what_it_has_not_seen(detector: Path) -> None:
     judge = Detector.load(detector)
     judge.card = {**judge.card, "sample": True}
-    assert judge.note_on(KIND[0]) == judge.note != ""
-    assert judge.note_on(FAR) == f"{judge.note}; {OUTSIDE_NOTE}"
+    assert judge.note_on(judge.is_outside(KIND[0])) == judge.note != ""
+    assert judge.note_on(judge.is_outside(FAR)) == f"{judge.note}; {OUTSIDE_NOTE}"
 
 
 def test_a_detector_that_does_not_know_its_texts_says_so(tmp_path: Path, detector: Path) -> None:

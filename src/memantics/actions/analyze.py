@@ -309,7 +309,7 @@ def _open_screen(detector: Detector) -> Callable[[Meme], Harm | str]:
             said.probability,
             "" if said.type in (None, "none") or not harmful else str(said.type),
             elements=moved if harmful else (),
-            reason=detector.note_on(meme.text),
+            reason=detector.note_on(said.out_of_domain),
             baseline=detector.sample,
         )
 

@@ -173,10 +173,9 @@ class Detector:
         found = self.novelty
         return None if found is None else found.is_outside(found.measure(text))
 
-    def note_on(self, text: str) -> str:
-        """What belongs beside its verdict on a text; empty where nothing does."""
-        outside = OUTSIDE_NOTE if self.is_outside(text) else ""
-        return "; ".join(filter(None, (self.note, outside)))
+    def note_on(self, outside: bool | None) -> str:
+        """What belongs beside its verdict on a text that is ``outside`` its training texts."""
+        return "; ".join(filter(None, (self.note, OUTSIDE_NOTE if outside else "")))
 
     def find_threshold(self, rule: str) -> float:
         """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.

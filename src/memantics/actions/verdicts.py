@@ -108,6 +108,7 @@ class Moderator:
         for at, one in zip(ready, said, strict=True):
             harmful = one.label == 1
             known = found[at]
+            outside = self.detector.is_outside(known.text)
             found[at] = Verdict(
                 "judged",
                 self.name,
@@ -119,10 +120,10 @@ class Moderator:
                 one.probability,
                 one.type if harmful and one.type != "none" else None,
                 tuple(TypeChance(*own) for own in (one.types or {}).items()),
-                self.detector.note_on(known.text),
+                self.detector.note_on(outside),
                 known.sha256,
                 known.phash,
-                self.detector.is_outside(known.text),
+                outside,
             )
         return found
 
