@@ -62,7 +62,8 @@ class RayEngine:
             paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
             settings["runtime_env"] = {"env_vars": paths}
         try:
-            ray.init(address=self._address, **settings)
+            # Without "local" Ray would join whatever cluster runs on this machine.
+            ray.init(address=self._address or "local", **settings)
         except ConnectionError as error:
             raise Unavailable(
                 f"no Ray cluster at {self._address}: {error}", hint="check --address"
