@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         UnknownName,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is defined. The list is closed: tests/test_exported_names.py holds it.
 _PLACES = {
