@@ -57,6 +57,7 @@ LONG = {
 }
 
 
+@pytest.hookimpl(optionalhook=True)  # `-p no:xdist`: make mutate, one module at a time
 def pytest_xdist_auto_num_workers() -> int:
     """Three processes on two cores, since tests wait for browsers and servers now and then.
 

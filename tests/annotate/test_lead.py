@@ -46,6 +46,27 @@ def training_project(service: Service, folder: Path, gold: int = 5) -> tuple[Act
     return lead, project.id
 
 
+@pytest.mark.parametrize(("right", "passed"), [(2, False), (3, True), (4, True)])
+def test_a_round_is_passed_exactly_at_the_threshold(
+    service: Service, tmp_path: Path, right: int, passed: bool
+) -> None:
+    text = workflow_text("label-by-vote").replace("size = 10", "size = 4")
+    assert "threshold = 0.75" in text
+    lead = make_lead(service)
+    project = service.projects.create(lead, "four", text).id
+    items = [QueueItem(id=f"g{n}", group=f"g{n}", gold={"harmful": "no"}) for n in range(8)]
+    queue = make_queue(tmp_path / "q", "label-by-vote", items)
+    service.exchange.import_queue(lead, project, queue)
+    (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])
+    for number in range(4):
+        task = service.work.next(ann, project)
+        assert task is not None
+        saved = service.work.submit(ann, task.assignment, NO if number < right else YES, 0)
+    assert saved.feedback is not None
+    assert saved.feedback.accuracy == right / 4
+    assert saved.feedback.state == ("passed" if passed else "running")
+
+
 def test_training_is_passed_before_real_work(service: Service, tmp_path: Path) -> None:
     lead, project = training_project(service, tmp_path / "q")
     (ann,) = add_people(service, lead, project, ["ann"], ["annotator"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,19 @@ def test_several_labels_can_hold_or_none() -> None:
     assert {score.label for score in found.classes} == {"race", "sex"}
     cases = list_cases(data, trained.held_out, "race")
     assert {case.gold for case in cases} == {"yes", "no"}
+
+
+def test_a_label_holds_from_its_threshold_on() -> None:
+    """As harm does (``test_fast.py``)."""
+    data = gather_examples(make_several(), "groups", several=True).data
+    expert = fit_expert(data, find_preset("words")).expert
+    classes, example = expert.labels.classes, Example("1", "skin kitchen so")
+    (said,) = expert.predict([example])
+    for above, held in ((-0.001, classes), (0.0, classes), (0.001, ())):
+        thresholds = np.array([said.chances[name] + above for name in classes])
+        moved = replace(expert, decision=replace(expert.decision, biases=thresholds))
+        (again,) = moved.predict([example])
+        assert (again.labels, again.chances) == (held, said.chances)
 
 
 @pytest.mark.parametrize("several", [False, True])

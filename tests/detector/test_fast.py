@@ -84,6 +84,16 @@ def test_predictions_do_not_depend_on_the_batch(trained: FastDetector) -> None:
     assert trained.predict([]) == []
 
 
+@pytest.mark.parametrize(("above", "label"), [(-0.001, 1), (0.0, 1), (0.001, 0)])
+def test_harm_holds_from_its_threshold_on(trained: FastDetector, above: float, label: int) -> None:
+    """As a label of an expert does (``test_expert.py``)."""
+    example = make_examples(1)[0]
+    (said,) = trained.predict([example])
+    decision = replace(trained.decision, threshold=said.probability + above)
+    (again,) = replace(trained, decision=decision).predict([example])
+    assert (again.label, again.probability) == (label, said.probability)
+
+
 def test_training_twice_gives_the_same_detector() -> None:
     examples, unseen = make_examples(80), make_examples(20, seed=5)
     one, two = (train(examples, find_preset("fast")).predict(unseen) for _ in range(2))

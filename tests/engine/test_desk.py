@@ -103,6 +103,37 @@ def test_the_same_question_at_the_same_time_is_one_call(tmp_path: Path) -> None:
     assert [one.value for one in taken] == [4] * 5
 
 
+class Waiting(FakeModel):
+    """Answers when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: "4")
+        self.go = asyncio.Event()
+
+    async def answer(self, request: Request) -> Reply:
+        await self.go.wait()
+        return await super().answer(request)
+
+
+def test_who_gives_up_takes_the_answer_from_nobody_else(tmp_path: Path) -> None:
+    async def work() -> tuple[list[Taken[int] | BaseException], int]:
+        model = Waiting()
+        with Desk(model, tmp_path, settings=QUICK) as desk:
+            asked = [asyncio.create_task(desk.take(ask_about("cat"))) for _ in range(3)]
+            for _ in range(20):
+                await asyncio.sleep(0)
+            asked[1].cancel()
+            await asyncio.sleep(0)
+            model.go.set()
+            return await asyncio.gather(*asked, return_exceptions=True), model.asked
+
+    (first, second, third), asked = asyncio.run(work())
+    assert isinstance(second, asyncio.CancelledError)
+    assert isinstance(first, Taken)
+    assert isinstance(third, Taken)
+    assert (first.value, first.calls, third.value, third.calls, asked) == (4, 1, 4, 0, 1)
+
+
 def test_a_missing_image_fails_its_step_only(tmp_path: Path) -> None:
     request = Request((Message("user", (Image(tmp_path / "no.png"),)),), Form("", ()))
 

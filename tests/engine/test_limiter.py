@@ -25,6 +25,21 @@ def test_overload_halves_once_per_round_trip() -> None:
     assert asyncio.run(scenario()) == [32] * 10 + [16]
 
 
+def test_the_last_call_begun_before_a_cut_does_not_cut_again() -> None:
+    async def scenario() -> list[int]:
+        limiter, seen = Limiter(8), []
+        first, *_, last = [await limiter.enter() for _ in range(8)]
+        for ticket in (first, last):
+            limiter.leave(ticket, "overloaded")
+            seen.append(limiter.limit)
+        for _ in range(6):
+            limiter.leave(first, "other")
+        limiter.leave(await limiter.enter(), "overloaded")  # begun after the cut
+        return [*seen, limiter.limit]
+
+    assert asyncio.run(scenario()) == [4, 4, 2]
+
+
 def test_limit_grows_by_one_per_window_and_stays_in_bounds() -> None:
     async def scenario() -> list[int]:
         limiter, seen = Limiter(3), []

@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from memantics.core.errors import (
     InputError,
@@ -18,7 +19,7 @@ from memantics.core.errors import (
 )
 from memantics.core.model import Model
 from memantics.core.records import Image, Reply
-from memantics.models.openai import OpenAIModel, OpenAISettings
+from memantics.models.openai import OpenAIModel, OpenAISettings, _find_proxy
 from tests.engine.toy import toy_request
 from tests.faults import Fault, FaultServer, serve
 
@@ -123,6 +124,36 @@ def test_tls_where_none_is_spoken_cannot_succeed() -> None:
 
     with pytest.raises(Unavailable, match="no trusted TLS connection"):
         asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("url", "through"),
+    [
+        ("http://localhost:8000/v1", False),
+        ("http://127.0.0.1:8000/v1", False),
+        ("http://127.9.9.9:8000/v1", False),
+        ("http://[::1]:8000/v1", False),
+        ("http://10.0.0.1:8000/v1", True),
+        ("http://model.example/v1", True),
+        ("http://inside.example/v1", False),  # the environment says so
+        ("https://model.example/v1", False),  # a proxy for http only
+    ],
+)
+def test_only_calls_that_leave_the_machine_go_through_a_proxy(
+    url: str, through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "inside.example")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    assert _find_proxy(URL(url)) == ("http://proxy.example:3128" if through else None)
+
+
+def test_a_server_on_this_machine_is_asked_past_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # nobody listens there
+    assert asyncio.run(ask_once(FaultServer())).text
 
 
 def test_the_key_is_sent_and_never_shown() -> None:

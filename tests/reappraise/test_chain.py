@@ -35,6 +35,7 @@ from tests.reappraise.benches import (
 )
 from tests.reappraise.benches import (
     MOOD,
+    TOP,
     answer,
     draw_meme_file,
     make_meme,
@@ -49,10 +50,15 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
 def run_model(
-    tmp_path: Path, script: Callable[[Request], Said], journal: str = "desk", *, mood: bool = False
+    tmp_path: Path,
+    script: Callable[[Request], Said],
+    journal: str = "desk",
+    *,
+    mood: bool = False,
+    name: str = "scripted",
 ) -> tuple[Reappraisal, FakeModel]:
     path, lines = draw_meme_file(tmp_path)
-    model = FakeModel(script)
+    model = FakeModel(script, name)
 
     async def work() -> Reappraisal:
         with Desk(model, tmp_path / journal, None, HASTY) as desk:
@@ -263,6 +269,17 @@ def test_an_edited_plan_is_kept_and_drawn(tmp_path: Path) -> None:
     assert second.plan is not None
     assert second.plan.captions["2"] == "I SMILE"
     assert (second.folder / MEME).read_bytes() != before
+
+
+def test_the_plan_of_another_planner_is_not_taken_over(tmp_path: Path) -> None:
+    def smile(_request: Request) -> Said:
+        return json.dumps({**PLAN_VALUE, "captions": {"1": TOP, "2": "I SMILE"}})
+
+    first, _ = run_model(tmp_path, answer())
+    second, model = run_model(tmp_path, answer(plan=smile), "other", name="other")
+    assert second.feeling == first.feeling
+    assert second.plan is not None
+    assert (second.plan.captions["2"], model.asked) == ("I SMILE", 2)
 
 
 def test_an_edited_feeling_makes_a_new_plan(tmp_path: Path) -> None:

@@ -120,6 +120,34 @@ def test_what_does_not_fit_into_the_queue_is_refused_at_once() -> None:
     assert sizes == [1, 3]
 
 
+def test_none_of_several_items_is_worked_on_for_whoever_gave_up() -> None:
+    begun, release = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def work(items: Sequence[int]) -> list[int]:
+        begun.set()
+        release.wait(30)
+        seen.extend(items)
+        return list(items)
+
+    async def run() -> None:
+        batcher: Batcher[int, int] = Batcher(work, name="numbers", most=9, waiting=9)
+        first = asyncio.create_task(batcher.ask([1]))
+        assert await asyncio.to_thread(begun.wait, 30)
+        gone = asyncio.create_task(batcher.ask([2, 3, 4]))
+        stays = asyncio.create_task(batcher.ask([5, 6]))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0)
+        release.set()
+        assert await first == [1]
+        assert await stays == [5, 6]
+        await batcher.close()
+
+    asyncio.run(run())
+    assert seen == [1, 5, 6]
+
+
 def test_an_error_in_a_batch_reaches_each_of_its_requests() -> None:
     def work(items: Sequence[int]) -> list[int]:
         raise ValueError(str(len(items)))

@@ -80,7 +80,7 @@ class ClassDecision:
             best = (whole.logits(scores) + self.biases).argmax(axis=1)
             return whole.probabilities(scores), [(int(place),) for place in best]
         chances = np.column_stack([own.probabilities(scores)[:, 1] for own in self.softmaxes])
-        held = chances > self.biases
+        held = chances >= self.biases  # as a detector: at its threshold a label holds
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 

@@ -42,6 +42,38 @@ def test_one_other_word_makes_another_meme(one: str, other: str) -> None:
     assert not say_same(other, one)
 
 
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("when the prlnter works at first", True),  # one misread word
+        ("wben the prlnter works at first", True),  # two
+        ("wben the prlnter works at flrst", False),  # three, apart from each other
+        ("when the printerxx works at first", True),  # two letters more
+        ("when the printerxxx works at first", False),  # three
+        ("when the prxxxxr works at first", False),  # three letters of seven are those of the word
+    ],
+)
+def test_how_much_of_a_long_caption_may_be_misread(other: str, same: bool) -> None:
+    whole = "when the printer works at first"
+    assert say_same(whole, other) is same
+    assert say_same(other, whole) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("abcde fghij klmno pqrst", "abcde fghij klmno pqrsx", True),  # 20 letters
+        ("abcde fghij klmno pqrs", "abcde fghij klmno pqrx", False),  # 19
+        ("一二三四五六七八九十" * 2, "一二三四五六七八九十" + "一二三四五六七八九木", True),
+        ("一二三四五六七八九十" * 2, "一二三四五六七八九木" * 2, False),  # two characters
+        ("一二三四五六七八九十" * 2, "一二三四五六七八九十" + "一二三四五六七八九", False),
+    ],
+)
+def test_short_captions_differ_by_a_letter(one: str, other: str, same: bool) -> None:
+    assert say_same(one, other) is same
+    assert say_same(other, one) is same
+
+
 def test_a_copy_looks_the_same_and_says_the_same() -> None:
     kin = find_kin(
         [

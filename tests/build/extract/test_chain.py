@@ -119,6 +119,17 @@ def test_scenes_are_passed_over_when_the_official_order_found_nothing_to_see(
     assert not found.knowledge.individuals
 
 
+@pytest.mark.parametrize("said", ["no JSON", Reply("", refusal="no"), Transient("down")])
+def test_scenes_are_asked_for_when_nobody_knows_what_there_is_to_see(
+    tmp_path: Path, said: Said
+) -> None:
+    model = FakeModel(by_dimension({"VisualMaterial": said, "Scene": one("nap")}))
+    (found,) = extract_with(model, tmp_path, settings=OFFICIAL)
+    scene = next(s for s in found.steps if s.dimension == "Scene" and s.stage == "individuals")
+    assert scene.status == "answered"
+    assert [individual.name for individual in found.knowledge.individuals] == ["nap"]
+
+
 def test_the_second_pass_links_what_the_first_found(tmp_path: Path) -> None:
     links = {
         "relations": [
