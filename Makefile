@@ -8,25 +8,34 @@ TORCH  ?= torch==2.13.0
 EXTRAS := dev,docs,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,shacl,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check types tests perf mutate hostile docs docs-site dist system lock clean gateway
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
+
+.PHONY: demo test test-all test-rest check types slow perf mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
 	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
 
-test: system gateway check
+# The first tier: what a change can break in a day's work, in ten minutes on two cores.
+test: system check
+
+# All of it, about an hour on two cores.
+test-all: test test-rest
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@$(MAKE) --no-print-directory -j2 types tests
+	$(PYTEST) -m 'not slow'
 
-# Beside each other: tests wait for browsers and servers now and then, and types are read meanwhile.
+# The second tier: types, and what is marked slow. Properties run again, with all their examples.
+test-rest: system gateway $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j2 types slow
+
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+slow: $(VENV)/.dev
+	$(PYTEST) -m 'slow or hypothesis'
 
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import tiers
 from tests.commands import Shell
 
 # Before numpy is loaded, here and in every process of a test: on small matrices more threads
@@ -57,14 +58,14 @@ LONG = {
 }
 
 
-@pytest.hookimpl(optionalhook=True)  # `-p no:xdist`: make mutate, one module at a time
-def pytest_xdist_auto_num_workers() -> int:
-    """Three processes on two cores, since tests wait for browsers and servers now and then.
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(tiers.Tiers())
+    config.pluginmanager.register(tiers.Spending(config))
 
-    Each may need four gigabytes: it loads every model and package that there is.
-    """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(2, min(3, (os.cpu_count() or 2) + 1, memory // (4 << 30)))
+
+@pytest.hookimpl(optionalhook=True)  # `-p no:xdist`: make mutate, one module at a time
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return tiers.count_workers(config.option.markexpr)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

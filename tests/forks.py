@@ -11,13 +11,16 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 from memantics.cli.main import main
 
@@ -73,6 +76,25 @@ def run(work: Callable[[], None], place: Place, seconds: float = 300) -> Ran:
         ran = Ran(process.exitcode, out.read_bytes().decode(), err.read_bytes().decode())
         process.close()
     return ran
+
+
+def read_user_seconds() -> float:
+    """User CPU time of the helper and of its forks that have ended."""
+    helper: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    stat = Path(f"/proc/{helper._forkserver_pid}/stat")
+    if helper._forkserver_pid is None or not stat.exists():
+        return 0.0
+    # After the name in brackets: utime is field 14 of proc(5), that of ended children field 16.
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[13])) / os.sysconf("SC_CLK_TCK")
+
+
+def end() -> None:
+    """End the helper and wait, so that its time is counted among that of this process."""
+    helper: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    if helper._forkserver_pid is not None:
+        os.kill(helper._forkserver_pid, signal.SIGTERM)
+        helper._stop()
 
 
 def be_command(arguments: list[str]) -> None:

@@ -17,6 +17,8 @@ from tests.compat.make import TEXTS
 from tests.compat.test_formats import FIXTURES, PREDICTIONS
 from tests.core_install import block_extras, find_extras
 
+pytestmark = pytest.mark.slow
+
 LARGE = {"pyarrow", "scipy", "sklearn"}
 
 

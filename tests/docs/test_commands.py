@@ -25,6 +25,20 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
 ]
+# Pages whose commands take more than three seconds of CPU time.
+LONG = {
+    *("add-a-benchmark.md", "any-model.md", "audit-a-benchmark.md", "build-a-benchmark.md"),
+    *("build-chats-and-intents.md", "compare-editors.md", "detect-harmful-memes.md"),
+    *(
+        "evaluate-a-model.md",
+        "memeintent.md",
+        "mer_bench.md",
+        "mquest.md",
+        "publish-a-benchmark.md",
+    ),
+    *("punmemecn.md", "redo-a-paper.md", "scale.md", "screen-memes.md", "toxicn_mm.md"),
+    *("train-an-expert.md", "train-neural-detectors.md", "use-official-data.md"),
+}
 CLONES = {
     "semantic-memes": "mquest",
     "PunMemeCN": "punmemecn",
@@ -64,7 +78,11 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in PAGES],
+    ids=[page.name for page in PAGES],
+)
 def test_the_commands_of_a_page_run(page: Path, desk: Path) -> None:
     shown = list(commands(page))
     shell, variables = Shell(desk), dict[str, str]()
@@ -118,8 +136,12 @@ def display_width(text: str) -> int:
 
 def assert_target(name: str) -> None:
     """``make`` targets run the tests themselves: only that they exist is checked here."""
-    known = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     assert name in known
+
+
+def test_every_long_page_is_there() -> None:
+    assert {page.name for page in PAGES} >= LONG
 
 
 def test_every_command_is_shown_somewhere_in_the_reference() -> None:

@@ -11,11 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from memantics.starter import image_path
 from tests.build.publish.queues import pick_memes
 from tests.build.publish.test_publish import label
 from tests.commands import Shell
 from tests.places import ROOT
+
+pytestmark = pytest.mark.slow
 
 FIELDS = ("id", "harmful", "type", "modality", "target")
 

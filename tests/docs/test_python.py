@@ -21,6 +21,8 @@ from tests.commands import Shell
 from tests.docs.test_commands import PAGES, SERVER, desk
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]  # the fixture: a folder in which the paths of the docs exist
 NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
 # Run elsewhere: tests/docs/test_tutorial.py builds a benchmark of one's blocks, and

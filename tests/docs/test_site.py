@@ -15,6 +15,8 @@ from tests.browser import launch, watch
 from tests.core_install import block_extras
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def build(*places: Path) -> subprocess.CompletedProcess[str]:
     """In a process of its own, since the generator keeps what it registered."""

@@ -9,6 +9,8 @@ import pytest
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "examples" / "meanings"
 PAGE = ROOT / "docs" / "add-a-benchmark.md"
 BLOCKS = dict(

@@ -10,10 +10,14 @@ from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from memantics.core.rundir import last_answers, read_answers, read_items
 from tests.faults import FaultServer, serve
 from tests.places import ROOT
 from tests.processes import finish, settle, until
+
+pytestmark = pytest.mark.slow
 
 ITEMS = 200
 IN_FLIGHT = 8

@@ -15,6 +15,8 @@ from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.models.local.model import Batcher
 from memantics.models.local.runtime import Draw, OutOfMemory, Prompt, Turn
 
+pytestmark = pytest.mark.slow
+
 
 def ask(text: str, *, image: bool = False) -> Request:
     parts: tuple[str | Image, ...] = (Image(Path("x.png")), text) if image else (text,)

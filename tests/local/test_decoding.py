@@ -8,6 +8,8 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.models.local.runtime import Draw, RowLimits, RowSampler, cut_row
 from memantics.models.local.settings import LocalSettings, read_settings
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch", reason="torch is not installed (extra local)")
 
 

@@ -22,7 +22,10 @@ from tests.local import tiny
 from tests.local.conftest import Make
 
 # PyTorch and transformers warn about each other's habits while they are imported.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
 SHORT = LocalSettings(device="cpu", max_tokens=8)
 
 

@@ -17,7 +17,10 @@ from tests.local import tiny
 from tests.local.conftest import Make
 from tests.local.test_model import SHORT, answer, one_by_one
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
 FORMS = {"blip2": "Question: {} Answer:", "instructblip": "{}"}
 
 

@@ -11,6 +11,8 @@ import pytest
 from memantics.models.perplexity import PerplexityScorer, PerplexitySettings
 from tests.metrics.tiny_models import make_encoder, make_masked, make_tokenizer
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["the meme mocks updates", "a cat sleeps on a keyboard.", "the meme mocks updates"]
 
 

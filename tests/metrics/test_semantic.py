@@ -20,6 +20,8 @@ from memantics.models.semantic import (
 )
 from tests.metrics.tiny_models import make_encoder, make_judge, make_roberta
 
+pytestmark = pytest.mark.slow
+
 torch: Any = pytest.importorskip("torch", reason="the extra 'text' is not installed")
 transformers: Any = pytest.importorskip("transformers", reason="the extra 'text' is missing")
 

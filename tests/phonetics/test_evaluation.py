@@ -48,6 +48,7 @@ def test_the_root_of_a_clone_will_do(tmp_path: Path) -> None:
     assert len(read_samples(tmp_path)) == 60
 
 
+@pytest.mark.slow
 def test_figures_of_chosen_groups(tmp_path: Path) -> None:
     whole = evaluate(write_release(tmp_path), "dictionary")
     some = evaluate(tmp_path, "dictionary", groups="0-4,CN00019")
@@ -85,6 +86,7 @@ def test_wrong_folders_are_named(tmp_path: Path) -> None:
         read_samples(tmp_path)
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_official_captions_with_core_data_alone(tmp_path: Path) -> None:
     """A fifth of the groups keeps it quick; the documented command measures all of them."""

@@ -86,6 +86,7 @@ def look(data: bytes) -> list[int]:
     return list(small.tobytes())
 
 
+@pytest.mark.slow
 def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
     plant: Callable[..., str], tmp_path: Path
 ) -> None:

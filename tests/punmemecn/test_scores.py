@@ -118,6 +118,7 @@ def test_humans_on_the_same_items_each_against_the_others() -> None:
     }
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_published_human_figures_are_those_of_the_statistics() -> None:
     release = open_release(Source("release", SHARED_DATA / "punmemecn"))

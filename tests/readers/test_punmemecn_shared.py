@@ -91,6 +91,7 @@ def test_conversations(figures: dict[str, Any], meta: dict[str, Any]) -> None:
     assert figures["chats.per_pun.0"] == 3
 
 
+@pytest.mark.slow
 def test_distinct_words_of_the_chats(figures: dict[str, Any], meta: dict[str, Any]) -> None:
     import jieba
 

@@ -149,6 +149,7 @@ def test_a_recipe_of_ones_own_is_found(tmp_path: Path, monkeypatch: pytest.Monke
         find_benchmark("mine")
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_the_fine_grained_release_is_read_whole() -> None:
     survey = add_release("fine_grained_hateful_memes", SHARED_DATA / "hateful_memes")

@@ -16,6 +16,7 @@ from memantics.models.editors.kinds import EditorSettings, open_editor
 from tests.reappraise.test_openai_images import REQUEST
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),

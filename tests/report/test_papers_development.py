@@ -21,7 +21,7 @@ from memantics.registry import STARTER_IMAGES
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.report.test_papers_filled import find_empty, redo_memeintent, rename
 
-pytestmark = needs_shared_data
+pytestmark = [pytest.mark.slow, needs_shared_data]
 # What a part gives agrees with the paper's value or not by chance: nothing is compared.
 FILLED = {"computed", "arithmetic", "closed", "none"}
 

@@ -33,6 +33,8 @@ from tests.metrics.tiny_models import make_encoder, make_judge, make_masked
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.punmemecn.release import SAMPLE
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["encoder", "plain_arithmetic"]
 
 

@@ -23,6 +23,8 @@ from tests.commands import Shell
 from tests.core_install import block_extras, find_extras
 from tests.report.conftest import Opener
 
+pytestmark = pytest.mark.slow
+
 # How far the first axis number stands from its guide line, in pixels.
 AXIS_GAP = """() => {
   const board = document.querySelector("#board .board");

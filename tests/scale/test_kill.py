@@ -23,6 +23,8 @@ from tests.places import ROOT
 from tests.scale.test_driver import read
 from tests.scale.work import ROWS, SIZE, Slow, list_refs, settle
 
+pytestmark = pytest.mark.slow
+
 SHARDS = ROWS // SIZE
 IN_FLIGHT = 4  # shards that two workers and their queue hold
 SCRIPT = """

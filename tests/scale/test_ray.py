@@ -12,7 +12,7 @@ from tests.scale.test_driver import digests, read, run, texts
 from tests.scale.work import Measure
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def test_parts_are_byte_equal_to_the_pools_and_dead_workers_cost_one_row(tmp_path: Path) -> None:

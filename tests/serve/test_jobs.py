@@ -22,6 +22,8 @@ from memantics.serve.refusals import Refusal
 from tests.commands import Shell
 from tests.serve.site import MEME, Site
 
+pytestmark = pytest.mark.slow
+
 FILE = {"image": ("meme.png", MEME.read_bytes(), "image/png")}
 
 

@@ -27,6 +27,8 @@ from memantics.run.desk import Call
 from tests.places import ROOT
 from tests.servers.real import Served, serve_litellm, serve_llamacpp, serve_transformers
 
+pytestmark = pytest.mark.slow
+
 GUIDE = ROOT / "docs" / "any-model.md"
 MARKS = ("<!-- measured by tests/servers/test_real_servers.py -->", "<!-- end of measured -->")
 NAMES = ("transformers serve", "llama.cpp", "LiteLLM proxy")

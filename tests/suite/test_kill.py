@@ -10,12 +10,16 @@ from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from memantics.core.rundir import last_answers, read_answers, read_facts, read_items
 from tests.commands import Shell
 from tests.faults import FaultServer, serve
 from tests.places import ROOT
 from tests.processes import finish, settle, until
 from tests.suite.toys import environment, write_toy
+
+pytestmark = pytest.mark.slow
 
 ITEMS = 60
 CONCURRENCY = 8

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 from pydantic import JsonValue
 from statsmodels.stats.inter_rater import (  # type: ignore[import-untyped]
@@ -18,6 +19,8 @@ from memantics.annotate.workflow import workflow_text
 from memantics.core.queue import QueueItem, Shown
 from tests.annotate.browser.site import Site, User
 from tests.annotate.team import PASSWORD, make_queue, plain_items
+
+pytestmark = pytest.mark.slow
 
 
 def open_queue(site: Site, folder: Path, workflow: str, items: list[QueueItem]) -> int:

@@ -19,6 +19,8 @@ from memantics.core.queue import Verdict, read_queue, write_verdicts
 from tests.commands import Shell
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 BUILDER = ("--model", "fake/builder")
 
 

@@ -25,7 +25,7 @@ from tests.local import tiny
 from tests.punmemecn.official_script import write_script
 from tests.punmemecn.release import write_release
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning:peft")]
 TASK = "toxicn_mm/detection"
 
 

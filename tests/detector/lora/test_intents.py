@@ -21,7 +21,7 @@ from tests.commands import Shell
 from tests.detector.lora.test_tuning import QUICK
 from tests.local import tiny
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning:peft")]
 TASK = "memeintent/intent"
 BRIEF = {"max_tokens": "12"}
 FAST = replace(QUICK, epochs=1, rank=2, alpha=4, train_groups=3)

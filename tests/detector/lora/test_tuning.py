@@ -22,7 +22,7 @@ from memantics.detector.neural import machine as neural_packages
 from memantics.models.local import LocalModel, LocalSettings
 from tests.local import tiny
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning:peft")]
 QUICK = Tuning(epochs=4, batch=4, portion=2, rate=2e-2, rank=4, alpha=8, dropout=0.0, device="cpu")
 
 

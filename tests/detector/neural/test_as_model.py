@@ -16,6 +16,8 @@ from memantics.detector.neural.seeds import SeedPlan, train_neural
 from memantics.detector.neural.settings import Backbones, choose_shape
 from tests.detector.neural.tiny import QUICK, draw_memes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trained(fusion: Backbones, tmp_path_factory: pytest.TempPathFactory) -> Path:

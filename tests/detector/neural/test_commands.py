@@ -16,6 +16,8 @@ from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes
 from tests.local import tiny as local_tiny
 
+pytestmark = pytest.mark.slow
+
 
 def write_csv(folder: Path, count: int, images: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)

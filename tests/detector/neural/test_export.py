@@ -30,6 +30,8 @@ from memantics.detector.neural.settings import Backbones, Shape
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
+pytestmark = pytest.mark.slow
+
 # Asks a file about memes in a process that cannot import PyTorch or transformers.
 BARE = """
 import importlib.abc, json, sys

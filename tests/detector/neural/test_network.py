@@ -30,6 +30,8 @@ from memantics.detector.neural.settings import (
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import draw_memes
 
+pytestmark = pytest.mark.slow
+
 MEMES = draw_memes(6).examples
 
 

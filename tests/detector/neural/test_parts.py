@@ -21,6 +21,8 @@ from memantics.detector.neural.settings import (
 )
 from tests.detector.neural.tiny import draw_memes
 
+pytestmark = pytest.mark.slow
+
 MEMES = draw_memes(300).examples
 
 

@@ -24,6 +24,8 @@ from memantics.detector.neural.encoding import (
 )
 from memantics.detector.neural.settings import Shape
 
+pytestmark = pytest.mark.slow
+
 KINDS = {
     "clip.image_processing_pil_clip.CLIPImageProcessorPil": {
         "size": {"shortest_edge": 32},

@@ -28,6 +28,8 @@ from tests.detector.neural.tiny import QUICK, draw_memes
 from tests.detector.neural.worker import train
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 WORKER = "tests.detector.neural.worker"
 
 

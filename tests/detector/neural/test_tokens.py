@@ -14,6 +14,8 @@ from memantics.core.errors import DataError
 from memantics.detector.neural.backbone import MARKS, describe_word_pieces
 from memantics.detector.neural.encoding import read_splitter
 
+pytestmark = pytest.mark.slow
+
 WORDS = [*MARKS, *"天地人猫狗abcdestin0159!?，。#", "cat", "##s", "##ing", "##a", "the", "é"]
 VOCABULARY = {word: place for place, word in enumerate(WORDS)}
 TEXTS = st.text(

@@ -29,6 +29,8 @@ from memantics.detector.neural.training import Material, Trainer
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
+pytestmark = pytest.mark.slow
+
 SHORT = replace(QUICK, epochs=2)
 SHAPE = Shape(length=24)
 
