@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from memantics import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -145,7 +147,10 @@ SETTINGS = {
     "project": "Memantics",
     "extensions": ["myst_parser", "sphinx.ext.autodoc"],
     "html_theme": "furo",
-    "html_title": "Memantics",
+    # Beside the list of pages and in the title of each: which version it is for.
+    "html_title": f"Memantics {__version__}",
+    "version": __version__,
+    "release": __version__,
     "html_copy_source": False,
     "html_show_sphinx": False,
     "myst_heading_anchors": 3,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from docs.website import stage
 
+from memantics import __version__
 from tests.browser import launch, watch
 from tests.core_install import block_extras
 from tests.places import ROOT
@@ -36,6 +37,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         made = site / page.relative_to(ROOT / "docs").with_suffix(".html")
         assert made.is_file(), page
+        assert f"Memantics {__version__}</title>" in made.read_text(encoding="utf-8")
     assert "mm.evaluate" in (site / "api.html").read_text(encoding="utf-8")
 
 

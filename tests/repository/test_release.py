@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from datetime import date
+from pathlib import Path
+
+import yaml
 
 import memantics
 from tests.places import ROOT
+from tests.repository.test_words import PLACES
 
 RELEASE = re.compile(r"^## (\d+\.\d+\.\d+) \((\d{4}-\d{2}-\d{2})\)$", re.MULTILINE)
 TWO_MINUTES = 1000  # words of one release, read quickly
@@ -26,6 +31,8 @@ def test_the_version_is_the_same_in_every_place() -> None:
     assert newest == memantics.__version__
     assert (citation["version"], citation["date-released"]) == (newest, day)
     assert re.findall(r"version = \{(.+?)\}", read("README.md")) == [newest]
+    assert f"These pages are for version {newest}." in read("README.md")
+    assert f"这些文档对应 {newest} 版。" in read("README.zh.md")
 
 
 def test_the_changelog_counts_down() -> None:
@@ -43,3 +50,17 @@ def test_a_release_says_what_is_new_what_changed_and_how_to_upgrade() -> None:
     section = RELEASE.split(read("CHANGELOG.md"))[3]
     assert re.findall(r"^### (.+)$", section, re.MULTILINE) == ["New", "Changed", "Upgrade"]
     assert len(section.split()) <= TWO_MINUTES
+
+
+def test_hooks_fetch_nothing_and_check_what_make_check_does() -> None:
+    (repository,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    assert repository["repo"] == "local"
+    hooks = repository["hooks"]
+    assert {hook["language"] for hook in hooks} == {"system"}
+    words = {hook["id"]: hook["entry"].split() for hook in hooks}
+    assert list(words) == ["ruff-format", "ruff-check", "codespell", "mypy"]
+    assert [hook["id"] for hook in hooks if "pre-push" in hook.get("stages", ())] == ["mypy"]
+    for program, *_ in words.values():
+        assert (Path(sys.prefix) / "bin" / Path(program).name).is_file()
+    spelled = re.compile(hooks[2]["files"])
+    assert all(spelled.match(f"{place}/x" if "." not in place else place) for place in PLACES)
