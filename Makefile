@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
 
-.PHONY: demo test test-all test-rest check types slow coverage perf mutate hostile docs docs-site dist system lock clean gateway
+.PHONY: demo test test-all test-rest test-processor wheels check types slow coverage perf mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.core
 	@$(BIN)/memantics demo --out demo
@@ -46,6 +46,14 @@ coverage: $(VENV)/.dev
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report > build/coverage/report.txt; grep TOTAL build/coverage/report.txt
+
+# What another processor may compute otherwise (docs/architecture.md, "Numbers across processors").
+test-processor: $(VENV)/.dev
+	$(PYTEST) -m processor
+
+# Has every pinned package a wheel for each processor and Python? Asks the registry that pip uses.
+wheels: $(VENV)/bin/python
+	$(BIN)/python -m perf.wheels
 
 perf: $(VENV)/.dev
 	$(BIN)/python -m perf

@@ -1,11 +1,12 @@
 """Generate the table of ``docs/research/embedded-reader.md``: the reader beside trivial baselines.
 
 ``python -m docs.reader`` runs every task of the shipped benchmarks on the starter pack and writes
-the table; ``--check`` only says whether it is up to date.
+the table and the answers behind it; ``--check`` only says whether it is up to date.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -14,11 +15,14 @@ from pathlib import Path
 
 import memantics as mm
 from memantics.core.records import Score
+from memantics.metrics.rounding import settle
 from memantics.models.embedded import NAME
 from memantics.registry import PACKAGE, find_benchmarks
 
 PAGE = Path(__file__).parent / "research" / "embedded-reader.md"
 BEGIN, END = "<!-- table: python -m docs.reader -->", "<!-- end of table -->"
+# Answers by task and item: a test counts on any processor how many differ from these.
+ANSWERS = Path(__file__).parents[1] / "tests" / "docs" / "reader-answers.json"
 HEAD = ("task", "figure", "n", "reader", "trivial baselines, the best first", "below the best")
 # Why the reader is below the best trivial baseline; a test fails where it is not, or where a
 # task that is below has no reason here.
@@ -50,6 +54,17 @@ def run_tasks(out: Path) -> list[mm.Run]:
     return [runs] if isinstance(runs, mm.Run) else list(runs)
 
 
+def read_answers(run: mm.Run) -> dict[str, object]:
+    """What was answered last to each item."""
+    rows = map(json.loads, (run.folder / "answers.jsonl").read_text(encoding="utf-8").splitlines())
+    return dict(sorted((row["item"], row["value"]) for row in rows))
+
+
+def show_answers(answers: dict[str, dict[str, object]]) -> str:
+    """All answers, one a line, so that a change shows as the lines that it changes."""
+    return json.dumps(answers, ensure_ascii=False, indent=1) + "\n"
+
+
 def make_table(runs: list[mm.Run]) -> str:
     """The table as Markdown."""
     return "\n".join([_row(HEAD), _row(["---"] * len(HEAD)), *map(_row, map(list_cells, runs))])
@@ -79,7 +94,7 @@ def find_baselines(run: mm.Run) -> list[tuple[str, Score]]:
 def is_below(run: mm.Run) -> bool:
     """Whether a trivial baseline has a higher main figure than the reader."""
     value = run.scores[run.facts.main].value or 0.0
-    return any((score.value or 0) > value for _, score in find_baselines(run))
+    return any(settle(score.value or 0.0) > settle(value) for _, score in find_baselines(run))
 
 
 def _tell(score: Score) -> str:
@@ -103,11 +118,14 @@ def main() -> int:
     """Write the table, or check it."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MEMANTICS_HOME"] = f"{folder}/home"  # no experts, no releases
-        made = make_table(run_tasks(Path(folder) / "runs"))
+        runs = run_tasks(Path(folder) / "runs")
+        made = make_table(runs)
+        answers = {run.task: read_answers(run) for run in runs}
     page = PAGE.read_text(encoding="utf-8")
     stale = put_into(page, made) != page
-    if stale and "--check" not in sys.argv:
+    if "--check" not in sys.argv:
         PAGE.write_text(put_into(page, made), encoding="utf-8")
+        ANSWERS.write_text(show_answers(answers), encoding="utf-8")
     sys.stdout.write(f"{made}\n{'to update' if stale else 'up to date'}\n")
     return int(stale and "--check" in sys.argv)
 

@@ -56,6 +56,20 @@ LONG = {
     "serve/test_jobs.py",
     "servers/test_real_servers.py",
 }
+# What another processor may compute otherwise: goldens, sums, encoders, OCR, detectors, sounds.
+# One command on any machine: ``make test-processor``.
+PROCESSOR = (
+    "compat/",
+    "detector/test_",
+    "docs/test_puns.py",
+    "docs/test_reader.py",
+    "mer_bench/test_golden.py",
+    "metrics/",
+    "models/test_embedded",
+    "models/test_static.py",
+    "phonetics/",
+    "vision/",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,6 +86,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     first = {here / name for name in LONG}
     items.sort(key=lambda item: item.path not in first)
+    marked = tuple(str(here / name) for name in PROCESSOR)
+    for item in items:
+        if str(item.path).startswith(marked):
+            item.add_marker(pytest.mark.processor)
 
 
 def pytest_collection_finish() -> None:

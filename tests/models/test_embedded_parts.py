@@ -236,6 +236,12 @@ def test_a_pun_is_what_is_likelier_one_than_not(
     assert PhoneticEar(GramEncoder()).hear("今天吃饭").is_pun is is_pun
 
 
+def test_shapes_that_ocr_reads_into_a_drawing_are_not_heard() -> None:
+    """Their number differs between processors; what is said must not."""
+    assert EAR.hear("■ ─ ■ □\n今晚又狮眠了") == EAR.hear("今晚又狮眠了") != Hearing()
+    assert EAR.hear("今■晚又狮眠了") == EAR.hear("今晚又狮眠了")
+
+
 def test_texts_without_chinese_hide_nothing() -> None:
     assert EAR.hear("no pun intended, 100 %") == Hearing()
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.rounding import settle
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _RIDGE = 10.0
@@ -141,6 +143,7 @@ def choose_threshold(chances: Floats, truth: Ints) -> float:
     >>> round(choose_threshold(np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1])), 2)
     0.45
     """
+    chances = settle(chances)
     order = np.argsort(chances, kind="stable")
     positives, total = int(truth.sum()), len(truth)
     # Calling all from place i on harmful: hits and calls for each i at once.
@@ -182,7 +185,7 @@ def reliability(
     >>> reliability([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 2)
     [(0.15000000000000002, 0.0, 2), (0.8500000000000001, 1.0, 2)]
     """
-    order = np.argsort(np.asarray(chances), kind="stable")
+    order = np.argsort(settle(np.asarray(chances)), kind="stable")
     found = []
     for places in np.array_split(order, min(bins, len(order))):
         own = np.asarray(chances, float)[places]

@@ -27,6 +27,7 @@ from memantics.detector.examples import Example
 from memantics.detector.features import Embedder
 from memantics.detector.heads import FEWEST, FastSettings, HeadModel, Ints, fit_heads, split_inner
 from memantics.detector.kernel import Singles, Targets
+from memantics.metrics.rounding import settle
 
 Flags = NDArray[np.bool_]
 # Memes of a class: rarer ones cannot be held out and learnt at once. In a large set a class needs
@@ -80,7 +81,9 @@ class ClassDecision:
             best = (whole.logits(scores) + self.biases).argmax(axis=1)
             return whole.probabilities(scores), [(int(place),) for place in best]
         chances = np.column_stack([own.probabilities(scores)[:, 1] for own in self.softmaxes])
-        held = chances >= self.biases  # as a detector: at its threshold a label holds
+        held = settle(chances) >= settle(
+            self.biases
+        )  # as a detector: at its threshold a label holds
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 

@@ -35,6 +35,7 @@ from memantics.detector.heads import (
     split_inner,
 )
 from memantics.detector.kernel import MOST, Singles, add_margin, list_types, make_targets
+from memantics.metrics.rounding import settle
 
 __all__ = [
     "PRESETS",
@@ -88,7 +89,7 @@ class Decision:
     def decide(self, scores: Floats) -> tuple[Floats, Ints, Floats | None, Ints | None]:
         """Chance of harm, label, chances of the types, place of the type."""
         chances = self.harm.probabilities(scores)[:, 1]
-        labels = (chances >= self.threshold).astype(np.int64)
+        labels = (settle(chances) >= settle(self.threshold)).astype(np.int64)
         if self.kinds is None:
             return chances, labels, None, None
         logits = self.kinds.logits(scores) + self.biases

@@ -24,6 +24,7 @@ from memantics.core.retrieval import read_passages
 from memantics.core.retrieved import FamilyUse, NearMeme, Passage
 from memantics.knowledge.records import KNOWLEDGE, Knowledge, read_knowledge
 from memantics.knowledge.store import MARKER, GraphStore
+from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.embedded.encoder import Encoder, Vectors, open_encoder
 from memantics.vision.hashes import hash_image, measure_distance
 
@@ -89,7 +90,8 @@ class Pool:
             return None
         uses = [Passage(text, own.source, own.meme) for own in members for text in own.uses]
         vectors = self._encode(uses)
-        use = uses[int((vectors @ vectors.T).sum(axis=1).argmax())].text if uses else ""
+        alike = settle((vectors @ vectors.T).sum(axis=1), VECTORS)
+        use = uses[int(alike.argmax())].text if uses else ""
         memes = tuple(sorted(own.meme for own in members))
         return FamilyUse(min(names, default=memes[0]), memes, members[0].source, use)
 
@@ -107,9 +109,11 @@ class Pool:
         told = [own for meme in near for own in meme.statements if own.dimension == dimension]
         scored = list(zip(told, self._compare(text, self._encode(told)), strict=True))
         scored += zip(self.passages, self._compare(text, self._passage_vectors), strict=True)
-        best = sorted(scored, key=lambda pair: (-float(pair[1]), pair[0].text))
-        unique = {own.text: replace(own, nearness=float(value)) for own, value in reversed(best)}
-        return tuple(sorted(unique.values(), key=lambda own: (-own.nearness, own.text))[:count])
+        rated = [replace(own, nearness=settle(float(value), VECTORS)) for own, value in scored]
+        unique: dict[str, Passage] = {}
+        for passage in sorted(rated, key=lambda passage: (-passage.nearness, passage.text)):
+            unique.setdefault(passage.text, passage)
+        return tuple(unique.values())[:count]
 
     def _compare(self, text: str, vectors: Vectors) -> Vectors:
         if not len(vectors):

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from memantics.metrics.interval import Floats, percentile_span
+from memantics.metrics.rounding import settle
 
 
 def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
@@ -28,7 +29,9 @@ def _rank(values: Sequence[float] | Floats) -> Floats:
     >>> _rank([10, 30, 10, 20]).tolist()
     [1.5, 4.0, 1.5, 3.0]
     """
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, places, counts = np.unique(
+        settle(np.asarray(values)), return_inverse=True, return_counts=True
+    )
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return ranks
 

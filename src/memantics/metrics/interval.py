@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from memantics.metrics.rounding import settle
+
 Floats = NDArray[np.float64]
 Z95 = 1.959963984540054
 _MOST_WEIGHTS = 4_000_000
@@ -102,7 +104,7 @@ def draw_sums(
     """
     clusters, shares = len(sums), None
     if by_kind or (by_kind is None and clusters > _MANY):
-        sums, counts = np.unique(sums, axis=0, return_counts=True)
+        sums, counts = np.unique(settle(sums), axis=0, return_counts=True)
         shares = counts / clusters
     chunk = max(1, _MOST_WEIGHTS // len(sums))
     for place, start in enumerate(range(0, draws, chunk)):

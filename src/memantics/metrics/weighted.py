@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.interval import percentile_span
+from memantics.metrics.rounding import settle
 
 Floats = NDArray[np.float64]
 Metric = Literal[
@@ -143,7 +144,7 @@ def _prepare_macro_f1(cases: Sequence[Case]) -> Callable[[Floats], float | None]
 
 def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
     chances = np.array([_chance(case) for case in cases], float)
-    known, places = np.unique(chances, return_inverse=True)
+    known, places = np.unique(settle(chances), return_inverse=True)
     gold = np.array([case.gold == positive for case in cases], bool)
 
     def rate(weights: Floats) -> float | None:
@@ -163,7 +164,7 @@ def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floa
         [case.gold == (positive or case.said) for case in cases],
         float,
     )
-    ranks = np.argsort(np.argsort(chances, kind="stable"), kind="stable")
+    ranks = np.argsort(np.argsort(settle(chances), kind="stable"), kind="stable")
     bins = ranks * min(_BINS, max(1, len(cases))) // max(1, len(cases))
 
     def rate(weights: Floats) -> float | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cached_property, lru_cache
 from importlib.resources import files
 
 from memantics.core.opinion import SURE
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.sound import NOTHING, Hearing, has_chinese
+
+# What OCR makes of lines and dots in a drawing: nobody says it, and processors see another number.
+_SHAPES = re.compile(r"[\u2500-\u25ff]+\s*")
 
 
 class PhoneticEar:
@@ -24,9 +28,9 @@ class PhoneticEar:
 
     @cached_property
     def version(self) -> str:
-        """The weights of the verdict pin what is heard."""
+        """The weights of the verdict pin what is heard, and that shapes are passed over."""
         weights = (files("memantics.phonetics") / "weights.json").read_bytes()
-        return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}"
+        return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}-2"
 
     def _hear(self, text: str) -> Hearing:
         """What a text probably means by its sound; texts without Chinese mean nothing else."""
@@ -36,6 +40,7 @@ class PhoneticEar:
 
         if not has_chinese(text):
             return NOTHING
+        text = _SHAPES.sub("", text)
         found = read_aloud(text, settings=Settings("zh", "dictionary", limit=1))
         vector = None if self._encoder is None else self._encoder.encode([text])[0].tolist()
         verdict = judge_pun(found, vector)

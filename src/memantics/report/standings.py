@@ -14,6 +14,7 @@ from memantics.core.published import PublishedRow
 from memantics.core.records import Score
 from memantics.metrics.feasibility import Claims, is_impossible
 from memantics.metrics.interval import wilson
+from memantics.metrics.rounding import settle
 from memantics.report.plot import Mark, draw_axis, draw_strip, fit_scale
 
 _DRAWS = 20_000
@@ -72,7 +73,7 @@ def make_standings(
 ) -> Standings:
     """Order rows by a figure; rows without it are left out."""
     found = [(row, measure(row, metric)) for row in rows if metric in row.figures]
-    found.sort(key=lambda pair: -(pair[1].value or 0.0))
+    found.sort(key=lambda pair: -settle(pair[1].value or 0.0))
     reference = Score(metric, trivial.value, 0)
     scale = fit_scale([reference, *(score for _, score in found)])
     names = Counter(row.system for row, _ in found)

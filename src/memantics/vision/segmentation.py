@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from memantics.metrics.rounding import settle
 from memantics.vision.captions import has_chinese
 from memantics.vision.colours import Mask, Pixels
 from memantics.vision.marks import find_borders
@@ -231,7 +232,7 @@ def _find_gain(crop: Pixels, body: Mask, box: PixelBox) -> Shade:
 def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
     """The commonest colours (in bins of 8) that are not neighbours of each other."""
     peaks: list[tuple[int, int, int]] = []
-    for key in np.argsort(shares, axis=None)[::-1][:2000]:
+    for key in np.argsort(settle(shares), axis=None, kind="stable")[::-1][:2000]:
         red, green, blue = (int(part) for part in np.unravel_index(key, shares.shape))
         if shares[red, green, blue] < 0.02 or len(peaks) >= 8:
             break

@@ -19,6 +19,7 @@ from memantics.core.images import load
 from memantics.core.memes import Meme
 from memantics.core.reply import read_object
 from memantics.core.step import Asker, Step
+from memantics.metrics.rounding import VECTORS, settle
 from memantics.tasks.chats import KINDS, Kind, Options
 from memantics.vision.hashes import describe_image
 
@@ -96,7 +97,7 @@ class ChatPool:
         }
 
     def _nearest(self, likeness: Vectors, own: str, most: int) -> tuple[str, ...]:
-        order = np.argsort(-likeness, kind="stable")
+        order = np.argsort(-settle(likeness, VECTORS), kind="stable")
         return tuple(self.ids[i] for i in order if self.ids[i] != own)[:most]
 
     def surely_same(self, one: str, other: str) -> bool:

@@ -21,6 +21,7 @@ from memantics.build.questions.records import QuestionOption, QuestionSettings, 
 from memantics.build.questions.solver import CHANCE, FEWEST, Solved, solve_blindly
 from memantics.build.questions.wording import fold
 from memantics.knowledge.records import Knowledge
+from memantics.metrics.rounding import settle
 
 FAIR_LENGTH = 1 / 3
 _ROUNDS = 16
@@ -77,7 +78,8 @@ def _drop_telling(state: Levelled, settings: QuestionSettings) -> None:
         if solved is None or excess <= settings.tolerance * _AIM:
             return
         paired = state.paired
-        telling = [n for n in np.argsort(-solved.margins) if items[n].id not in paired]
+        surest = np.argsort(-settle(solved.margins), kind="stable")
+        telling = [n for n in surest if items[n].id not in paired]
         for place in telling[: math.ceil(0.7 * excess * len(items))]:
             _drop(state, items[place].id, _TELLING)
         bound_none(state, settings)
@@ -277,7 +279,7 @@ def _obscure(
     """Take the surest keys: put a better rival beside each, or set the item aside."""
     spared = state.paired
     count, remedy = plan
-    for place in np.argsort(-solved.margins)[:count]:
+    for place in np.argsort(-settle(solved.margins), kind="stable")[:count]:
         item = items[place]
         if solved.margins[place] <= 0:
             return
@@ -298,7 +300,7 @@ def _restore(
     state: Levelled, pool: OptionPool, items: Sequence[Item], solved: Solved, count: int
 ) -> None:
     """Too much was exchanged: lent options are as telling as bad ones. Give some back."""
-    for place in np.argsort(solved.margins):
+    for place in np.argsort(settle(solved.margins), kind="stable"):
         if count <= 0:
             return
         item = items[place]

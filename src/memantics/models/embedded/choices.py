@@ -9,6 +9,7 @@ import numpy as np
 
 from memantics.core.language import guess_language
 from memantics.core.records import Field
+from memantics.metrics.rounding import VECTORS, Floats, settle
 from memantics.models.embedded.evidence import (
     LABEL,
     Evidence,
@@ -132,7 +133,7 @@ def _lean(text: str, sentences: Mapping[str, _Sentences], senses: Senses) -> flo
         return 0.0
     rows = senses.encoder.encode([text, *one, *other])
     near = rows[1:] @ rows[0]
-    return float(near[: len(one)].max() - near[len(one) :].max())
+    return settle(float(near[: len(one)].max() - near[len(one) :].max()), VECTORS)
 
 
 def weigh(text: str, senses: Senses) -> float:
@@ -147,7 +148,7 @@ def weigh(text: str, senses: Senses) -> float:
         return valence
     vectors = senses.encoder.encode([text, *_PROTOTYPES["en"], *_PROTOTYPES["zh"]])
     near = vectors[1:] @ vectors[0]
-    lean = float(near[0] + near[2] - near[1] - near[3])
+    lean = settle(float(near[0] + near[2] - near[1] - near[3]), VECTORS)
     return max(-0.2, min(0.2, lean))
 
 
@@ -202,7 +203,12 @@ def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
         float(near[i]) - _EMOTION_WEIGHT * abs(valence - (emotion_of(o.text or o.key) or 0))
         for i, o in enumerate(known)
     ]
-    return known[int(np.argmax(scores))].key
+    return known[_best(np.asarray(scores))].key
+
+
+def _best(scores: Floats) -> int:
+    """The place of the highest score, the first of those that are alike."""
+    return int(np.argmax(settle(scores, VECTORS)))
 
 
 def _nearest(
@@ -220,7 +226,7 @@ def _nearest(
     by_question, by_words, by_background = (rows[3:] @ rows[i] for i in range(3))
     if evidence.background and not evidence.said:
         # Something is to be answered, such as a chat: the question is the same every time.
-        return open_to[kept[int(np.argmax(by_background))]].key
+        return open_to[kept[_best(by_background)]].key
     heavy = asks_about_words(question) or not evidence.texts
     scores = by_question + (_WORDS_WEIGHT if heavy else _TEXT_WEIGHT) * by_words
     if evidence.background:
@@ -231,7 +237,7 @@ def _nearest(
     if not without and max(len(own) for own in texts) > LABEL:
         # Who writes questions makes the right answer more exact; names of classes do not count.
         scores = scores + _LENGTH_WEIGHT * np.log([1 + len(texts[i]) for i in kept])
-    return open_to[kept[int(np.argmax(scores))]].key
+    return open_to[kept[_best(scores)]].key
 
 
 _SAME_PICTURE = 0.5
@@ -255,7 +261,7 @@ def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
     else:
         push = _quality(evidence, senses)
     middle, half = (field.low + field.high) / 2, (field.high - field.low) / 2
-    value = round(middle + half * max(-1.0, min(1.0, push)))
+    value = round(settle(middle + half * max(-1.0, min(1.0, push)), VECTORS))
     return max(field.low, min(field.high, value))
 
 
@@ -271,7 +277,7 @@ def decide(evidence: Evidence, field: Field, senses: Senses) -> bool:
     if not evidence.said:
         return False
     rows = senses.encoder.encode([evidence.form.question, evidence.said])
-    return bool(rows[0] @ rows[1] > 0.5)
+    return settle(float(rows[0] @ rows[1]), VECTORS) > 0.5
 
 
 def _last(evidence: Evidence) -> str:

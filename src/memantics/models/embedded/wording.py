@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from memantics.core.records import Field
+from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.embedded.choices import weigh
 from memantics.models.embedded.evidence import Evidence, Senses
 
@@ -81,7 +82,7 @@ def _find_topic(said: str, senses: Senses) -> str:
     if not words:
         return "something"
     rows = senses.encoder.encode([said, *words[:_MOST]])
-    return words[int(np.argmax(rows[1:] @ rows[0]))]
+    return words[int(np.argmax(settle(rows[1:] @ rows[0], VECTORS)))]
 
 
 def spell(text: str) -> str:
