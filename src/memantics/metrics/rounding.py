@@ -35,5 +35,6 @@ def settle(value: float | Floats, digits: int = SUMS) -> float | NDArray[np.floa
     (np.int64(1), np.int64(0))
     """
     if isinstance(value, np.ndarray):
-        return np.round(value.astype(np.float64), digits)
+        wide: NDArray[np.float64] = np.asarray(value, np.float64)
+        return wide.round(digits)
     return round(float(value), digits)
