@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import os
 import shutil
@@ -42,6 +44,10 @@ setattr(providers, "_get_local_constants", lambda: providers._local_constants)  
 # what somebody published here, or an earlier run left, is none of theirs.
 HOME = Path(tempfile.mkdtemp(prefix="memantics-tests-"))
 os.environ["MEMANTICS_HOME"] = str(HOME)
+# mutmut runs pytest many times in one process and in its children, and they share this module.
+MUTATING = "MUTANT_UNDER_TEST" in os.environ
+if MUTATING:
+    atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 # Modules with tests of half a minute: begun first, so that no core waits for one at the end.
 LONG = {
     "docs/test_commands.py",
@@ -98,7 +104,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    shutil.rmtree(HOME, ignore_errors=True)
+    if not MUTATING:
+        shutil.rmtree(HOME, ignore_errors=True)
 
 
 def pytest_runtest_logfinish() -> None:
@@ -131,7 +138,10 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ocr"
     folder.mkdir(exist_ok=True)
     Shell.readings = folder
-    (HOME / "ocr").symlink_to(folder)
+    link = HOME / "ocr"
+    link.unlink(missing_ok=True)
+    with contextlib.suppress(FileExistsError):  # another process of `make mutate` was quicker
+        link.symlink_to(folder)
     return folder
 
 

@@ -65,6 +65,11 @@ def test_the_folders_of_lmms_eval_and_lm_eval(kind: str, tmp_path: Path) -> None
     assert functions["process_results"](records[0], ["A"])["memantics"]["id"] == ours[0][0]
     task = (folder / "memantics_mquest_qa.yaml").read_text(encoding="utf-8")
     assert ("doc_to_image:" in task) == (kind == "lm-eval")
+    tool = "lm_eval --model hf-multimodal" if kind == "lm-eval" else "lmms_eval --model MODEL"
+    more = "--include_path . --log_samples --output_path results"
+    assert f"# Run in this folder: {tool} --tasks memantics_mquest_qa {more}\n" in task
+    assert "\ntask: memantics_mquest_qa\n" in task
+    assert f"  max_{'gen_toks' if mark else 'new_tokens'}: " in task
     # Without it lm-eval cuts a reply at its first empty line.
     assert "until: []" in task
 
@@ -96,3 +101,9 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     assert "hold answers of memeintent/background" in line
     assert "--model NAME" in shell.refused(*base, "--format", "openai-batch")
     assert "unknown option" in shell.refused(*base, "--format", "lmms-eval", "--set", "a=b")
+
+
+def test_line_ends_and_letters_are_written_as_they_are(tmp_path: Path) -> None:
+    path = writing._write_text(tmp_path / "a.tsv", lambda file: print("一\r\nb", file=file))
+    assert path.read_bytes() == "一\r\nb\n".encode()
+    assert not list(tmp_path.glob("*.part"))

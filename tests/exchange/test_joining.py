@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from memantics.core.records import Field, Form, Item, Option, Reply
-from memantics.exchange.joining import join
+from memantics.core.records import Field, Form, Image, Item, Option, Reply
+from memantics.exchange.joining import join, join_epochs
 from memantics.exchange.records import GivenAnswer
 
 
 def make_item(name: str, gold: str = "A", question: str = "Why?") -> Item:
     options = (Option("A", "A cat"), Option("b", "a dog"))
-    return Item(name, name, gold, Form(question, (Field("answer", "choice", options),)))
+    form = Form(question, (Field("answer", "choice", options),))
+    return Item(name, name, gold, form, (Image(Path(f"{name[:3]}.png")),))
 
 
 def give(row: int = 1, text: str = "A", **more: object) -> GivenAnswer:
@@ -27,3 +30,75 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
     assert [left.reason for left in joined.left_out] == (
         [] if same else [f"gold answers differ: {there.strip()!r} there, {here!r} here"]
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a CAT ", ""),
+        ("a cow", "the text of the right option differs"),
+        ("", ""),
+    ],
+)
+def test_the_text_of_the_right_option_must_be_ours(text: str, reason: str) -> None:
+    joined = join([make_item("one")], [give(id="one", gold_text=text)])
+    assert [left.reason for left in joined.left_out] == ([reason] if reason else [])
+
+
+def test_a_row_finds_its_item_or_the_reason() -> None:
+    items = [make_item("cat1"), make_item("cat2", question="How?"), make_item("dog1")]
+    rows = [
+        give(1, id="dog1"),
+        give(2, id="cow1"),
+        give(3, id="unknown", image="cat.png", question=" why? "),
+        give(4, image="cat"),
+        give(5, image="cat", question="Where?"),
+        give(6, image="cow"),
+        give(7, place=1),
+        give(8, place=3),
+        give(9),
+    ]
+    joined = join(items, rows)
+    assert {name: row.row for name, row in joined.answers.items()} == {
+        "dog1": 1,
+        "cat1": 3,
+        "cat2": 7,
+    }
+    assert [(left.row, left.reason) for left in joined.left_out] == [
+        (2, "no item has this id"),
+        (4, "ambiguous: 2 items fit"),
+        (5, "this image has no such question"),
+        (6, "no item is about this image"),
+        (8, "no item stands at this place"),
+        (9, "no id and no image"),
+    ]
+    assert (joined.rows, joined.repeated) == (9, 0)
+
+
+def test_an_answer_wins_over_a_failed_call_whichever_came_first() -> None:
+    failed, said = give(1, "", id="one", failure="timed out"), give(2, "A", id="one")
+    for rows in ([failed, said], [said, failed]):
+        joined = join([make_item("one")], rows)
+        assert joined.answers == {"one": said}
+        assert [(left.row, left.reason) for left in joined.left_out] == [(1, "timed out")]
+
+
+def test_rows_that_disagree_are_all_left_out_and_equal_ones_are_counted() -> None:
+    rows = [give(n, text, id="one") for n, text in ((1, "A"), (2, "A"), (3, "b"), (4, "c"))]
+    joined = join([make_item("one")], rows)
+    assert (joined.answers, joined.rows, joined.repeated) == ({}, 4, 1)
+    reason = "ambiguous: 3 rows answer item one differently"
+    assert [(left.row, left.reason) for left in joined.left_out] == [(n, reason) for n in (1, 3, 4)]
+
+
+def test_epochs_are_joined_apart_in_their_order() -> None:
+    rows = [give(1, "b", id="one", epoch=2), give(2, "A", id="one", epoch=1)]
+    first, second = join_epochs([make_item("one")], rows)
+    assert (first.answers["one"].row, second.answers["one"].row) == (2, 1)
+    (nothing,) = join_epochs([make_item("one")], [])
+    assert (nothing.answers, nothing.rows) == ({}, 0)
+
+
+def test_what_is_shown_of_a_row_is_bounded_and_printable() -> None:
+    (left,) = join([], [give(id="x" * 300, image="a\x1b[31m", question="q" * 201)]).left_out
+    assert (len(left.id), len(left.question), "\x1b" in left.image) == (200, 200, False)

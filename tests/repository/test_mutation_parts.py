@@ -19,3 +19,21 @@ def test_a_name_that_moved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         mutate.find_files(["some"])
     with pytest.raises(SystemExit, match=r"part 'some': there is no tests/moved\*"):
         mutate.find_tests(["some"])
+
+
+def test_rooms_are_sampled_beside_what_computes() -> None:
+    rooms = {"run", "build", "annotate", "serve", "exchange", "reappraise"}
+    assert set(mutate.ROOMS) == rooms
+    assert not rooms & set(mutate.COMPUTING)
+    listed = [path for paths in mutate.find_files(mutate.PARTS).values() for path in paths]
+    assert len(listed) == len(set(listed)), "a file in two parts"
+    for name in rooms:
+        folders = {path.parts[2] for path in mutate.find_files([name])[name]}
+        assert folders == {name}
+
+
+def test_each_group_has_its_target(capsys: pytest.CaptureFixture[str]) -> None:
+    ended = {f"memantics.exchange.joining.x_join__mutmut_{n}": "killed" for n in range(10)}
+    assert mutate.show(ended, ["exchange"], mutate.ROOMS_TARGET)
+    assert "target 80%: kept" in capsys.readouterr().out
+    assert mutate.TARGET > mutate.ROOMS_TARGET
