@@ -221,7 +221,9 @@ def set_up(files: Sequence[Path], tests: Sequence[str]) -> Any:
     settings.source_paths = [Path("src")]
     settings.resolved_mutated_source_paths = [ROOT / WORK / "src"]
     settings.only_mutate = [str(path) for path in files]
-    settings.also_copy = [Path(p) for p in ("tests", "starter", "docs", "perf", "pyproject.toml")]
+    settings.also_copy = [
+        Path(p) for p in ("tests", "starter", "docs", "examples", "perf", "pyproject.toml")
+    ]
     settings.pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     settings.pytest_add_cli_args_test_selection = [*tests, EXAMPLES]
     settings.use_git_change_detection = False
