@@ -151,7 +151,7 @@ def test_alike_background_shares_a_card_unless_pointed_at() -> None:
         "Toxicity", "t", "t", relations=(Relation("hasToxicElement", "BackgroundKnowledge/b3"),)
     )
     cards = choose_cards(Knowledge("1", (caption, *known, blame)))
-    background = [card for card in cards if card.own.dimension == "BackgroundKnowledge"]
+    background = [card for card in cards if card.individual.dimension == "BackgroundKnowledge"]
     assert sorted(len(card.numbers) for card in background) == [1, 11]
     alone = next(card for card in background if len(card.numbers) == 1)
     assert alone.titles == ("fact 3",)
@@ -160,7 +160,7 @@ def test_alike_background_shares_a_card_unless_pointed_at() -> None:
 
 
 def test_text_in_the_meme_is_quoted() -> None:
-    titles = {card.own.key: card.titles[0] for card in choose_cards(DUEL)}
+    titles = {card.individual.key: card.titles[0] for card in choose_cards(DUEL)}
     assert titles["TextualMaterial/caption"] == "“Me on Monday”"
     assert titles["VisualMaterial/knight"] == "tired knight"
     long = dataclasses.replace(DUEL.individuals[0], description="word " * 40)

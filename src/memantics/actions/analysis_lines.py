@@ -19,20 +19,22 @@ def describe(found: Analysis) -> Iterator[Line]:
     """What was found, in the order in which people want to know it."""
     yield "says", found.text or "nothing that could be read", ""
     yield "", found.form, "dim"
-    yield from _list("shows", (f"{own.part}: {own.says} (by {own.by})" for own in found.shows), 9)
+    yield from _list(
+        "shows", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9
+    )
     for sound in found.sounds:
         yield "puns on", f"{sound.reading} ({sound.confidence:.0%} sure)", ""
     yield from _list("intends", found.intents)
     yield from _list("one must know", found.background)
     yield from _judge(found)
     yield from _compare(found)
-    for own in found.contradictions:
-        yield "contradiction", f"{own.about}: {own.text}", "red"
+    for contradiction in found.contradictions:
+        yield "contradiction", f"{contradiction.about}: {contradiction.text}", "red"
     for line in found.baselines:
         yield "baseline", line, "dim"
     if found.knowledge is not None:
         for title, members in outline(found.knowledge):
-            yield from _list(title, (_tell(own) for own, _ in members))
+            yield from _list(title, (_tell(individual) for individual, _ in members))
     if found.gaps:
         yield "left out", found.gaps, "yellow"
     if found.statuses:
@@ -60,8 +62,8 @@ def _compare(found: Analysis) -> Iterator[Line]:
     if found.family is not None:
         yield "template", found.family.told, ""
         yield "", f"by {BY_PICTURE}", "dim"
-    yield from _list("like", (own.told for own in found.near))
-    if any(not own.same_picture for own in found.near):
+    yield from _list("like", (meme.told for meme in found.near))
+    if any(not meme.same_picture for meme in found.near):
         yield "", f"by {BY_MEANING}", "dim"
 
 

@@ -148,7 +148,7 @@ _NEAR = 3  # known memes that are shown
 def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse | None]:
     """Known memes on the same picture or with nearly the same meaning, and its family."""
     found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
-    near = tuple(own for own in found if own.shown)
+    near = tuple(near_meme for near_meme in found if near_meme.shown)
     return near, known.find_family(meme.image, without={meme.id})
 
 
@@ -278,7 +278,7 @@ async def _ask_all(
 
 
 def _publish(found: Findings) -> Analysis:
-    return Analysis(**{own.name: getattr(found, own.name) for own in fields(found)})
+    return Analysis(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
 def listen(text: str, language: str) -> list[Sound]:

@@ -162,7 +162,7 @@ def import_answers(
         run_sync(score_run(folders[-1], posed.task, open_baselines(posed.cards[1])))
     if len(folders) > 1:
         note_repeats(folders, posed.task)
-    left_out = tuple(own for joined in epochs for own in joined.left_out)
+    left_out = tuple(omission for joined in epochs for omission in joined.left_out)
     first, *others = map(load_run, folders)
     return Imported(
         first,
@@ -280,7 +280,7 @@ def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
     if not left_out:
         return None
     path = folder / LEFT_OUT
-    replace_file(path, b"".join(dump_line(asdict(own)) for own in left_out))
+    replace_file(path, b"".join(dump_line(asdict(omission)) for omission in left_out))
     return path
 
 

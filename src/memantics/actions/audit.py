@@ -90,7 +90,9 @@ async def conduct_audit(name: str, wanted: AuditSettings, watch: Watch) -> Audit
     _check(wanted.options, wanted.split, cards)
     source = find_source(benchmark, wanted.data)
     subject = _open(benchmark, source, wanted.split, wanted.options)
-    models = tuple(open_model(own, wanted.asking.settings) for own in dict.fromkeys(wanted.models))
+    models = tuple(
+        open_model(text, wanted.asking.settings) for text in dict.fromkeys(wanted.models)
+    )
     table = wanted.published
     extra = check_tables(_read_table(table), table.name) if table else None
     settings = AskSettings(concurrency=wanted.asking.concurrency)
@@ -100,7 +102,7 @@ async def conduct_audit(name: str, wanted: AuditSettings, watch: Watch) -> Audit
         found = await _audit(subject, cards, inquiry)
     if extra is not None:
         found.add(extra)
-    names = tuple(own.name for own in models)
+    names = tuple(model.name for model in models)
     ordered = order_findings(found.findings)
     return Audit(subject.card, subject.data, ordered, found.gaps, names, found.failed)
 
@@ -117,15 +119,15 @@ async def _audit(
 ) -> AuditNotes:
     plain_settings = ModelSettings()
     trivial = Trivial(
-        tuple(open_model(f"baseline/{own}", plain_settings) for own in STRATEGIES),
+        tuple(open_model(f"baseline/{text}", plain_settings) for text in STRATEGIES),
         tuple(open_model(f"baseline/random?seed={n}", plain_settings) for n in range(COINS)),
     )
     models: tuple[Model, ...] = inquiry.models if inquiry else ()
     try:
         return await audit_tasks(subject, cards, trivial, inquiry)
     finally:
-        for own in models:
-            await own.close()
+        for model in models:
+            await model.close()
 
 
 def tabulate_gaps(audit: Audit) -> Table:
@@ -146,7 +148,7 @@ def describe_finding(finding: Finding) -> str:
     words.append(f"n = {figure.n:,}" if figure.n else "")
     if finding.expected is not None:
         words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
-    place = " · ".join(own for own in (finding.task, finding.model) if own)
+    place = " · ".join(value for value in (finding.task, finding.model) if value)
     words.append(f"[{place}]" if place else "")
     return " ".join(word for word in words if word)
 
@@ -164,12 +166,12 @@ def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCa
     for name in options:
         if name not in known:
             raise UnknownName("option", name, known)
-    splits = {own for card in cards for own in card.splits}
+    splits = {text for card in cards for text in card.splits}
     if split is not None and split not in splits:
         raise UnknownName("split", split, splits)
     for card in cards:
-        own = {option.name for option in card.option}
-        resolve_options(card, {name: value for name, value in options.items() if name in own})
+        names = {option.name for option in card.option}
+        resolve_options(card, {name: value for name, value in options.items() if name in names})
 
 
 def _read_table(path: Path) -> tuple[PublishedRow, ...]:

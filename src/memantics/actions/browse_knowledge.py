@@ -102,7 +102,7 @@ class StoreReader:
             known,
             self._show(known, _LARGE),
             _is_harmful(known),
-            tuple(tell_intent(own) for own in known.of("OverallIntent"))[:3],
+            tuple(tell_intent(individual) for individual in known.of("OverallIntent"))[:3],
             draw(known),
             draw_narrow(known),
             make_legend(known),
@@ -111,8 +111,8 @@ class StoreReader:
         )
 
     def _make_card(self, known: Knowledge) -> MemeCard:
-        told = [tell_intent(own) for own in known.of("OverallIntent")]
-        told += [tame(own.label) for own in known.of("Scene")]
+        told = [tell_intent(individual) for individual in known.of("OverallIntent")]
+        told += [tame(individual.label) for individual in known.of("Scene")]
         summary = told[0][:_SUMMARY] if told else ""
         return MemeCard(known.meme, self._show(known, _SMALL), _is_harmful(known), summary)
 

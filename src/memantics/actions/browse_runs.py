@@ -158,7 +158,7 @@ class RunFolder:
         line = _find_line(path / ITEMS, _ITEM, item)
         if line is None:
             raise UnknownName("item", item, _some_ids(path))
-        order = [own.id for own in read_bare_items(path)]
+        order = [value.id for value in read_bare_items(path)]
         place = order.index(item)
         answers: list[ModelAnswer] = []
         same: dict[str, tuple[str, str]] = {}
@@ -175,7 +175,7 @@ class RunFolder:
         return ItemSheet(
             row,
             line.item,
-            tuple(sorted(answers, key=lambda own: (own.model, own.run))),
+            tuple(sorted(answers, key=lambda answer: (answer.model, answer.run))),
             order[place - 1] if place else None,
             order[place + 1] if place + 1 < len(order) else None,
             tuple((task, *where) for task, where in sorted(same.items()) if where[1] != item),
@@ -253,13 +253,15 @@ def _count(path: Path) -> dict[str, int]:
 def _find_main(scores: Scores | None) -> Score | None:
     if scores is None:
         return None
-    return next((own for own in scores.scores if own.key == scores.main and not own.by), None)
+    return next(
+        (score for score in scores.scores if score.key == scores.main and not score.by), None
+    )
 
 
 def _guess_total(facts: RunFacts) -> int | None:
     """How many items a run will have, where its task and data are at hand."""
     kind = str(facts.data.get("kind", ""))
-    known = next((own for own in get_args(DataKind) if own == kind), None)
+    known = next((value for value in get_args(DataKind) if value == kind), None)
     wish = Wish(known, facts.split or None, facts.limit, facts.sample, facts.seed or 0)
     return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), wish)
 
@@ -303,8 +305,8 @@ def _find_line(path: Path, adapter: TypeAdapter[_Line], item: str) -> _Line | No
     for _, line in read_whole_lines(path):
         if mark in line:
             read = adapter.validate_json(line)
-            own = read.item.id if isinstance(read, ItemLine) else read.item
-            found = read if own == item else found
+            text = read.item.id if isinstance(read, ItemLine) else read.item
+            found = read if text == item else found
     return found
 
 

@@ -106,7 +106,9 @@ class Built(Result, Generic[Report]):
 
 def _count_tokens(*desks: Desk) -> tuple[int, int]:
     seen = [desk.progress for desk in desks]
-    return sum(own.tokens_in for own in seen), sum(own.tokens_out for own in seen)
+    return sum(progress.tokens_in for progress in seen), sum(
+        progress.tokens_out for progress in seen
+    )
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
@@ -115,20 +117,20 @@ def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
         return read_memes(folder)
     return tuple(
         Meme(
-            own.id,
-            image_path(own.id),
-            own.text,
-            own.language,
+            meme.id,
+            image_path(meme.id),
+            meme.text,
+            meme.language,
             {
-                "meaning": own.meaning,
-                "description": own.description,
-                "sentiment": f"{own.sentiment.target}-{own.sentiment.type}",
-                "reading": own.pun.reading or "" if own.pun else "",
+                "meaning": meme.meaning,
+                "description": meme.description,
+                "sentiment": f"{meme.sentiment.target}-{meme.sentiment.type}",
+                "reading": meme.pun.reading or "" if meme.pun else "",
             }
             if notes
             else {},
         )
-        for own in read_starter()
+        for meme in read_starter()
     )
 
 
@@ -316,7 +318,7 @@ async def questions_async(
     """Write questions about what a build knows, try them, and level the set."""
     place, settings = Path(folder), settings or QuestionSettings()
     if (place / DIMENSION_FILES).is_dir():
-        settings = replace(settings, own=read_specs(place / DIMENSION_FILES))
+        settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
     subjects, asking = _find_subjects(place, limit), find_asking(**options)
     async with AsyncExitStack() as stack:
         watches = share_watch(progress, 2)
@@ -351,7 +353,7 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
     """The memes of a build with their knowledge; a build without any individual is an error."""
     known = list(read_knowledge(folder))
     subjects = pair_subjects(read_memes(folder)[:limit], known)
-    if not any(own.knowledge.individuals for own in subjects.values()):
+    if not any(subject.knowledge.individuals for subject in subjects.values()):
         raise InputError(
             f"{folder}: nothing is known about these memes, so nothing can be asked",
             hint="look at report.json: did the extraction fail?",
@@ -362,7 +364,10 @@ def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject
 def count_origins(report: CaptionReport) -> dict[str, Counter[str]]:
     """Where captions come from, by kind of caption."""
     names = ("text_caption", "image_caption")
-    return {name: Counter(own.origins[name] for own in report.memes) for name in names}
+    return {
+        name: Counter(captioned_meme.origins[name] for captioned_meme in report.memes)
+        for name in names
+    }
 
 
 def summarise_captions(built: Built[CaptionReport]) -> dict[str, JsonValue]:
@@ -378,7 +383,7 @@ def summarise_captions(built: Built[CaptionReport]) -> dict[str, JsonValue]:
 def summarise_intents(built: Built[IntentReport]) -> dict[str, JsonValue]:
     """What the drafts amount to, in counts."""
     drafts, tally = built.report.drafts, built.report.tally
-    found = {"memes": len(drafts), "without_intent": sum(not own.intents for own in drafts)}
+    found = {"memes": len(drafts), "without_intent": sum(not draft.intents for draft in drafts)}
     ended = {"statuses": built.counts, "repaired": tally.repaired, "misses": tally.misses}
     files = {"intents": built.folder / INTENTS, "queue": built.folder / INTENT_QUEUE}
     return {k: to_plain(v) for k, v in {**found, **ended, **files}.items()}

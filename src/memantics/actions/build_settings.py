@@ -85,7 +85,7 @@ def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
     for name, dimension in found.items():
         if dimension is None:
             raise UnknownName("dimension", name, DIMENSIONS)
-    return tuple(dict.fromkeys(own for own in found.values() if own is not None))
+    return tuple(dict.fromkeys(text for text in found.values() if text is not None))
 
 
 def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:

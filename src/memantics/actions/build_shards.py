@@ -132,14 +132,14 @@ class _Builder:
         return await makers[self._settings.product](memes, journal)
 
     async def _analyze(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
-        own = self._settings
+        settings = self._settings
         made = await analyze_memes(
             memes,
             {
-                "model": own.model,
-                "language": own.language or None,
+                "model": settings.model,
+                "language": settings.language or None,
                 "journal": journal,
-                "asking": own.asking,
+                "asking": settings.asking,
                 "parts": self._parts,
             },
         )
@@ -150,22 +150,26 @@ class _Builder:
         return rows
 
     async def _extract(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
-        own = self._settings
+        shard_settings = self._settings
         rows: dict[str, Row] = {}
         known = await read_once(memes)
-        settings = ExtractSettings(language=own.language or "en", collection=self._work.folder.name)
-        async with open_desk(own.model, own.asking, journal) as desk:
-            async for made in extract_memes(desk, known, settings, 2 * own.asking.concurrency):
+        settings = ExtractSettings(
+            language=shard_settings.language or "en", collection=self._work.folder.name
+        )
+        async with open_desk(shard_settings.model, shard_settings.asking, journal) as desk:
+            async for made in extract_memes(
+                desk, known, settings, 2 * shard_settings.asking.concurrency
+            ):
                 statuses = Counter(str(step.status) for step in made.steps)
                 line = orjson.loads(dump_knowledge(made.knowledge))
                 rows[made.knowledge.meme] = _row(made.knowledge.meme, line, statuses)
         return rows
 
     async def _mine(self, memes: Sequence[Meme], journal: Path) -> dict[str, Row]:
-        own = self._settings
+        settings = self._settings
         known = await read_once(memes)
-        async with open_desk(own.model, own.asking, journal) as desk:
-            report = await mine_captions(desk, known, own.language)
+        async with open_desk(settings.model, settings.asking, journal) as desk:
+            report = await mine_captions(desk, known, settings.language)
         ended: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for miss in report.tally.misses:
             ended[miss.step.rpartition("/captions/")[0]][miss.status] += 1

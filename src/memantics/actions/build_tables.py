@@ -39,7 +39,10 @@ def note_knowledge(report: KnowledgeReport) -> Iterator[str]:
         f"{len(report.misplaced)} are out of place; {report.repaired} replies were repaired."
     )
     skipped = [f"left out {skip.row}: {skip.reason}" for skip in report.unusable]
-    failed = [f"{own.status} {own.meme} {own.dimension}: {own.reason}" for own in report.failures]
+    failed = [
+        f"{failure.status} {failure.meme} {failure.dimension}: {failure.reason}"
+        for failure in report.failures
+    ]
     for lines in (skipped, failed):
         yield from _list_few(lines, ": see report.json")
 
@@ -107,7 +110,9 @@ def tabulate_chats(report: ChatReport) -> Table:
         ("flow between messages", corpus.flow, "flow"),
         ("perplexity", corpus.perplexity, "perplexity"),
     )
-    rows = ((own, show_cell(v), corpus.measured_by.get(gauge, "")) for own, v, gauge in figures)
+    rows = (
+        (figure, show_cell(v), corpus.measured_by.get(gauge, "")) for figure, v, gauge in figures
+    )
     title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
     return Table(("figure", ">value", "measured by"), tuple(rows), title)
 
@@ -141,7 +146,7 @@ def tabulate_captions(built: Built[CaptionReport]) -> Table:
     """Where captions come from."""
     kinds = get_args(Origin)
     counts = count_origins(built.report)
-    rows = ((name, *(str(own[kind]) for kind in kinds)) for name, own in counts.items())
+    rows = ((name, *(str(count[kind]) for kind in kinds)) for name, count in counts.items())
     return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))
 
 
@@ -149,9 +154,10 @@ def describe_intents(built: Built[IntentReport]) -> str:
     """How many intents and sentences of background were drafted."""
     drafts = built.report.drafts
     count, known = (
-        sum(map(len, own)) for own in ([d.intents for d in drafts], [d.background for d in drafts])
+        sum(map(len, pairs))
+        for pairs in ([d.intents for d in drafts], [d.background for d in drafts])
     )
-    without = sum(not own.intents for own in drafts)
+    without = sum(not draft.intents for draft in drafts)
     return (
         f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
         f"{without} memes are without an intent"

@@ -46,11 +46,11 @@ def tabulate_chains(found: Sequence[ChainAudit]) -> Table:
     columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
     rows = tuple(
         (
-            Path(own.run).name,
-            *map(str, (own.answers, own.chains, own.cut_off)),
-            f"{len(own.silent)} of {own.checked}",
-            f"{len(own.contrary)} of {own.decided}",
+            Path(audit.run).name,
+            *map(str, (audit.answers, audit.chains, audit.cut_off)),
+            f"{len(audit.silent)} of {audit.checked}",
+            f"{len(audit.contrary)} of {audit.decided}",
         )
-        for own in found
+        for audit in found
     )
     return Table(columns, rows)

@@ -27,14 +27,19 @@ class ChatFigures(Result):
         columns = (*columns, ">Distinct-1", ">Distinct-2")
         rows = tuple(
             (
-                own.file,
-                f"{own.chats:,}",
+                quality.file,
+                f"{quality.chats:,}",
                 *(
                     "–" if value is None else f"{value:.3f}"
-                    for value in (own.perplexity, own.coherence, own.distinct_1, own.distinct_2)
+                    for value in (
+                        quality.perplexity,
+                        quality.coherence,
+                        quality.distinct_1,
+                        quality.distinct_2,
+                    )
                 ),
             )
-            for own in self.files
+            for quality in self.files
         )
         return Table(columns, rows)
 
@@ -55,7 +60,7 @@ def measure_chats(
     ``perplexity`` and ``bert`` name models; without ``bert`` coherence is the cosine of sentence
     vectors, without ``perplexity`` there is none.
     """
-    paths = [Path(own) for own in ([files] if isinstance(files, str | Path) else files)]
+    paths = [Path(folder) for folder in ([files] if isinstance(files, str | Path) else files)]
     if not paths:
         raise InputError("no file of chats was named", hint="such as '_Chat(easy).json'")
     tools = ChatTools(perplexity, None if bert is None else Path(bert))

@@ -67,7 +67,7 @@ def open_run(folder: Path) -> Side:
 def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Table:
     """The figures of every pair; ``names`` are what the runs' folders are called."""
     tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
-    rows = tuple((pair, *row) for pair, own in tables.items() for row in own.rows)
+    rows = tuple((pair, *row) for pair, table in tables.items() for row in table.rows)
     return Table(("runs", *next(iter(tables.values())).columns), rows)
 
 
@@ -75,10 +75,10 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
     """How it was tested and what to mind; what holds for every pair is said once."""
     remarks: dict[str, list[str]] = {}
     for one in found:
-        own = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
-        own += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
-        own += [f"note: {note}" for note in one.notes]
-        for remark in own:
+        texts = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
+        texts += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        texts += [f"note: {note}" for note in one.notes]
+        for remark in texts:
             remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
     return [
         text if len(pairs) == len(found) else f"{', '.join(pairs)} {text}"
@@ -111,8 +111,8 @@ def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
 def tabulate_changes(one: Comparison, names: Mapping[str, str], most: int) -> Table:
     """The first items that went differently, with both answers and the gold one."""
     rows = tuple(
-        (own.item, *map(shorten_answer, (own.first, own.second, own.gold)))
-        for own in one.changes[:most]
+        (change.item, *map(shorten_answer, (change.first, change.second, change.gold)))
+        for change in one.changes[:most]
     )
     return Table(("item", names[one.first], names[one.second], "gold"), rows)
 

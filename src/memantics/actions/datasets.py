@@ -57,7 +57,7 @@ def list_benchmarks() -> list[BenchmarkInfo]:
     Data sets told by a recipe are listed once a copy of them is registered.
     """
     registered = read_registry()
-    recipes = {name: own for name, own in find_recipes().items() if name in registered}
+    recipes = {name: value for name, value in find_recipes().items() if name in registered}
     return [
         BenchmarkInfo(
             name,
@@ -74,10 +74,10 @@ def list_benchmarks() -> list[BenchmarkInfo]:
 def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
     """Benchmarks, their tasks, and where a release lies."""
     rows = []
-    for own in known:
-        tasks, entry = ", ".join(task.partition("/")[2] for task in own.tasks), own.release
+    for info in known:
+        tasks, entry = ", ".join(task.partition("/")[2] for task in info.tasks), info.release
         where = f"{entry.records:,} in {entry.root}" if entry else "starter sample only"
-        rows.append((own.name, tasks if own.runnable else f"({tasks}: read only)", where))
+        rows.append((info.name, tasks if info.runnable else f"({tasks}: read only)", where))
     return Table(("benchmark", "tasks", "release"), tuple(rows))
 
 
@@ -132,7 +132,9 @@ class Dataset(Result, Sequence[Item]):
 
 
 def _flatten(item: Item) -> dict[str, JsonValue]:
-    options = [f"{own.key}. {own.text}" for part in item.form.fields for own in part.options]
+    options = [
+        f"{option.key}. {option.text}" for part in item.form.fields for option in part.options
+    ]
     return {
         "id": item.id,
         "meme": item.group,

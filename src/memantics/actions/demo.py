@@ -143,14 +143,20 @@ def _take_apart(memes: Sequence[StarterMeme]) -> Iterator[TourMeme]:
 
 def _gloss(meme: StarterMeme) -> str:
     """What a Chinese caption says in English: the annotations give both, the Chinese first."""
-    texts = [own.description for own in meme.knowledge if own.dimension == "TextualMaterial"]
+    texts = [
+        individual.description
+        for individual in meme.knowledge
+        if individual.dimension == "TextualMaterial"
+    ]
     pairs = [text.partition(", ") for text in texts if meme.language == "zh"]
     return ", ".join(english for chinese, _, english in pairs if chinese in meme.text)
 
 
 def _explain(meme: StarterMeme) -> str:
     """The first thing that a reader has to know, in English."""
-    known = [own for own in meme.knowledge if own.dimension == "BackgroundKnowledge"]
+    known = [
+        individual for individual in meme.knowledge if individual.dimension == "BackgroundKnowledge"
+    ]
     return f"{known[0].label}: {known[0].description}" if known else ""
 
 

@@ -71,11 +71,11 @@ def replace_captions(
         raise DataError(path, f"names no meme of {name}", hint="ids must be those of the data")
     made = tuple(
         replace(
-            own,
-            text_caption=found.get(own.id, {}).get("meaning", own.text_caption),
-            image_caption=found.get(own.id, {}).get("description", own.image_caption),
+            value,
+            text_caption=found.get(value.id, {}).get("meaning", value.text_caption),
+            image_caption=found.get(value.id, {}).get("description", value.image_caption),
         )
-        for own in examples
+        for value in examples
     )
     return made, f"captions of {path.name}: {len(known):,} of {len(made):,} memes have new ones"
 
@@ -86,9 +86,9 @@ def _load(data: str | None, split: str, labels: str) -> Loaded:
         return read_starter_examples()
     if chosen == RELEASE:
         return read_release(find_benchmark(RELEASE), split, labels)
-    own = _find_published(chosen)
-    if own is not None:
-        return read_release(own, split, labels)
+    benchmark = _find_published(chosen)
+    if benchmark is not None:
+        return read_release(benchmark, split, labels)
     path = Path(chosen)
     if not path.exists():
         published = [b.card.name for b in find_benchmarks().values() if b.card.like == RELEASE]
@@ -101,16 +101,18 @@ def _find_published(name: str) -> Benchmark | None:
     """The benchmark of that name, or in that folder, that was published as harm labels."""
     path = Path(name)
     cards = (path / "card.toml", path.parent / "card.toml")
-    card = next((own for own in cards if path.is_dir() and own.is_file()), None)
-    own = find_benchmarks().get(name) if card is None else Benchmark(card.parent, read_card(card))
-    if own is None:
+    card = next((folder for folder in cards if path.is_dir() and folder.is_file()), None)
+    benchmark = (
+        find_benchmarks().get(name) if card is None else Benchmark(card.parent, read_card(card))
+    )
+    if benchmark is None:
         return None
-    if own.card.like != RELEASE:
+    if benchmark.card.like != RELEASE:
         raise InputError(
-            f"{own.card.title} holds no harm labels",
+            f"{benchmark.card.title} holds no harm labels",
             hint=f"give {RELEASE}, or a benchmark that was published from votes on harm",
         )
-    return own
+    return benchmark
 
 
 def describe_loaded(loaded: Loaded) -> Iterator[str]:
@@ -131,9 +133,9 @@ def describe_skips(loaded: Loaded) -> Iterator[str]:
 
 def find_example(name: str, data: str | None, split: str, labels: str) -> Example:
     """The meme of that id in data by name."""
-    for own in load_examples(data, split, labels).examples:
-        if own.id == name:
-            return own
+    for example in load_examples(data, split, labels).examples:
+        if example.id == name:
+            return example
     raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
 
 
@@ -197,7 +199,12 @@ def read_release(benchmark: Benchmark, split: str, labels: str) -> Loaded:
                 hint="publish it again with --split 8:2, or use --split all",
             )
     # Version 2.0 alone says whom a meme attacks, of the memes of both versions.
-    targets = {own.id: own.target for part in release.parts.values() for own in part if own.target}
+    targets = {
+        harm_meme.id: harm_meme.target
+        for part in release.parts.values()
+        for harm_meme in part
+        if harm_meme.target
+    }
     examples = tuple(
         Example(
             id=meme.id,
@@ -328,8 +335,8 @@ def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
 def describe_use(loaded: Loaded, held_out: Sequence[Prediction]) -> dict[str, Any]:
     """What screening must know: languages, novelty, precision and recall at each threshold."""
     said = [
-        (own.probability, example.label == 1)
-        for own, example in zip(held_out, loaded.examples, strict=False)
+        (prediction.probability, example.label == 1)
+        for prediction, example in zip(held_out, loaded.examples, strict=False)
     ]
     texts = describe_texts([example.text for example in loaded.examples])
     return {**texts, "operating_points": list_operating_points(said)}

@@ -70,7 +70,7 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
 
 def write_predictions(out: Path, said: Sequence[Prediction]) -> None:
     """Write predictions as JSON lines."""
-    lines = b"".join(orjson.dumps(asdict(own)) + b"\n" for own in said)
+    lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
     replace_file(out, lines, "predictions")
 
 

@@ -60,7 +60,7 @@ def draw(
         name, drawn = QUEUE, draw_first(questions, dimension)
     else:
         rounds = [place / QUEUE, *(place / f"{QUEUE}-{n}" for n in range(2, _MOST_ROUNDS))]
-        done = list(takewhile(lambda own: (own / VERDICTS).is_file(), rounds))
+        done = list(takewhile(lambda path: (path / VERDICTS).is_file(), rounds))
         if not done:
             raise InputError(
                 f"{place / QUEUE} has no verdicts yet",
@@ -75,6 +75,6 @@ def draw(
             )
     subjects = pair_subjects(read_memes(place), list(read_knowledge(place)))
     items = write_review(place, drawn, subjects, drawn[0].language, name)
-    counts = Counter(own.dimension for own in drawn)
+    counts = Counter(question.dimension for question in drawn)
     ordered = {name: counts[name] for name in (*DIMENSIONS, *sorted(counts)) if counts[name]}
-    return Drawn(place / name, items, len({own.meme for own in drawn}), ordered)
+    return Drawn(place / name, items, len({question.meme for question in drawn}), ordered)

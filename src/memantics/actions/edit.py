@@ -145,7 +145,7 @@ async def _edit_all(
 
 def _wish(row: ReappraisalRow) -> Wish:
     """What a row of the index asks for."""
-    return Wish(**{own.name: getattr(row, own.name) for own in fields(Wish)})
+    return Wish(**{field.name: getattr(row, field.name) for field in fields(Wish)})
 
 
 def _is_there(path: Path) -> bool:

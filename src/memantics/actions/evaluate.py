@@ -121,10 +121,10 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
     if wanted.seed is not None and wanted.sample is None:
         raise InputError("--seed is the seed of a sample", hint="add --sample N, or leave it out")
     scope = (wanted.split, wanted.limit, wanted.sample, wanted.seed or 0)
-    own = wanted.variation
-    changed = (wanted.probe, wanted.rewordings, own.prompts, own.shots)
+    variation = wanted.variation
+    changed = (wanted.probe, wanted.rewordings, variation.prompts, variation.shots)
     wish = Wish(wanted.data, *scope, wanted.invalid, *changed)
-    settings = own.change(wanted.asking.settings, wanted.models)
+    settings = variation.change(wanted.asking.settings, wanted.models)
     choices = list_choices(list(wanted.tasks), wish)
     known = {ref.name: ref.card for ref in find_tasks(["suite"])} if wanted.options else {}
     check_settings(wanted.options, {choice.name: choice.card for choice in choices}, known)
@@ -138,7 +138,7 @@ def plan_evaluation(wanted: Evaluation) -> SuitePlan:
         settings=wanted.options,
         prices=wanted.asking.prices,
         captioner=models[wanted.captioner] if wanted.captioner else None,
-        repeat=own.repeat,
+        repeat=variation.repeat,
     )
     return plan_suite(choices, [models[name] for name in names], desk)
 
@@ -163,7 +163,7 @@ async def conduct(plan: SuitePlan, asking: Asking, watch: SuiteWatch) -> list[Ru
 
 def _note_repeats(ends: Sequence[RunEnd]) -> None:
     """Write what repeats say together into the scores of their first runs."""
-    jobs = {own.job.folder: own.job for own in ends if own.ended and own.ended.scores}
+    jobs = {end.job.folder: end.job for end in ends if end.ended and end.ended.scores}
     if any(job.facts.repeat for job in jobs.values()):
         for folders in group_repeats(list(jobs)):
             if len(folders) > 1:
@@ -192,19 +192,20 @@ def note_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[str]:
         items, calls, images, first, second, *cost = _add_up(prices, *found)
         words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
         yield f"All models: {words}{f', cost {cost[0]}' if cost else ''}."
-    done, cached = sum(own.done for own in found), sum(own.cached for own in found)
+    done = sum(estimate.done for estimate in found)
+    cached = sum(estimate.cached for estimate in found)
     if done or cached:
         yield f"{done:,} items are answered already, {cached:,} are in the cache."
-    most = sum(own.most_calls for own in found)
-    if most > sum(own.calls for own in found):
+    most = sum(estimate.most_calls for estimate in found)
+    if most > sum(estimate.calls for estimate in found):
         yield f"Invalid answers are asked again: at most {most:,} calls."
-    if any(own.guessed for own in found):
+    if any(estimate.guessed for estimate in found):
         yield "Requests that will hold other runs' answers are counted with a guess at those."
     yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."
 
 
 def _models(found: Sequence[Estimate]) -> list[str]:
-    return list(dict.fromkeys(own.job.facts.model for own in found))
+    return list(dict.fromkeys(estimate.job.facts.model for estimate in found))
 
 
 def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
@@ -215,8 +216,8 @@ def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
 
 def _add_up(prices: Prices, *found: Estimate) -> list[str]:
     names = ("items", "calls", "images", "tokens_in", "tokens_out")
-    cells = [f"{sum(getattr(own, name) for own in found):,}" for name in names]
-    return [*cells, f"{sum(own.cost(prices) for own in found):.2f}"] if prices else cells
+    cells = [f"{sum(getattr(estimate, name) for estimate in found):,}" for name in names]
+    return [*cells, f"{sum(estimate.cost(prices) for estimate in found):.2f}"] if prices else cells
 
 
 async def evaluate_async(
@@ -338,8 +339,8 @@ def dump_end(end: RunEnd) -> dict[str, object]:
 
 def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
     """Why runs did not end, each reason once."""
-    errors = [(own.job.facts.model, own.error) for own in ends if own.error is not None]
-    several = len({own.job.facts.model for own in ends}) > 1
+    errors = [(end.job.facts.model, end.error) for end in ends if end.error is not None]
+    several = len({end.job.facts.model for end in ends}) > 1
     for line in dict.fromkeys(
         f"{model}: {error}" if several and isinstance(error, Unavailable) else str(error)
         for model, error in errors
@@ -351,9 +352,11 @@ def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
 
 def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
     """Items that failed, and items that wait for answers of others."""
-    ended = [own.ended for own in ends if own.ended is not None]
-    failed = sum(own.scores.counts["failed"] for own in ended if own.scores is not None)
-    return failed, sum(own.waiting for own in ended)
+    ended = [end.ended for end in ends if end.ended is not None]
+    failed = sum(
+        ended_run.scores.counts["failed"] for ended_run in ended if ended_run.scores is not None
+    )
+    return failed, sum(ended_run.waiting for ended_run in ended)
 
 
 def count_unanswered(ends: Sequence[RunEnd]) -> int:
@@ -363,9 +366,11 @@ def count_unanswered(ends: Sequence[RunEnd]) -> int:
 
 def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
     """What was adapted or repeated, which items failed and why, and which wait for others."""
-    yield from note_greedy(own.job for own in ends)
-    ended = [own.ended for own in ends if own.ended is not None]
-    yield from dict.fromkeys(f"note: {line}" for own in ended for line in own.progress.adapted)
+    yield from note_greedy(end.job for end in ends)
+    ended = [end.ended for end in ends if end.ended is not None]
+    yield from dict.fromkeys(
+        f"note: {line}" for ended_run in ended for line in ended_run.progress.adapted
+    )
     failed, waiting = _count_ended(ends)
     if failed:
         yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
@@ -388,8 +393,8 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
 def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
     """Why items failed, the most frequent reasons first."""
     reasons: Counter[str] = Counter()
-    for own in ends:
-        if own.ended is not None and own.ended.scores and own.ended.scores.counts["failed"]:
-            last = last_answers(own.job.folder).values()
+    for end in ends:
+        if end.ended is not None and end.ended.scores and end.ended.scores.counts["failed"]:
+            last = last_answers(end.job.folder).values()
             reasons.update(a.reason or "no reason" for a in last if a.status == "failed")
     return reasons.most_common(_REASONS)

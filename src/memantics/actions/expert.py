@@ -161,7 +161,7 @@ class Expert:
         card = make_expert_card(trained.expert, loaded.facts, found, _HELD_OUT)
         stored = {
             **card.dump(),
-            **describe_texts([own.text for own in loaded.data.examples]),
+            **describe_texts([example.text for example in loaded.data.examples]),
             "sample": loaded.sample,
             "topic": loaded.topic,
             **measure_sure(loaded.data.gold, trained.held_out),
@@ -232,7 +232,7 @@ def _choose(options: ExpertOptions, data: LabelledData) -> tuple[FastSettings, E
     settings = choose_preset(options.preset, data)
     embedder = open_embedders(settings, options.embedder, options.pictures)
     if isinstance(embedder, SeeingEmbedder):
-        if not any(own.image is not None for own in data.data.examples):
+        if not any(example.image is not None for example in data.data.examples):
             raise InputError(
                 f"{data.name}: no meme has its picture", hint="add the images to the release"
             )
@@ -245,7 +245,7 @@ def choose_preset(name: str, data: LabelledData) -> FastSettings:
     """Settings by name; ``auto`` looks at the language of the texts."""
     if name != AUTO:
         return find_preset(name)
-    languages = describe_texts([own.text for own in data.data.examples])["languages"]
+    languages = describe_texts([example.text for example in data.data.examples])["languages"]
     return find_preset("fast" if languages == ["zh"] else "words")
 
 
@@ -283,11 +283,12 @@ def find_expert(name: str | Path) -> Path:
 def use_expert(path: str | Path) -> tuple[str, Path]:
     """Use an expert for its topic in analyze, reappraise, screen and embedded/reader."""
     place = find_expert(path).absolute()
-    own = Expert.load(place)
-    topic = own.topic
-    if LOCAL in own.expert.embedder:
+    expert = Expert.load(place)
+    topic = expert.topic
+    if LOCAL in expert.expert.embedder:
         raise InputError(
-            f"{place.name} needs the model {own.expert.embedder}, which other commands do not open",
+            f"{place.name} needs the model {expert.expert.embedder},"
+            " which other commands do not open",
             hint="ask it with expert predict, or train one without a model of your own",
         )
     set_in_use(topic, place)
@@ -315,9 +316,9 @@ def tabulate_used() -> Table:
         if not place.is_file():
             rows.append((topic, "gone", "–", "–", str(place)))
             continue
-        own = Expert.load(place)
-        share = "–" if own.accuracy is None else f"{100 * own.accuracy:.1f} %"
-        rows.append((topic, own.label, ", ".join(own.classes)[:_WIDTH], share, str(place)))
+        expert = Expert.load(place)
+        share = "–" if expert.accuracy is None else f"{100 * expert.accuracy:.1f} %"
+        rows.append((topic, expert.label, ", ".join(expert.classes)[:_WIDTH], share, str(place)))
     return Table(("topic", "expert", "labels", ">held-out accuracy", "file"), tuple(rows))
 
 
@@ -326,8 +327,10 @@ def tabulate_predictions(
 ) -> Table:
     """The first predictions beside the texts they are about."""
     rows = []
-    for text, own in list(zip(examples, said, strict=True))[:most]:
+    for text, prediction in list(zip(examples, said, strict=True))[:most]:
         short = " ".join(text.split())
         shown = short if len(short) <= _WIDTH else short[: _WIDTH - 1] + "…"
-        rows.append((", ".join(own.labels) or "none", f"{own.probability:.2f}", shown))
+        rows.append(
+            (", ".join(prediction.labels) or "none", f"{prediction.probability:.2f}", shown)
+        )
     return Table(("label", ">chance", "text"), tuple(rows))

@@ -47,7 +47,7 @@ class LabelledData:
     @property
     def facts(self) -> Facts:
         """What a model card says of them."""
-        counts = Counter(own for gold in self.data.gold for own in gold)
+        counts = Counter(text for gold in self.data.gold for text in gold)
         labels = {name: counts[name] for name in self.data.labels.classes}
         return Facts(
             self.name, self.licence, self.checksum, len(self.skips), labels, self.notes, self.sample
@@ -76,10 +76,10 @@ class LabelInfo(Result):
 def list_labels() -> list[LabelInfo]:
     """Every ``NAME/LABEL`` that benchmarks offer."""
     return [
-        LabelInfo(f"{name}/{label}", own.what, own.topic, own.several)
+        LabelInfo(f"{name}/{label}", source.what, source.topic, source.several)
         for name, benchmark in (find_benchmarks() | find_recipes()).items()
         if benchmark.runnable
-        for label, own in benchmark.plugin.labels.items()
+        for label, source in benchmark.plugin.labels.items()
     ]
 
 
@@ -122,7 +122,7 @@ def _find(
     if head and (place.is_dir() or place.suffix.lower() in TABLE_ENDINGS):
         return _read_table(place, label, classes)
     if not head:
-        offered = [own.name for own in list_labels() if own.name.startswith(f"{label}/")]
+        offered = [info.name for info in list_labels() if info.name.startswith(f"{label}/")]
         hint = f"such as {', '.join(offered)}" if offered else "such as mer_bench/emotion"
         raise InputError(f"{name!r} names no label", hint=f"use NAME/LABEL, {hint}")
     return _read_benchmark(find_benchmark(head), label, data, split, classes)
@@ -141,9 +141,9 @@ def _read_benchmark(
         raise UnknownName(f"label of {name}:", label, known)
     source = find_source(benchmark, data)
     memes = list(known[label].read(benchmark.open(source)))
-    splits = {own.split for own in memes}
+    splits = {meme.split for meme in memes}
     if split != "all":
-        memes = [own for own in memes if own.split == split]
+        memes = [meme for meme in memes if meme.split == split]
         if not memes:
             raise UnknownName(f"split of {name}/{label}:", split, sorted({"all", *splits} - {""}))
     facts = describe_data(benchmark, source)
@@ -169,7 +169,7 @@ def _gather(
 def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> LabelledData:
     table = place
     if place.is_dir():
-        table = next((place / own for own in METADATA if (place / own).is_file()), place)
+        table = next((place / text for text in METADATA if (place / text).is_file()), place)
     if not table.is_file():
         raise InputError(
             f"no table in {place}", hint=f"give one that ends in {', '.join(TABLE_ENDINGS)}"
@@ -213,7 +213,7 @@ def _cut(cell: str) -> tuple[str, ...]:
     """
     if cell.startswith("["):
         try:
-            return tuple(str(own) for own in orjson.loads(cell))
+            return tuple(str(value) for value in orjson.loads(cell))
         except orjson.JSONDecodeError:
             return (cell,)
     return tuple(part.strip() for part in cell.split(_APART) if part.strip())

@@ -39,7 +39,7 @@ def export_humans(
     export = find_benchmark(name).plugin.human_ratings
     if export is None:
         known = find_benchmarks().values()
-        having = sorted(own.card.name for own in known if _rates(own))
+        having = sorted(benchmark.card.name for benchmark in known if _rates(benchmark))
         raise InputError(
             f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
         )
@@ -77,10 +77,10 @@ def score_humans(
             raise DataError(
                 given, f"item {verdict.item!r} is not in the key", row=row, hint="name its folder"
             )
-        own = marks.get(key.run, {})
-        found = {metric: by_meme.get(verdict.group) for metric, by_meme in own.items()}
+        group = marks.get(key.run, {})
+        found = {metric: by_meme.get(verdict.group) for metric, by_meme in group.items()}
         rated.append(Rated(verdict.group, names[key.run], _read_votes(verdict), found))
-    if not any(own.ratings for own in rated):
+    if not any(rating.ratings for rating in rated):
         raise DataError(given, "holds no ratings", hint="finish the ratings first")
     return score_ratings(rated)
 
@@ -91,22 +91,22 @@ def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
             f"{path}: no key", hint="give the folder that 'memantics humans export' wrote"
         )
     rows = [conform(_KeyRow, value, path, row) for row, value in read_jsonl(path)]
-    return {own.id: own for own in rows}
+    return {key_row.id: key_row for key_row in rows}
 
 
 def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
     """By run, what tells it from the others: the model, and the options that differ."""
-    runs = {own.run: own for own in keys}
-    models = {own.model for own in runs.values()}
-    options = dict.fromkeys(name for own in runs.values() for name in own.options)
+    runs = {row.run: row for row in keys}
+    models = {row.model for row in runs.values()}
+    options = dict.fromkeys(name for row in runs.values() for name in row.options)
     differing = [
-        name for name in options if len({own.options.get(name) for own in runs.values()}) > 1
+        name for name in options if len({row.options.get(name) for row in runs.values()}) > 1
     ]
     named = {}
-    for run, own in runs.items():
-        parts = [own.model] if len(models) > 1 else []
-        parts += [f"{name}={own.options[name]}" for name in differing if name in own.options]
-        named[run] = " · ".join(parts) or own.model
+    for run, row in runs.items():
+        parts = [row.model] if len(models) > 1 else []
+        parts += [f"{name}={row.options[name]}" for name in differing if name in row.options]
+        named[run] = " · ".join(parts) or row.model
     # Two runs that are alike in all that the key knows keep apart by their folders.
     twice = [name for name in named.values() if list(named.values()).count(name) > 1]
     return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
@@ -125,7 +125,7 @@ def _read_marks(
     keys: Mapping[str, _KeyRow], runs: Sequence[Path]
 ) -> Mapping[str, Mapping[str, Mapping[str, float | None]]]:
     """By run, metric and meme: each reply's own figures."""
-    known = {own.run for own in keys.values()}
+    known = {row.run for row in keys.values()}
     found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
     for folder in runs:
         if folder.name not in known:
@@ -137,7 +137,7 @@ def _read_marks(
         if task.marks is None:
             raise InputError(f"{facts.task} has no figures of single replies", hint="leave it out")
         outcomes = list(read_outcomes(folder, task))
-        memes = [own.item.group for own in outcomes]
+        memes = [outcome.item.group for outcome in outcomes]
         found[folder.name] = {
             metric: dict(zip(memes, values, strict=True))
             for metric, values in task.marks(outcomes).items()

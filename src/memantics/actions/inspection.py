@@ -87,7 +87,7 @@ def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def list_task_names() -> tuple[str, ...]:
     """Every task, ``BENCHMARK/TASK``, also of benchmarks elsewhere."""
-    runnable = [name for name, own in find_benchmarks().items() if own.runnable]
+    runnable = [name for name, benchmark in find_benchmarks().items() if benchmark.runnable]
     return tuple(ref.name for ref in find_tasks(runnable))
 
 

@@ -55,12 +55,12 @@ class Judgement(Result):
             ">calibrated",
         )
         rows = []
-        for own in self.agreement:
-            mean = self.run.scores[f"judge_{own.quality}"].value
-            figures = (mean, own.alpha_judges, own.alpha_people)
+        for agreement in self.agreement:
+            mean = self.run.scores[f"judge_{agreement.quality}"].value
+            figures = (mean, agreement.alpha_judges, agreement.alpha_people)
             shown = ["–" if value is None else f"{value:.2f}" for value in figures]
-            last = "–" if own.calibrated is None else f"{own.calibrated:.2f}"
-            rows.append((own.quality, *shown, str(own.rated), last))
+            last = "–" if agreement.calibrated is None else f"{agreement.calibrated:.2f}"
+            rows.append((agreement.quality, *shown, str(agreement.rated), last))
         return Table(columns, tuple(rows), f"{self.run.model}, judged by {', '.join(self.judges)}")
 
 
@@ -102,10 +102,10 @@ async def judge_runs(
     people = {} if ratings is None else read_ratings(ratings)
     judges = [open_model(name, asking.settings) for name in dict.fromkeys(models)]
     try:
-        return [await _judge_run(own, judges, asking, people, picture) for own in folders]
+        return [await _judge_run(path, judges, asking, people, picture) for path in folders]
     finally:
-        for own in judges:
-            await own.close()
+        for model in judges:
+            await model.close()
 
 
 async def _judge_run(
@@ -117,8 +117,8 @@ async def _judge_run(
     need_text(outcomes, folder)
     judging = make_judging(facts.task, outcomes, picture=picture)
     said: dict[str, list[Outcome]] = {}
-    for own in judges:
-        said[own.name] = await _ask(folder, facts, own, judging, asking, picture)
+    for model in judges:
+        said[model.name] = await _ask(folder, facts, model, judging, asking, picture)
     if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
         raise InputError(
             f"no judge gave a verdict on {folder}", hint="see the answers in its folder judges/"
@@ -139,7 +139,7 @@ async def _ask(
         "prompts": dict(task.prompts),
         "picture": picture,
     }
-    own = replace(
+    run_facts = replace(
         facts,
         title=f"judging {facts.title}",
         main=task.main,
@@ -153,10 +153,10 @@ async def _ask(
         finished="",
         imported={},
     )
-    place = folder / "judges" / folder_name(own)
-    with open_cache(asking.use_cache) as cache, RunWriter(place, own) as writer:
+    place = folder / "judges" / folder_name(run_facts)
+    with open_cache(asking.use_cache) as cache, RunWriter(place, run_facts) as writer:
         await ask(task, judge, writer, cache, AskSettings(concurrency=asking.concurrency))
-    write_facts(place, replace(own, finished=now()))
+    write_facts(place, replace(run_facts, finished=now()))
     return read_outcomes(place, task)
 
 

@@ -72,7 +72,7 @@ class KnowledgeStore(GraphStore):
     def get(self, meme: str) -> MemeKnowledge:
         """What is known about one meme."""
         known = super().get(meme)
-        return MemeKnowledge(**{own.name: getattr(known, own.name) for own in fields(known)})
+        return MemeKnowledge(**{field.name: getattr(known, field.name) for field in fields(known)})
 
     def import_path(self, source: Path | str) -> Account:
         """Add what lies at a path, and say what was found; ``starter`` is the pack that ships.
@@ -82,8 +82,8 @@ class KnowledgeStore(GraphStore):
         if str(source) != STARTER:
             return import_path(self, Path(source))
         account, known = Account(), read_starter_knowledge()
-        for own in known:
-            account.add(own)
+        for knowledge in known:
+            account.add(knowledge)
         self.add(known)
         return account
 
@@ -145,15 +145,18 @@ Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
 def outline(known: Knowledge) -> Outline:
     """What is known about a meme: each dimension that holds something, its individuals, links."""
     return [
-        (name_dimension(name), [(own, _tell_links(known, own)) for own in members])
+        (
+            name_dimension(name),
+            [(individual, _tell_links(known, individual)) for individual in members],
+        )
         for name in known.counts()
         if (members := known.of(name))
     ]
 
 
-def _tell_links(known: Knowledge, own: Individual) -> list[str]:
+def _tell_links(known: Knowledge, individual: Individual) -> list[str]:
     told = []
-    for link in own.relations:
+    for link in individual.relations:
         term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
         verb = term.label if term else f"“{link.relation}”"
         end = f"{link.target} (leads nowhere)"
@@ -192,7 +195,8 @@ def tabulate_account(source: str, account: Account) -> Table:
 def tabulate_figures(found: StoreFigures) -> list[Table]:
     """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
     dimensions = tuple(
-        (name, f"{own.individuals:,}", f"{own.memes:,}") for name, own in found.dimensions.items()
+        (name, f"{figures.individuals:,}", f"{figures.memes:,}")
+        for name, figures in found.dimensions.items()
     )
     said = list(found.said.items())
     relations = dict(found.relations) | {f"said: {name}": n for name, n in said[:_SHOWN]}
@@ -212,30 +216,32 @@ def tabulate_dangling(found: Sequence[Dangling]) -> Table:
     """Every reference that leads nowhere; the end that is missing is marked."""
     rows = (
         (
-            own.meme,
-            own.source + ("" if own.end == "target" else " (missing)"),
-            own.relation,
-            own.target + ("" if own.end == "source" else " (missing)"),
+            dangling.meme,
+            dangling.source + ("" if dangling.end == "target" else " (missing)"),
+            dangling.relation,
+            dangling.target + ("" if dangling.end == "source" else " (missing)"),
         )
-        for own in found
+        for dangling in found
     )
     return Table(("meme", "from", "relation", "to"), tuple(rows))
 
 
 def _count_table(name: str, counts: Mapping[str, int]) -> Table:
-    return Table((name, ">count"), tuple((own, f"{count:,}") for own, count in counts.items()))
+    return Table((name, ">count"), tuple((text, f"{count:,}") for text, count in counts.items()))
 
 
 def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
     """Breaches of the shapes: each, or their kinds with an example, the gravest first."""
     if every:
-        rows = tuple((own.severity, shorten(own.focus), own.message) for own in found)
+        rows = tuple((breach.severity, shorten(breach.focus), breach.message) for breach in found)
         return Table(("severity", "where", "what"), rows)
     kinds: dict[tuple[str, str], list[Breach]] = {}
-    for own in found:
-        kinds.setdefault((own.severity, own.message), []).append(own)
+    for breach in found:
+        kinds.setdefault((breach.severity, breach.message), []).append(breach)
     ordered = sorted(kinds.items(), key=lambda kind: ("VWI".index(kind[0][0][0]), -len(kind[1])))
     return Table(
         ("severity", "what", ">count", "such as"),
-        tuple((*kind, f"{len(own):,}", shorten(own[0].focus)) for kind, own in ordered),
+        tuple(
+            (*kind, f"{len(breaches):,}", shorten(breaches[0].focus)) for kind, breaches in ordered
+        ),
     )

@@ -101,7 +101,7 @@ def redo(name: str, folders: Sequence[Path], settings: PaperSettings) -> RedoneP
         complete=_is_whole(benchmark, source),
         runs=runs,
         reviews=[_read_verdicts(path) for path in settings.verdicts],
-        detectors=[own for path in settings.detectors for own in _read_detectors(path)],
+        detectors=[detector for path in settings.detectors for detector in _read_detectors(path)],
         traits=_read_traits(settings.traits) if settings.traits else {},
     )
     card = benchmark.card
@@ -121,12 +121,12 @@ def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperP
     kept = []
     for name in wanted:
         found = [
-            own for own in parts if f"{own.label},".casefold().startswith(f"{name},".casefold())
+            part for part in parts if f"{part.label},".casefold().startswith(f"{name},".casefold())
         ]
         if not found:
-            raise UnknownName("table or figure", name, [own.label for own in parts])
+            raise UnknownName("table or figure", name, [part.label for part in parts])
         kept += found
-    return tuple(own for own in parts if own in kept) if wanted else parts
+    return tuple(part for part in parts if part in kept) if wanted else parts
 
 
 def _title(card: Card, paper: str) -> str:
@@ -200,10 +200,12 @@ def _read_detectors(path: Path) -> list[ScoredDetector]:
     found = []
     for variant in dict.fromkeys(row.variant for row in study.rows):
         rows = [row for row in study.rows if row.variant == variant]
-        contrasts = [to_plain(own) for own in study.contrasts if own.second == variant]
-        own = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
+        contrasts = [
+            to_plain(contrast) for contrast in study.contrasts if contrast.second == variant
+        ]
+        fields = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
         scores = {names[row.task]: row.scores for row in rows}
-        found.append(ScoredDetector(variant, path, own, scores, said.get(variant, {})))
+        found.append(ScoredDetector(variant, path, fields, scores, said.get(variant, {})))
     return found
 
 
@@ -249,8 +251,10 @@ def _read_tuned(path: Path) -> ScoredDetector:
     for name, part in (("held out", "valid"), ("external", "external")):
         found = []
         for key, gold in (("tpr", True), ("tnr", False)):
-            own = [row for row in rows if row.part == part and row.gold is gold]
-            found.append(share(key, [row.said is gold for row in own], [row.id for row in own]))
+            verdicts = [row for row in rows if row.part == part and row.gold is gold]
+            found.append(
+                share(key, [row.said is gold for row in verdicts], [row.id for row in verdicts])
+            )
         scores[name] = tuple(found)
     asked = {"question": wording.get("question"), "style": wording.get("style")}
     return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
@@ -260,10 +264,10 @@ def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
     """Figures by key, as ``build chat-quality --out`` writes them."""
     found: dict[str, JsonValue] = {}
     for path in paths:
-        own = read_json(path)
-        if not isinstance(own, dict):
+        groups = read_json(path)
+        if not isinstance(groups, dict):
             raise DataError(path, "is no table of figures by key")
-        found |= own
+        found |= groups
     return found
 
 

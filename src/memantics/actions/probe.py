@@ -53,19 +53,19 @@ class ProbeReport(Result):
     def table(self) -> Table:
         """A line for each model and probe."""
         columns = ("model", "probe", ">plain", ">probed", "difference (95 %)", ">Holm", "")
-        return Table(columns, tuple(_row(own) for own in self.found), self.task)
+        return Table(columns, tuple(_row(probe) for probe in self.found), self.task)
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
 
-def _row(own: Probed) -> tuple[str, ...]:
-    row = own.difference
+def _row(probe: Probed) -> tuple[str, ...]:
+    row = probe.difference
     if row is None:
-        value = "–" if own.recalled is None else f"{own.recalled:.3f}"
-        return (own.model, own.probe, "", value, "", "", own.says)
+        value = "–" if probe.recalled is None else f"{probe.recalled:.3f}"
+        return (probe.model, probe.probe, "", value, "", "", probe.says)
     figures = (f"{row.first:.3f}", f"{row.second:.3f}", row.span, show_p(row.corrected))
-    return (own.model, own.probe, *figures, own.says)
+    return (probe.model, probe.probe, *figures, probe.says)
 
 
 async def probe_async(
@@ -141,11 +141,13 @@ def _correct(found: Sequence[Probed]) -> list[Probed]:
     """P-values corrected for all probes of all models together (Holm)."""
     from memantics.metrics.comparison import holm
 
-    known = [own.difference.p for own in found if own.difference and own.difference.p is not None]
+    known = [
+        probe.difference.p for probe in found if probe.difference and probe.difference.p is not None
+    ]
     mended = iter(holm(known))
     return [
-        replace(own, difference=replace(own.difference, corrected=next(mended)))
-        if own.difference and own.difference.p is not None
-        else own
-        for own in found
+        replace(probe, difference=replace(probe.difference, corrected=next(mended)))
+        if probe.difference and probe.difference.p is not None
+        else probe
+        for probe in found
     ]

@@ -52,15 +52,17 @@ def add_progress(parts: Iterable[Progress]) -> Progress:
     5
     """
     listed = list(parts)
-    names = {own.name for own in fields(Progress)} - {
+    names = {field.name for field in fields(Progress)} - {
         "total",
         "seconds",
         "limit",
         "paused",
         "adapted",
     }
-    sums = {name: sum(getattr(own, name) for own in listed) for name in names}
-    return replace(Progress(**sums), paused=max((own.paused for own in listed), default=0.0))
+    sums = {name: sum(getattr(progress, name) for progress in listed) for name in names}
+    return replace(
+        Progress(**sums), paused=max((progress.paused for progress in listed), default=0.0)
+    )
 
 
 def describe(progress: Progress, prices: tuple[float, float] | None = None) -> str:
@@ -96,7 +98,7 @@ def conclude(
     """
     if not progress.tokens_in + progress.tokens_out:
         return ""
-    scored = [own.ended.scores for own in ends if own.ended and own.ended.scores]
+    scored = [end.ended.scores for end in ends if end.ended and end.ended.scores]
     summed = sum(scores.usage.seconds for scores in scored)
     took = f"{show_duration(progress.seconds)} by the clock, {show_duration(summed)} summed"
     words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]

@@ -153,12 +153,12 @@ def _find_families(made: Made) -> Made:
 def _are_rounds(queues: Sequence[Path]) -> bool:
     """Whether queues are rounds of one review: queue, queue-2, queue-3, …"""
     names = ["queue", *(f"queue-{number}" for number in range(2, len(queues) + 1))]
-    return [own.name for own in queues] == names
+    return [path.name for path in queues] == names
 
 
 def _find_queue(folder: Path, verdicts: Path | None) -> Path:
     """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
-    found = [own for own in (folder, *sorted(folder.glob("queue*"))) if (own / CARD).is_file()]
+    found = [path for path in (folder, *sorted(folder.glob("queue*"))) if (path / CARD).is_file()]
     if not found and (verdicts or folder / VERDICTS).is_file():
         return folder
     if not found:
@@ -167,7 +167,7 @@ def _find_queue(folder: Path, verdicts: Path | None) -> Path:
             hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
         )
     if len(found) > 1 and found[0] != folder:
-        names = ", ".join(str(own) for own in found)
+        names = ", ".join(str(path) for path in found)
         raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
     return found[0]
 
@@ -193,12 +193,15 @@ def _audit(name: str) -> Section:
     found = audit_data(name)
     rows = [
         # A family's own checks name the family's task.
-        (f"{own.title} ({name}/{own.task.partition('/')[2]})", f"{own.verdict}: {own.meaning}")
-        if own.task
-        else (own.title, f"{own.verdict}: {own.meaning}")
-        for own in found.findings
+        (
+            f"{finding.title} ({name}/{finding.task.partition('/')[2]})",
+            f"{finding.verdict}: {finding.meaning}",
+        )
+        if finding.task
+        else (finding.title, f"{finding.verdict}: {finding.meaning}")
+        for finding in found.findings
     ]
-    rows += [(f"not checked: {own.check}", own.reason) for own in found.gaps]
+    rows += [(f"not checked: {gap.check}", gap.reason) for gap in found.gaps]
     return Section(
         "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
     )

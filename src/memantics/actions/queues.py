@@ -88,8 +88,8 @@ def apply_texts(folder: Path | str, verdicts: Path | str) -> AppliedTexts:
     path = Path(folder) / MEMES
     if not path.is_file():
         raise InputError(f"{path}: not here", hint=f"memantics collect {folder}")
-    found = {own.item: own for own in read_verdicts(Path(verdicts))}
-    if any(own.workflow != _TEXTS for own in found.values()):
+    found = {vote_result.item: vote_result for vote_result in read_verdicts(Path(verdicts))}
+    if any(vote_result.workflow != _TEXTS for vote_result in found.values()):
         raise DataError(verdicts, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
     lines: list[dict[str, JsonValue]] = []
     changed = unreadable = 0
@@ -105,7 +105,7 @@ def apply_texts(folder: Path | str, verdicts: Path | str) -> AppliedTexts:
             changed += text != value.get("text")
             value["text"] = text
         lines.append(value)
-    replace_file(path, b"".join(orjson.dumps(own) + b"\n" for own in lines), "memes")
+    replace_file(path, b"".join(orjson.dumps(fields) + b"\n" for fields in lines), "memes")
     return AppliedTexts(Path(folder), changed, unreadable)
 
 
@@ -124,14 +124,14 @@ def make_error_queue(runs: Sequence[Path], out: Path | str, share: float = 0.5) 
         outcomes = read_outcomes(run, task)
         answers = last_answers(run)
         items |= {item.id: item for item in read_bare_items(run)}
-        for own, hit in zip(outcomes, hits(outcomes), strict=True):
-            right.setdefault(own.item.id, []).append(hit)
-            said = " ".join(answers[own.item.id].text.split())[:600]
-            replies.setdefault(own.item.id, []).append(said)
+        for outcome, hit in zip(outcomes, hits(outcomes), strict=True):
+            right.setdefault(outcome.item.id, []).append(hit)
+            said = " ".join(answers[outcome.item.id].text.split())[:600]
+            replies.setdefault(outcome.item.id, []).append(said)
     wrong = [
         name
-        for name, own in right.items()
-        if len(own) == len(runs) and own.count(False) / len(own) >= share
+        for name, flags in right.items()
+        if len(flags) == len(runs) and flags.count(False) / len(flags) >= share
     ]
     if not wrong:
         raise InputError("the runs got no shared item wrong", hint="give a smaller --share")

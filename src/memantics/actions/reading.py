@@ -58,8 +58,8 @@ def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
     for meme in memes:
         texts[meme.family][cut_short(meme.text, _LONGEST)] = None
     for meme in memes:
-        own = cut_short(meme.text, _LONGEST)
-        others = [text for text in texts[meme.family] if text and text != own][:_SIBLINGS]
+        name = cut_short(meme.text, _LONGEST)
+        others = [text for text in texts[meme.family] if text and text != name][:_SIBLINGS]
         if meme.family and others and TEMPLATE not in meme.notes:
             said = "; ".join(f"“{text}”" for text in others)
             note = f"other memes of this collection have the same picture and say: {said}"

@@ -47,13 +47,13 @@ async def remake_async(folder: Path | str, **options: Unpack[EditingOptions]) ->
     made: dict[str, list[Reappraisal]] = {}
     memes, failed = [], dict[str, str]()
     with open_reader() as ocr:
-        for own in back:
-            image = inside(review.folder, own.item.images[0])
-            meme = Meme(own.item.id, image, take_text(own, "text", default=""))
-            memes.append(replace(meme, language=take_text(own, "language", default="en")))
-            edits = own.item.hidden.get("edits")
+        for reviewed in back:
+            image = inside(review.folder, reviewed.item.images[0])
+            meme = Meme(reviewed.item.id, image, take_text(reviewed, "text", default=""))
+            memes.append(replace(meme, language=take_text(reviewed, "language", default="en")))
+            edits = reviewed.item.hidden.get("edits")
             for editor in edits if isinstance(edits, dict) else ():
-                result, fault = await _make(build, editor, memes[-1], own, ocr, options)
+                result, fault = await _make(build, editor, memes[-1], reviewed, ocr, options)
                 made.setdefault(editor, []).append(result)
                 if result.status != "done":
                     failed[f"{meme.id} ({editor})"] = fault or result.reason
@@ -69,14 +69,14 @@ async def _make(
     build: Path,
     editor: str,
     meme: Meme,
-    own: Reviewed,
+    reviewed: Reviewed,
     ocr: RememberingOcr,
     options: EditingOptions,
 ) -> tuple[Reappraisal, str]:
     """One meme by one editor, in the folder of its former picture."""
     place = build / "reappraised" / editor
     planner, painter_name = open_kept(place / meme.id)
-    corrections = Corrections(own)
+    corrections = Corrections(reviewed)
     async with open_painter(painter_name, options) as painter:
         shop = Workshop(planner, line_reader(ocr), place, painter, review=corrections)
         result = await reappraise(meme, shop)

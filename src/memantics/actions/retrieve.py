@@ -62,7 +62,7 @@ def open_known(known: Known) -> Pool:
     if isinstance(known, Pool):
         return known
     places = [known] if isinstance(known, str | Path) else list(known)
-    if [str(own) for own in places] == [STARTER]:
+    if [str(place) for place in places] == [STARTER]:
         from memantics.actions.knowledge import read_starter_knowledge
 
         return pool_knowledge(read_starter_knowledge(), STARTER)
@@ -72,10 +72,10 @@ def open_known(known: Known) -> Pool:
 def tabulate_near(found: Sequence[NearMeme]) -> Table:
     """The nearest memes: how near, how different their pictures, and what they intend."""
     rows = []
-    for own in found:
-        told = [said.text for said in own.statements if said.dimension == "OverallIntent"]
-        near = "–" if own.nearness is None else f"{own.nearness:.2f}"
-        bits = "–" if own.bits is None else str(own.bits)
-        rows.append((own.meme, near, bits, own.text[:60], (told or [""])[0][:60], own.source))
+    for meme in found:
+        told = [said.text for said in meme.statements if said.dimension == "OverallIntent"]
+        near = "–" if meme.nearness is None else f"{meme.nearness:.2f}"
+        bits = "–" if meme.bits is None else str(meme.bits)
+        rows.append((meme.meme, near, bits, meme.text[:60], (told or [""])[0][:60], meme.source))
     columns = ("meme", ">nearness", ">bits", "says", "intends", "source")
     return Table(columns, tuple(rows))

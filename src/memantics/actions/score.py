@@ -24,10 +24,10 @@ def score(run: str | Path | Run, *, invalid: str | None = None) -> Run:
     facts = read_facts(folder)
     beside = [path.parent for path in folder.resolve().parent.glob("*/run.json")]
     group = [
-        own
-        for own in beside
-        if facts.fingerprint in ((found := read_facts(own)).fingerprint, found.repeat_of)
-        and (own / "scores.json").is_file()
+        value
+        for value in beside
+        if facts.fingerprint in ((found := read_facts(value)).fingerprint, found.repeat_of)
+        and (value / "scores.json").is_file()
     ]
     if len(group) > 1:
         note_repeats(group_repeats(group)[0], task)

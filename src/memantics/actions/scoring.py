@@ -59,8 +59,8 @@ class ScoringDesk:
             shared = self._known.get(id(job.task))
             if shared is not None:
                 scores = await self._count(replace(job, baselines=()))
-                own = tuple(one for one in shared if one.model != job.facts.model)
-                scores = replace(scores, baselines=own)
+                baselines = tuple(one for one in shared if one.model != job.facts.model)
+                scores = replace(scores, baselines=baselines)
                 write_scores(job.folder, scores)
                 return scores
             scores = await self._count(job)

@@ -301,7 +301,7 @@ def _find_language(folder: Path) -> str:
         counts.update(
             language or "en" for label, language in zip(*columns, strict=True) if label == "review"
         )
-    return max(sorted(counts), key=lambda own: counts[own], default="en")
+    return max(sorted(counts), key=lambda count: counts[count], default="en")
 
 
 def _list_review(folder: Path) -> Iterator[QueueItem]:
@@ -345,7 +345,7 @@ def write_families(folder: Path) -> Mapping[str, str]:
         return {}
     most = _choose_pictures(memes, flagged, _MOST_PICTURES)
     kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, FAMILY_BITS)
-    found = {look: own.family or look for look, own in kin.items()}
+    found = {look: value.family or look for look, value in kin.items()}
     columns = {
         "phash": most,
         "family": [found[look] for look in most],

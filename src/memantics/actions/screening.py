@@ -192,7 +192,7 @@ class _Screener:
             listens = self._settings.readings
             if row["language"] == "zh" and (listens == "all" or (flagged and listens != "none")):
                 row["readings"] = _listen(row["text"])
-            row["labels"] = [_ask(own, row) for _, own in sorted(self._judges.items())]
+            row["labels"] = [_ask(judge, row) for _, judge in sorted(self._judges.items())]
             if row["label"] == "review" and row["sha256"]:
                 self._keep_picture(refs[places[int(example.id)]], row["sha256"])
         return rows

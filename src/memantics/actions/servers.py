@@ -45,8 +45,8 @@ class _Prober:
         self, *parts: str | Image, params: Mapping[str, str] | None = None, **changes: object
     ) -> Reply | str:
         """The reply, or why there is none."""
-        own = {"answer_tokens": "24", **self._settings.params, **(params or {})}
-        model = open_model(self._name, replace(self._settings, params=own))
+        names = {"answer_tokens": "24", **self._settings.params, **(params or {})}
+        model = open_model(self._name, replace(self._settings, params=names))
         request = Request((Message("user", parts),), _LETTERS)
         try:
             return await model.answer(replace(request, **changes))  # type: ignore[arg-type]
@@ -147,5 +147,7 @@ def tabulate(found: Mapping[str, Abilities]) -> Table:
     """Servers by name, with what each was seen to do."""
     columns = ("server", "images", "several images", "schema", "logprobs", "seeds", "reasoning")
     names = ("images", "several_images", "schema", "logprobs", "seeds", "reasoning")
-    rows = tuple((server, *(getattr(own, n) for n in names)) for server, own in found.items())
+    rows = tuple(
+        (server, *(getattr(abilities, n) for n in names)) for server, abilities in found.items()
+    )
     return Table(columns, rows)

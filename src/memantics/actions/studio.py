@@ -305,9 +305,11 @@ async def follow_meaning(
 def tell_starter_meaning(meme: str) -> MeaningFound:
     """What the people who drew a meme of the starter pack wrote down about it."""
     image_path(meme)  # an unknown name is refused
-    (own,) = (one for one in read_starter() if one.id == meme)
-    (known,) = (one for one in read_starter_knowledge() if one.meme == own.id)
-    return MeaningFound(AUTHORS, own.intents, own.background, None, None, (), known)
+    (starter_meme,) = (one for one in read_starter() if one.id == meme)
+    (known,) = (one for one in read_starter_knowledge() if one.meme == starter_meme.id)
+    return MeaningFound(
+        AUTHORS, starter_meme.intents, starter_meme.background, None, None, (), known
+    )
 
 
 def list_starter(language: str, first: Sequence[str] = ()) -> list[StarterMeme]:

@@ -161,6 +161,8 @@ def study(
     ``variants`` are named as ``FAMILY[+CAPTIONS][@WAY]``; without any, the paper's that the
     encoders allow. Called again, it goes on where it stopped.
     """
-    own = settings or StudySettings()
-    chosen = StudyData(data, own.test, own.labels, own.captions)
-    return study_detectors(chosen, own.plan(variants), Path(out), say or (lambda _: None))
+    study_settings = settings or StudySettings()
+    chosen = StudyData(data, study_settings.test, study_settings.labels, study_settings.captions)
+    return study_detectors(
+        chosen, study_settings.plan(variants), Path(out), say or (lambda _: None)
+    )

@@ -59,12 +59,12 @@ def mark_unjudged(
     An image without text is judged by what it shows; detectors of texts refuse it.
     """
     return [
-        own
+        prediction
         if example.image and not example.text.strip()
         else replace(
-            own,
+            prediction,
             unjudged=explain_unjudged(example.text, "", languages, image=bool(example.image)),
             out_of_domain=is_outside(example.text),
         )
-        for example, own in zip(examples, said, strict=True)
+        for example, prediction in zip(examples, said, strict=True)
     ]

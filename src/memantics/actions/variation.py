@@ -83,10 +83,10 @@ def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
     for name, job in tasks.items():
         settings = job.model.identity.get("settings")
         extra = settings.get("extra") if isinstance(settings, dict) else None
-        own = extra.get("temperature") if isinstance(extra, dict) else None
-        if own is None:
-            own = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
-        if own == 0:
+        groups = extra.get("temperature") if isinstance(extra, dict) else None
+        if groups is None:
+            groups = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
+        if groups == 0:
             yield (
                 f"note: {name} is asked at temperature 0, as its protocol says: repeats differ only"
                 " where the server does; --param temperature=0.7 samples"

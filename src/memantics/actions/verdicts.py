@@ -119,7 +119,7 @@ class Moderator:
                 "harmful" if harmful else "harmless",
                 one.probability,
                 one.type if harmful and one.type != "none" else None,
-                tuple(TypeChance(*own) for own in (one.types or {}).items()),
+                tuple(TypeChance(*names) for names in (one.types or {}).items()),
                 self.detector.note_on(outside),
                 known.sha256,
                 known.phash,

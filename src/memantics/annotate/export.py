@@ -210,16 +210,18 @@ def make_verdicts(snapshot: Snapshot) -> list[Verdict]:
     made = _list_verdicts(snapshot)
     if not snapshot.workflow.personal:
         return made
-    names = sorted(own.item for own in made)
-    made.sort(key=lambda own: orjson.dumps(own.values, option=orjson.OPT_SORT_KEYS))
+    names = sorted(verdict.item for verdict in made)
+    made.sort(key=lambda verdict: orjson.dumps(verdict.values, option=orjson.OPT_SORT_KEYS))
     return [
-        own.model_copy(
+        verdict.model_copy(
             update={
                 "item": name,
-                "votes": [vote.model_copy(update={"person": "", "at": ""}) for vote in own.votes],
+                "votes": [
+                    vote.model_copy(update={"person": "", "at": ""}) for vote in verdict.votes
+                ],
             }
         )
-        for own, name in zip(made, names, strict=True)
+        for verdict, name in zip(made, names, strict=True)
     ]
 
 

@@ -114,15 +114,15 @@ def count_seen(
     """Exposure of a person in a project: today, and in the last seven days."""
     key = {"user": actor.id, "project": rights.id, "today": int(now // DAY), "item": item}
     row = queries.COUNT_SEEN.one(connection, key)
-    today, own = row.today, rights.preferences.daily_limit
+    today, number = row.today, rights.preferences.daily_limit
     daily = rights.daily_limit if rights.daily_limit is not None else rights.settings.daily_limit
     weekly = (
         rights.weekly_limit if rights.weekly_limit is not None else rights.settings.weekly_limit
     )
-    if own:
+    if number:
         everywhere = int(queries.COUNT_SEEN_EVERYWHERE.value(connection, key))
-        if not daily or own - everywhere < daily - today:
-            today, daily = everywhere, own
+        if not daily or number - everywhere < daily - today:
+            today, daily = everywhere, number
     return Seen(today, row.week, bool(row.again), daily, weekly)
 
 

@@ -297,8 +297,8 @@ def _may_take(apart: int, not_own: bool) -> list[Any]:
         for number in range(apart)
     ]
     if not_own:
-        own = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
-        conditions.append(~own)
+        value = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
+        conditions.append(~value)
     return conditions
 
 

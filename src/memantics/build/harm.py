@@ -23,8 +23,8 @@ class HarmTerm:
 def _read() -> tuple[str, Mapping[str, HarmTerm]]:
     told = tomllib.loads((Path(__file__).parent / "harm.toml").read_text(encoding="utf-8"))
     terms = {
-        name: HarmTerm(name, own["definition"], frozenset((*own["kinds"], _ANY)))
-        for name, own in told["types"].items()
+        name: HarmTerm(name, value["definition"], frozenset((*value["kinds"], _ANY)))
+        for name, value in told["types"].items()
     }
     return told["threshold"], MappingProxyType(terms)
 
@@ -34,12 +34,12 @@ THRESHOLD, HARM_TERMS = _read()
 
 def list_types() -> str:
     """The types of harm for a prompt, one a line."""
-    return "\n".join(f"- {own.name}: {own.definition}." for own in HARM_TERMS.values())
+    return "\n".join(f"- {term.name}: {term.definition}." for term in HARM_TERMS.values())
 
 
 def tell_types() -> str:
     """The same definitions as one sentence, for a prompt that chooses kinds of toxicity."""
-    return "; ".join(own.definition for own in HARM_TERMS.values())
+    return "; ".join(term.definition for term in HARM_TERMS.values())
 
 
 def agrees(type_: str, kind: str) -> bool:

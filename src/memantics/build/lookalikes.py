@@ -35,16 +35,16 @@ class LookAlikes:
 
 def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
     """The groups of a review by the pun form: the nearest pairs first, each non-pun once."""
-    kept = [own for own in review.items if own.kept]
-    puns = [own for own in kept if own.values.get("pun") == "yes"]
-    pool = [own for own in kept if own.values.get("pun") == "no"]
+    kept = [reviewed for reviewed in review.items if reviewed.kept]
+    puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
+    pool = [reviewed for reviewed in kept if reviewed.values.get("pun") == "no"]
     if not puns or len(pool) < 2:
         raise InputError(
             f"{len(puns)} puns and {len(pool)} others make no group of three",
             hint="let people judge more memes that are no puns",
         )
-    images = embedders.image.encode([_meme(own, review.folder) for own in (*puns, *pool)])
-    texts = embedders.text.encode([_say(own) for own in (*puns, *pool)])
+    images = embedders.image.encode([_meme(reviewed, review.folder) for reviewed in (*puns, *pool)])
+    texts = embedders.text.encode([_say(reviewed) for reviewed in (*puns, *pool)])
     count = len(puns)
     found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
     near = {
@@ -58,13 +58,13 @@ def find_look_alikes(review: Review, embedders: Embedders) -> list[LookAlikes]:
             used.add(other)
     return [
         LookAlikes(
-            own.item.id,
+            reviewed.item.id,
             pool[found["image"][pun][0]].item.id,
             pool[found["text"][pun][0]].item.id,
             round(found["image"][pun][1], 4),
             round(found["text"][pun][1], 4),
         )
-        for pun, own in enumerate(puns)
+        for pun, reviewed in enumerate(puns)
         if pun in found["image"] and pun in found["text"]
     ]
 
@@ -80,14 +80,14 @@ def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
     return ((kind, pun, other) for _, pun, other, kind in sorted(rows))
 
 
-def _meme(own: Reviewed, folder: Path) -> Meme:
-    return Meme(own.item.id, inside(folder, own.item.images[0]), _say(own))
+def _meme(reviewed: Reviewed, folder: Path) -> Meme:
+    return Meme(reviewed.item.id, inside(folder, reviewed.item.images[0]), _say(reviewed))
 
 
-def _say(own: Reviewed) -> str:
+def _say(reviewed: Reviewed) -> str:
     """What a meme says: of a pun what it is meant to be heard as, which its look-alike prints."""
-    caption = take_text(own, "caption")
-    word, sound = (str(own.values.get(name) or "") for name in ("pun_word", "homophone"))
+    caption = take_text(reviewed, "caption")
+    word, sound = (str(reviewed.values.get(name) or "") for name in ("pun_word", "homophone"))
     return caption.replace(word, sound, 1) if word and sound else caption
 
 
@@ -95,6 +95,6 @@ def write_look_alikes(folder: Path, groups: Sequence[LookAlikes]) -> Path:
     """Write the groups beside the queue, where publishing finds them."""
     path = folder / LOOK_ALIKES
     with whole_file(path) as file:
-        for own in groups:
-            file.write(orjson.dumps(asdict(own), option=orjson.OPT_APPEND_NEWLINE))
+        for alikes in groups:
+            file.write(orjson.dumps(asdict(alikes), option=orjson.OPT_APPEND_NEWLINE))
     return path

@@ -80,13 +80,13 @@ def bring_in(
         print_json(done.to_dict())
     else:
         console().print(tabulate([done.run, *done.repeats]))
-        for own in (done.run, *done.repeats):
-            console().print(plain(str(own.folder)), soft_wrap=True)
+        for run in (done.run, *done.repeats):
+            console().print(plain(str(run.folder)), soft_wrap=True)
     if done.without_answer:
         tell(f"{done.without_answer} items have no answer in {file.name}: they count as failed")
     if done.left_out:
         tell(f"{len(done.left_out)} of {done.rows} rows were left out: {done.listed}")
-    if done.left_out or any(own.counts["failed"] for own in (done.run, *done.repeats)):
+    if done.left_out or any(run.counts["failed"] for run in (done.run, *done.repeats)):
         raise typer.Exit(1)
 
 

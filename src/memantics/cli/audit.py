@@ -121,7 +121,7 @@ def audit_chains(
         print_json(found)
         return
     show_table(tabulate_chains(found))
-    for own in found:
-        for word, items in (("silent", own.silent), ("contrary", own.contrary)):
+    for audit in found:
+        for word, items in (("silent", audit.silent), ("contrary", audit.contrary)):
             for item in items[:show]:
                 console().print(plain(f"{word}: {item}"))

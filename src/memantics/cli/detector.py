@@ -198,7 +198,7 @@ def predict(
     blank = judge.count_blank(loaded.examples)
     if blank:
         console().print(plain(f"note: {blank:,} memes have no text: nothing speaks of them", "dim"))
-    for reason in sorted({own.unjudged for own in said} - {""}):
+    for reason in sorted({prediction.unjudged for prediction in said} - {""}):
         console().print(plain(f"unjudged: {reason}", "yellow"))
     if out is not None:
         console().print(plain(f"{len(said):,} predictions: {out}"))

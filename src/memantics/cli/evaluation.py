@@ -68,9 +68,9 @@ def run(
     Running the same command again goes on where it stopped.
     """
     scope = (data, split, limit, sample, seed)
-    own = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
+    variation = Variation(prompts, shots, repeat, score_by, max_tokens, thinking_tokens)
     settings = read_settings("--set", option)
-    changed = (probe, rewordings, own)
+    changed = (probe, rewordings, variation)
     wanted = Evaluation(names, model, *scope, settings, invalid, out, captioner, asking, *changed)
     plan = plan_evaluation(wanted)
     for skipped in plan.skipped:
@@ -92,7 +92,7 @@ def score(
     """Score finished answers again; no model is asked."""
     runs = [score_run(folder, invalid=invalid) for folder in folders]
     if as_json:
-        print_json([{"folder": own.folder, "scores": own.figures} for own in runs])
+        print_json([{"folder": run.folder, "scores": run.figures} for run in runs])
     else:
         console().print(tabulate(load_runs(folders)))
 
@@ -100,19 +100,19 @@ def score(
 def _show_ends(plan: SuitePlan, ends: Sequence[RunEnd], *, as_json: bool) -> None:
     """The tables of what was asked for, where the runs are, and what is missing."""
     if as_json:
-        left_out = [{"task": own.task, "skipped": str(own.error)} for own in plan.skipped]
+        left_out = [{"task": skip.task, "skipped": str(skip.error)} for skip in plan.skipped]
         print_json([*map(dump_end, ends), *left_out])
         return
     out = console()
-    scored = [own for own in ends if own.ended is not None and own.ended.scores is not None]
-    shown = [own.job.folder for own in scored if own.job.folder in plan.asked]
+    scored = [end for end in ends if end.ended is not None and end.ended.scores is not None]
+    shown = [end.job.folder for end in scored if end.job.folder in plan.asked]
     if shown:
         out.print(tabulate(load_runs(shown)))
     if len(scored) > _FEW:
         out.print(plain(f"{len(scored)} runs in {scored[0].job.folder.parent}"), soft_wrap=True)
-    for own in scored if len(scored) <= _FEW else ():
-        note = "" if own.job.folder in plan.asked else "  (needed by others)"
-        out.print(plain(f"{own.job.folder}{note}"), soft_wrap=True)
+    for end in scored if len(scored) <= _FEW else ():
+        note = "" if end.job.folder in plan.asked else "  (needed by others)"
+        out.print(plain(f"{end.job.folder}{note}"), soft_wrap=True)
     for skipped in plan.skipped:
         out.print(plain(f"skipped: {skipped.task}: {skipped.error.what}", "yellow"))
 
@@ -121,12 +121,12 @@ def _finish(ends: Sequence[RunEnd]) -> None:
     """Say what went wrong, each thing once, and end with the exit code that fits."""
     for line in list_errors(ends):
         tell(line)
-    for own in ends:
-        if own.fault is not None:
-            raise own.fault
+    for end in ends:
+        if end.fault is not None:
+            raise end.fault
     for line in list_failures(ends):
         tell(line)
-    errors = [own.error for own in ends if own.error is not None]
+    errors = [end.error for end in ends if end.error is not None]
     if any(isinstance(error, InputError | Unavailable) for error in errors):
         raise typer.Exit(2)
     if errors or count_unanswered(ends):
@@ -135,7 +135,7 @@ def _finish(ends: Sequence[RunEnd]) -> None:
 
 def _show_estimates(found: Sequence[Estimate], prices: Prices, *, as_json: bool) -> None:
     if as_json:
-        print_json([own.dump(prices) for own in found])
+        print_json([estimate.dump(prices) for estimate in found])
         return
     for shown in tabulate_estimates(found, prices):
         show_table(shown)

@@ -154,8 +154,8 @@ def asks_models(
         hints = get_type_hints(command, include_extras=True)
         listed: list[inspect.Parameter] = []
         for one in inspect.signature(command).parameters.values():
-            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
-            listed += options if one.name == "asking" else [own]
+            value = one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+            listed += options if one.name == "asking" else [value]
 
         @functools.wraps(command)
         def call(**given: Any) -> None:

@@ -35,7 +35,7 @@ def judge(
     """
     found = wait_for(judge_runs(folders, model, asking, ratings=ratings, picture=picture))
     if as_json:
-        print_json([own.to_dict() for own in found])
+        print_json([judgement.to_dict() for judgement in found])
         return
-    for own in found:
-        show_table(own.table())
+    for judgement in found:
+        show_table(judgement.table())

@@ -132,13 +132,13 @@ def validate_knowledge(
     """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
     opened = KnowledgeStore.open(store)
     found = opened.validate(shapes, engine)
-    violations = [own for own in found if own.severity == "Violation"]
+    violations = [breach for breach in found if breach.severity == "Violation"]
     if as_json:
-        print_json({"memes": len(opened.ids()), "breaches": [asdict(own) for own in found]})
+        print_json({"memes": len(opened.ids()), "breaches": [asdict(breach) for breach in found]})
     else:
         if found:
             show_table(tabulate_breaches(found, every=every))
-        where = f" in {len({own.meme for own in violations}):,} graphs" if violations else ""
+        where = f" in {len({breach.meme for breach in violations}):,} graphs" if violations else ""
         line = f"{len(opened.ids()):,} graphs checked: {len(violations):,} violations{where}"
         console().print(plain(line, "bold"))
     if violations:
@@ -174,11 +174,11 @@ def draw_tree(known: Knowledge) -> Tree:
     tree = Tree(plain(f"meme {known.meme}", "bold"), guide_style="dim")
     for title, members in outline(known):
         branch = tree.add(plain(title, "bold cyan"))
-        for own, links in members:
-            kind = f" ({own.kind})" if own.kind else ""
-            leaf = branch.add(plain(own.label + kind, "bold"))
-            if own.description:
-                leaf.add(plain(own.description, "dim"))
+        for individual, links in members:
+            kind = f" ({individual.kind})" if individual.kind else ""
+            leaf = branch.add(plain(individual.label + kind, "bold"))
+            if individual.description:
+                leaf.add(plain(individual.description, "dim"))
             for link in links:
                 leaf.add(plain(link))
     return tree

@@ -170,10 +170,10 @@ class SuiteView(_View):
             self._update_total()
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
-            for own in self._jobs:
-                seen = self._sum.seen.get(id(own))
-                if id(own) in self._lines and seen is not None:
-                    _print_line(_title(own), seen, describe_shortly(seen))
+            for value in self._jobs:
+                seen = self._sum.seen.get(id(value))
+                if id(value) in self._lines and seen is not None:
+                    _print_line(_title(value), seen, describe_shortly(seen))
             total = self._sum.add_up()
             _print_line(f"{len(self._jobs)} runs", total, describe(total, self._prices))
 

@@ -224,7 +224,7 @@ def _show_drafts(made: ReappraisalDrafts, *, as_json: bool) -> None:
         print_json(facts | {"left_out": dict(made.left_out)})
         return
     columns = ("done", "declined", "failed")
-    rows = tuple((name, *(str(own[each]) for each in columns)) for name, own in counts.items())
+    rows = tuple((name, *(str(group[each]) for each in columns)) for name, group in counts.items())
     show_table(Table(("editor", *(f">{each}" for each in columns)), rows))
     out = console()
     for name, results in made.made.items():

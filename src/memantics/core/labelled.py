@@ -50,4 +50,4 @@ def name_group(text: str) -> str:
     >>> name_group(" So  Much, fun! "), name_group("…")
     ('somuchfun', '')
     """
-    return "".join(own for own in text.casefold() if own.isalnum())
+    return "".join(name for name in text.casefold() if name.isalnum())

@@ -91,7 +91,7 @@ def settle_language(text: str, given: str = "") -> str:
         return guess_language(text).language
     claimed, scripts = code.group(1), count_scripts(text)
     if claimed in BY_SCRIPT:
-        fits = any(scripts[script] for script, own in _SCRIPTS.items() if own == claimed)
+        fits = any(scripts[script] for script, name in _SCRIPTS.items() if name == claimed)
         fits = fits or (claimed == "ja" and bool(scripts["CJK"]))
     else:
         fits = bool(scripts) and _guess_by_script(scripts) is None

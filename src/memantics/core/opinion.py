@@ -71,4 +71,4 @@ def name_judges(judges: Judges) -> str:
     >>> name_judges({})
     ''
     """
-    return ", ".join(f"{own.name}@{own.version}" for _, own in sorted(judges.items()))
+    return ", ".join(f"{judge.name}@{judge.version}" for _, judge in sorted(judges.items()))

@@ -198,7 +198,9 @@ class PaperMaterial(Generic[R]):
         runs = self.of_task(task)
         for run, label in zip(runs, name_runs(runs), strict=True):
             if run.folder not in taken:
-                cells = [score_cell(find_score(run.figures.scores, own), digits) for own in figures]
+                cells = [
+                    score_cell(find_score(run.figures.scores, figure), digits) for figure in figures
+                ]
                 rows.append(PaperRow(label, tuple(cells), "own"))
         return (*rows, *self._baselines(runs, figures, digits))
 
@@ -224,7 +226,9 @@ class PaperMaterial(Generic[R]):
     def _baselines(
         self, runs: Sequence[ScoredRun], figures: Sequence[str], digits: int
     ) -> Iterator[PaperRow]:
-        known = {own.model: own.scores for run in runs for own in run.figures.baselines}
+        known = {
+            baseline.model: baseline.scores for run in runs for baseline in run.figures.baselines
+        }
         for model, scores in known.items():
             if any(run.model == model for run in runs):
                 continue
@@ -237,11 +241,11 @@ def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
     named = Counter(run.model for run in runs)
     labels = []
     for run in runs:
-        others = [own.facts for own in runs if own.model == run.model]
+        others = [scored_run.facts for scored_run in runs if scored_run.model == run.model]
         marks = [
             f"{name}={value}"
             for name, value in {**run.facts.options, "split": run.facts.split}.items()
-            if len({{**own.options, "split": own.split}.get(name) for own in others}) > 1
+            if len({{**facts.options, "split": facts.split}.get(name) for facts in others}) > 1
         ]
         apart = ", ".join(marks) or run.folder.name
         labels.append(f"{run.model} ({apart})" if named[run.model] > 1 else run.model)
@@ -280,7 +284,8 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
     if score is None:
         return Cell(digits=digits)
     value, low, high = (
-        None if own is None else scale * own for own in (score.value, score.low, score.high)
+        None if figure is None else scale * figure
+        for figure in (score.value, score.low, score.high)
     )
     return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
 

@@ -152,7 +152,7 @@ class PaperPart:
             if len(notes) == 1 and (note := notes.pop()):
                 found.setdefault(note, {}).setdefault(row.section, []).append(row.label)
         return tuple(
-            f"{'; '.join(_name_rows(*own) for own in rows.items())}: {note}"
+            f"{'; '.join(_name_rows(*names) for names in rows.items())}: {note}"
             if sum(map(len, rows.values())) < len(self.rows)
             else note
             for note, rows in found.items()

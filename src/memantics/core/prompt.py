@@ -89,10 +89,10 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
     """Prompts of a user in the place of ours: files of the same names with the same holes."""
     if not folder.is_dir():
         raise PromptError(f"--prompts {folder} is no folder", hint="put NAME.md files into one")
-    own = read_prompts(folder)
-    if not own:
+    prompts = read_prompts(folder)
+    if not prompts:
         raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")
-    for name, prompt in own.items():
+    for name, prompt in prompts.items():
         if name not in known:
             raise UnknownName(f"prompt of {task}:", name, known)
         missing, unknown = known[name].holes - prompt.holes, prompt.holes - known[name].holes
@@ -101,7 +101,7 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
             words += [f"has ${hole}, which is not known" for hole in sorted(unknown)]
             holes = ", ".join(f"${hole}" for hole in sorted(known[name].holes)) or "none"
             raise PromptError(f"{folder / name}.md {'; '.join(words)}", hint=f"its holes: {holes}")
-    return {**known, **own}
+    return {**known, **prompts}
 
 
 def read_prompts(folder: Path) -> Mapping[str, Prompt]:

@@ -50,7 +50,7 @@ def write_registered(entry: Registered) -> None:
 def read_shelf() -> tuple[Path, ...]:
     """Folders of benchmarks that were published on this machine; those that are gone stay out."""
     folders = _load(_SHELF, "benchmarks.json", "publish again") or ()
-    return tuple(own for own in folders if (own / "card.toml").is_file())
+    return tuple(path for path in folders if (path / "card.toml").is_file())
 
 
 def add_to_shelf(folder: Path) -> None:

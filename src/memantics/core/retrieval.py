@@ -36,12 +36,12 @@ class Library:
         """The passages that share the rarest words with a question; none where none is shared.
 
         >>> found = make_library([Passage("cats purr", "a#1"), Passage("dogs bark", "a#2")])
-        >>> [own.source for own in found.find("a dog or two dogs")]
+        >>> [passage.source for passage in found.find("a dog or two dogs")]
         ['a#2']
         """
         words = set(split_words(question))
         ranked = sorted(
-            ((self._rank(words, own), -place) for place, own in enumerate(self.counts)),
+            ((self._rank(words, counts), -place) for place, counts in enumerate(self.counts)),
             reverse=True,
         )
         return tuple(self.passages[-place] for value, place in ranked[:most] if value > 0)
@@ -70,10 +70,10 @@ def split_words(text: str) -> Iterator[str]:
 
 def make_library(passages: Sequence[Passage]) -> Library:
     """Count the words of passages once."""
-    counts = tuple(Counter(split_words(own.text)) for own in passages)
-    held = Counter(word for own in counts for word in own)
+    counts = tuple(Counter(split_words(passage.text)) for passage in passages)
+    held = Counter(word for count in counts for word in count)
     rarity = {word: math.log(1 + (len(passages) - n + 0.5) / (n + 0.5)) for word, n in held.items()}
-    average = sum(own.total() for own in counts) / len(counts) if counts else 1.0
+    average = sum(count.total() for count in counts) / len(counts) if counts else 1.0
     return Library(tuple(passages), counts, rarity, average or 1.0)
 
 
@@ -89,12 +89,12 @@ def read_passages(place: Path) -> Iterator[Passage]:
     ``source`` is the file and the number of the passage in it, from 1.
     """
     files = sorted(place.rglob("*")) if place.is_dir() else [place]
-    read = [own for own in files if own.suffix.lower() in (*_TEXTS, *TABLE_ENDINGS)]
+    read = [file for file in files if file.suffix.lower() in (*_TEXTS, *TABLE_ENDINGS)]
     found = False
-    for path in (own for own in read if own.is_file()):
+    for path in (folder for folder in read if folder.is_file()):
         name = path.name if path == place else path.relative_to(place).as_posix()
-        texts = (" ".join(own.split()) for own in _list_texts(path))
-        for number, text in enumerate((own for own in texts if own), 1):
+        texts = (" ".join(list_text.split()) for list_text in _list_texts(path))
+        for number, text in enumerate((label for label in texts if label), 1):
             found = True
             yield Passage(text[:_LONGEST], f"{name}#{number}", dimension="text")
     if not found:

@@ -74,7 +74,7 @@ class NearMeme(Result):
     @property
     def uses(self) -> tuple[str, ...]:
         """What its author does with it, as far as that was said."""
-        return tuple(own.text for own in self.statements if own.dimension in USES)
+        return tuple(passage.text for passage in self.statements if passage.dimension in USES)
 
     @property
     def told(self) -> str:

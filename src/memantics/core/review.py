@@ -47,7 +47,7 @@ class Review:
     @property
     def judged(self) -> tuple[Reviewed, ...]:
         """Those that people judged."""
-        return tuple(own for own in self.items if own.verdict is not None)
+        return tuple(reviewed for reviewed in self.items if reviewed.verdict is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,19 @@ def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
     The second question of an item is about the element that the first one's toxicity rests on.
     """
     found: list[JudgedQuestion] = []
-    for own in review.judged:
-        hidden, values = own.item.hidden, own.values
+    for reviewed in review.judged:
+        hidden, values = reviewed.item.hidden, reviewed.values
         dimension, element = hidden.get("dimension"), hidden.get("element")
         if not isinstance(dimension, str) or "questions" not in hidden:
             continue
-        found.append(JudgedQuestion(dimension, own.item.group, own.kept, first=True))
+        found.append(JudgedQuestion(dimension, reviewed.item.group, reviewed.kept, first=True))
         asked = "second_question" in values and isinstance(element, str) and element
         if asked:
             yes = all(values.get(name) == "yes" for name in ("second_question", "second_answer"))
             kind = str(element).partition("/")[0]
-            found.append(JudgedQuestion(kind, own.item.group, own.kept and yes, first=False))
+            found.append(
+                JudgedQuestion(kind, reviewed.item.group, reviewed.kept and yes, first=False)
+            )
     return tuple(found)
 
 
@@ -160,29 +162,29 @@ def find_queues(folder: Path) -> list[Path]:
     """The queues of a build in the order in which they were made, or the queue itself."""
     if (folder / CARD).is_file():
         return [folder]
-    found = [own for own in folder.glob("queue*") if (own / CARD).is_file()]
+    found = [path for path in folder.glob("queue*") if (path / CARD).is_file()]
     # queue, queue-2, … queue-10
-    return sorted(found, key=lambda own: (len(own.name), own.name))
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
     """The reviews of several rounds as one: of a meme that came again, the last word counts."""
-    reviews = [read_review(own, None, unreviewed=unreviewed) for own in queues]
+    reviews = [read_review(path, None, unreviewed=unreviewed) for path in queues]
     if not reviews:
         raise InputError("no queue was found", hint=f"name a folder with {CARD}")
     if len(reviews) == 1:
         return reviews[0]
-    merged = {own.item.id: own for review in reviews for own in _rebase(review)}
+    merged = {reviewed.item.id: reviewed for review in reviews for reviewed in _rebase(review)}
     return Review(queues[0].parent, reviews[0].card, tuple(merged.values()))
 
 
 def _rebase(review: Review) -> Iterator[Reviewed]:
     """The items of a queue with their images named from the folder above it."""
     name = review.folder.name
-    for own in review.items:
-        hidden = dict(own.item.hidden)
+    for reviewed in review.items:
+        hidden = dict(reviewed.item.hidden)
         if isinstance(edits := hidden.get("edits"), dict):
             hidden["edits"] = {editor: f"{name}/{image}" for editor, image in edits.items()}
-        images = [f"{name}/{image}" for image in own.item.images]
-        item = own.item.model_copy(update={"images": images, "hidden": hidden})
-        yield Reviewed(item, own.values, own.verdict)
+        images = [f"{name}/{image}" for image in reviewed.item.images]
+        item = reviewed.item.model_copy(update={"images": images, "hidden": hidden})
+        yield Reviewed(item, reviewed.values, reviewed.verdict)

@@ -115,7 +115,7 @@ def clean_line(text: str, longest: int = 2000) -> str:
 def show_chance(chance: float) -> str:
     """A chance in words that claim no certainty.
 
-    >>> [show_chance(own) for own in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
+    >>> [show_chance(chance) for chance in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
     ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
     """
     if chance < 0.005:

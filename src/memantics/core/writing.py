@@ -88,19 +88,19 @@ def pack(value: object) -> bytes:
 
 def gather_memes(review: Review) -> dict[str, PublishedMeme]:
     """The memes of the items that were kept, by the name that the queue gives them."""
-    kept = [own for own in review.items if own.kept]
+    kept = [reviewed for reviewed in review.items if reviewed.kept]
     if not kept:
         raise DataError(review.folder, "no item was kept, so there is nothing to publish")
-    names = name_memes(dict.fromkeys(own.item.group for own in kept))
+    names = name_memes(dict.fromkeys(reviewed.item.group for reviewed in kept))
     memes: dict[str, PublishedMeme] = {}
-    for own in kept:
-        if own.item.group not in memes:
-            memes[own.item.group] = PublishedMeme(
-                names[own.item.group],
-                _find_image(own, review.folder),
-                take_text(own, "text", default=""),
-                take_text(own, "language", default=review.card.language),
-                take_text(own, "family", default=""),
+    for reviewed in kept:
+        if reviewed.item.group not in memes:
+            memes[reviewed.item.group] = PublishedMeme(
+                names[reviewed.item.group],
+                _find_image(reviewed, review.folder),
+                take_text(reviewed, "text", default=""),
+                take_text(reviewed, "language", default=review.card.language),
+                take_text(reviewed, "family", default=""),
             )
     return memes
 
@@ -109,7 +109,7 @@ def walk_kept(
     review: Review, memes: Mapping[str, PublishedMeme]
 ) -> Iterator[tuple[Reviewed, PublishedMeme]]:
     """Every item that was kept, with its meme."""
-    return ((own, memes[own.item.group]) for own in review.items if own.kept)
+    return ((reviewed, memes[reviewed.item.group]) for reviewed in review.items if reviewed.kept)
 
 
 def draw_parts(
@@ -142,8 +142,8 @@ def draw_parts(
     sizes = [0 for _ in shares]
     placed: dict[str, int] = {}
     for name in order:
-        own, size = groups[name], len(groups[name])
-        inside = Counter(stratum for meme in own for stratum in strata[meme])
+        names, size = groups[name], len(groups[name])
+        inside = Counter(stratum for meme in names for stratum in strata[meme])
         ranks = []
         for part, aim, taken in zip(held, aims, sizes, strict=True):
             room = aim * len(families) - taken
@@ -153,7 +153,7 @@ def draw_parts(
         chosen = ranks.index(max(ranks))
         held[chosen] += inside
         sizes[chosen] += size
-        placed |= dict.fromkeys(own, chosen)
+        placed |= dict.fromkeys(names, chosen)
     return {meme: placed[meme] for meme in families}
 
 
@@ -165,26 +165,28 @@ def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[s
     )
 
 
-def take_text(own: Reviewed, name: str, default: str | None = None) -> str:
+def take_text(reviewed: Reviewed, name: str, default: str | None = None) -> str:
     """A text among an item's values or hidden facts; one that must be there is an error else."""
-    value = own.values.get(name, own.item.hidden.get(name, default))
+    value = reviewed.values.get(name, reviewed.item.hidden.get(name, default))
     if not isinstance(value, str):
-        raise DataError(own.item.id, f"has no text {name!r}", hint="was it made for this workflow?")
+        raise DataError(
+            reviewed.item.id, f"has no text {name!r}", hint="was it made for this workflow?"
+        )
     return value
 
 
-def take_texts(own: Reviewed, name: str) -> list[str]:
+def take_texts(reviewed: Reviewed, name: str) -> list[str]:
     """A list of texts among an item's values; absent means empty."""
-    value = own.values.get(name, own.item.hidden.get(name, []))
+    value = reviewed.values.get(name, reviewed.item.hidden.get(name, []))
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise DataError(own.item.id, f"{name!r} is no list of texts")
+        raise DataError(reviewed.item.id, f"{name!r} is no list of texts")
     return [str(one) for one in value]
 
 
-def find_lacking(own: Reviewed, *names: str) -> str:
+def find_lacking(reviewed: Reviewed, *names: str) -> str:
     """Which of the texts that a family's reader takes only if they say something is empty."""
     for name in names:
-        if not take_text(own, name, default="").strip():
+        if not take_text(reviewed, name, default="").strip():
             return f"no {_LACKING.get(name, name)}"
     return ""
 
@@ -199,10 +201,12 @@ def refuse_nothing(review: Review, family: str, left_out: Mapping[str, int]) -> 
     )
 
 
-def _find_image(own: Reviewed, folder: Path) -> Path:
-    if not own.item.images:
-        raise DataError(own.item.id, "names no image", hint="a meme is published with its image")
-    return inside(folder, own.item.images[0])
+def _find_image(reviewed: Reviewed, folder: Path) -> Path:
+    if not reviewed.item.images:
+        raise DataError(
+            reviewed.item.id, "names no image", hint="a meme is published with its image"
+        )
+    return inside(folder, reviewed.item.images[0])
 
 
 def read_png(path: Path) -> bytes:
@@ -223,12 +227,12 @@ def name_memes(ids: Iterable[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     taken: set[str] = set()
-    for own in ids:
-        stem = re.sub(r"[^A-Za-z0-9_]+", "-", own).strip("-")[:80] or "meme"
+    for key in ids:
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", key).strip("-")[:80] or "meme"
         name, number = stem, 1
         while name in taken:
             number += 1
             name = f"{stem}-{number}"
         taken.add(name)
-        names[own] = name
+        names[key] = name
     return names

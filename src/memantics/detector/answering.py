@@ -134,5 +134,5 @@ def _read(request: Request) -> Example:
 
 def _digest(path: Path) -> str:
     """One hash over the files of a detector."""
-    files = [own for own in path.rglob("*") if own.is_file()] if path.is_dir() else [path]
+    files = [folder for folder in path.rglob("*") if folder.is_file()] if path.is_dir() else [path]
     return checksum(files, path if path.is_dir() else path.parent)

@@ -83,7 +83,9 @@ def write_archive(
     """Write a model in one step; ``facts`` are the fields of its own kind, format and version."""
     every = {**arrays, **list_head_arrays(model)}
     parts = {f"{name}.npy": _dump(array) for name, array in every.items()}
-    parts[_PIECES] = orjson.dumps([list(own.pieces) for own in model.extractor.vocabularies])
+    parts[_PIECES] = orjson.dumps(
+        [list(vocabulary.pieces) for vocabulary in model.extractor.vocabularies]
+    )
     parts[_CARD] = orjson.dumps(card or {}, default=str)
     manifest = shape.model_validate(
         {
@@ -326,8 +328,8 @@ def rebuild_heads(manifest: Manifest, parts: Parts) -> HeadFields:
     settings = _SETTINGS.validate_python(manifest.settings)
     pieces = orjson.loads(parts[_PIECES])
     vocabularies = tuple(
-        Vocabulary(block, tuple(own), read_array(parts, f"rarity_{place}"))
-        for place, (block, own) in enumerate(zip(settings.blocks, pieces, strict=True))
+        Vocabulary(block, tuple(value), read_array(parts, f"rarity_{place}"))
+        for place, (block, value) in enumerate(zip(settings.blocks, pieces, strict=True))
     )
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
     extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale, settings.whole)

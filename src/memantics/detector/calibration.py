@@ -166,10 +166,10 @@ def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
     biases = np.zeros(count)
     best = macro_f1(truth, logits.argmax(axis=1), count)
     for turn in range(rounds):
-        for own in range(1, count):
+        for place in range(1, count):
             for step in np.linspace(-1.5, 1.5, 31) / (turn + 1):
                 tried = biases.copy()
-                tried[own] += step
+                tried[place] += step
                 value = macro_f1(truth, (logits + tried).argmax(axis=1), count)
                 if value > best + 1e-9:
                     best, kept = value, tried
@@ -188,8 +188,8 @@ def reliability(
     order = np.argsort(settle(np.asarray(chances)), kind="stable")
     found = []
     for places in np.array_split(order, min(bins, len(order))):
-        own = np.asarray(chances, float)[places]
-        found.append((float(own.mean()), float(np.asarray(truth)[places].mean()), len(places)))
+        values = np.asarray(chances, float)[places]
+        found.append((float(values.mean()), float(np.asarray(truth)[places].mean()), len(places)))
     return found
 
 

@@ -156,7 +156,14 @@ def format_card(card: ModelCard) -> str:
             f"| {clean_markdown(s.label) or task} | {s.key} | {_share(s.value)} | {_span(s)} |"
             for s in scores
         ]
-    lines += ["", *_list_targets(card), "## Limits", "", *(f"- {own}" for own in card.limits), ""]
+    lines += [
+        "",
+        *_list_targets(card),
+        "## Limits",
+        "",
+        *(f"- {limit}" for limit in card.limits),
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -183,9 +190,9 @@ _CARDS = TypeAdapter(ModelCard)
 
 def read_stored(stored: Mapping[str, object], name: str) -> ModelCard:
     """The card inside a model's file, among what else is stored there."""
-    known = {own.name for own in fields(ModelCard)}
+    known = {field.name for field in fields(ModelCard)}
     try:
-        return _CARDS.validate_python({key: own for key, own in stored.items() if key in known})
+        return _CARDS.validate_python({key: value for key, value in stored.items() if key in known})
     except ValidationError as error:
         problem = f"{name} holds no model card ({first_fault(error)})"
         raise InputError(

@@ -30,7 +30,7 @@ def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
     """Put an emoji before each character of the targets."""
     pick = random.Random(f"{seed}:{text}")
     for target in targets:
-        text = text.replace(target, "".join(pick.choice(_EMOJI) + own for own in target))
+        text = text.replace(target, "".join(pick.choice(_EMOJI) + name for name in target))
     return text
 
 
@@ -82,9 +82,9 @@ def add_copies(
     learns it must hear the text, and learns to judge by the text alone. ``origins`` says which
     example each one was made from; only those that were made from none are copied.
     """
-    own = [place for place, origin in enumerate(origins) if place == origin]
+    numbers = [place for place, origin in enumerate(origins) if place == origin]
     pick = random.Random(f"copies:{seed}")
-    chosen = pick.sample(own, int(share * len(own)))
+    chosen = pick.sample(numbers, int(share * len(numbers)))
     alike = _group_sounds(examples) if chosen else {}
     copies = [
         replace(
@@ -104,20 +104,20 @@ def add_copies(
 
 
 def _draw(text: str, pick: random.Random) -> list[str]:
-    letters = sorted({own for own in text if own.isalpha()})
+    letters = sorted({name for name in text if name.isalpha()})
     return pick.sample(letters, min(len(letters), MOST_TARGETS))
 
 
 def _group_sounds(examples: Sequence[Example]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for own in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
-        groups.setdefault(sound_of(own), []).append(own)
+    for text in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
+        groups.setdefault(sound_of(text), []).append(text)
     return groups
 
 
 def _swap(text: str, targets: Sequence[str], pick: random.Random, alike: _Alike) -> str:
     for target in targets:
-        others = [own for own in alike.get(sound_of(target), ()) if own != target]
+        others = [name for name in alike.get(sound_of(target), ()) if name != target]
         if others:
             text = text.replace(target, pick.choice(others))
     return text

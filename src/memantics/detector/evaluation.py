@@ -78,7 +78,7 @@ class Evaluation(Result):
     def _repr_html_(self) -> str:
         off = f"{self.count:,} memes, calibration error {100 * self.calibration_error:.1f} points"
         shown = [self.table(off), *([self.target_table] if self.target_table else [])]
-        return "".join(own._repr_html_() for own in shown)
+        return "".join(table._repr_html_() for table in shown)
 
 
 def percent(value: float | None) -> str:

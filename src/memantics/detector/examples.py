@@ -69,7 +69,7 @@ class Loaded:
 
     def list_languages(self) -> list[str]:
         """The languages of its texts."""
-        return list_languages([own.text for own in self.examples if own.text.strip()])
+        return list_languages([example.text for example in self.examples if example.text.strip()])
 
 
 def list_languages(texts: Sequence[str]) -> list[str]:

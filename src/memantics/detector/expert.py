@@ -80,7 +80,9 @@ class ClassDecision:
             (whole,) = self.softmaxes
             best = (whole.logits(scores) + self.biases).argmax(axis=1)
             return whole.probabilities(scores), [(int(place),) for place in best]
-        chances = np.column_stack([own.probabilities(scores)[:, 1] for own in self.softmaxes])
+        chances = np.column_stack(
+            [softmax.probabilities(scores)[:, 1] for softmax in self.softmaxes]
+        )
         held = settle(chances) >= settle(
             self.biases
         )  # as a detector: at its threshold a label holds
@@ -161,15 +163,17 @@ def fit_expert(
     """Train on labelled examples; every choice is made on groups held out inside them."""
     _check(data)
     classes, several = data.labels.classes, data.labels.several
-    signs = np.array([[name in own for name in classes] for own in data.gold])
-    strata = ["|".join(own) for own in data.gold]
+    signs = np.array([[name in names for name in classes] for names in data.gold])
+    strata = ["|".join(names) for names in data.gold]
     targets = Targets(classes, np.where(signs, 1, -1).astype(np.float32), _weigh(strata))
     first = {group: place for place, group in reversed(list(enumerate(data.groups)))}
     origins = [first[group] for group in data.groups]
     folds = split_inner([e.id for e in data.examples], strata, settings, origins)
 
     def rate(held_out: Singles) -> float:
-        return max(own.figure for own in _decide_both_ways(held_out, signs, folds, several=several))
+        return max(
+            nested.figure for nested in _decide_both_ways(held_out, signs, folds, several=several)
+        )
 
     fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
     plain, biased = _decide_both_ways(fitted.held_out, signs, folds, several=several)
@@ -221,12 +225,14 @@ def _decide_nested(
             continue
         decision = fit_class_decision(table[~out], signs[~out], several=several, biased=biased)
         chances[out], said = decision.decide(table[out])
-        for place, own in zip(np.flatnonzero(out).tolist(), said, strict=True):
-            places[place] = own
-    held = np.array([[own in said for own in range(signs.shape[1])] for said in places])
+        for place, numbers in zip(np.flatnonzero(out).tolist(), said, strict=True):
+            places[place] = numbers
+    held = np.array([[number in said for number in range(signs.shape[1])] for said in places])
     if several:
-        pairs = [(signs[:, own], held[:, own]) for own in range(signs.shape[1])]
-        figures = [macro_f1(gold.astype(np.int64), own.astype(np.int64), 2) for gold, own in pairs]
+        pairs = [(signs[:, number], held[:, number]) for number in range(signs.shape[1])]
+        figures = [
+            macro_f1(gold.astype(np.int64), values.astype(np.int64), 2) for gold, values in pairs
+        ]
         return _Nested(chances, places, float(np.mean(figures)))
     return _Nested(chances, places, macro_f1(_places(signs), _places(held), signs.shape[1]))
 
@@ -250,7 +256,7 @@ def _check(data: LabelledExamples) -> None:
 def _weigh(strata: Sequence[str]) -> Singles:
     """Rarer labels weigh more, by the root of their number."""
     counts = Counter(strata)
-    weights = np.array([counts[own] ** -0.5 for own in strata])
+    weights = np.array([counts[key] ** -0.5 for key in strata])
     return np.asarray(weights / weights.mean(), np.float32)
 
 
@@ -273,8 +279,8 @@ def fit_class_decision(
         biases = choose_biases(whole.logits(table), truth) if biased else np.zeros(count)
         return ClassDecision((whole,), biases, False)
     made, thresholds = [], []
-    for own in range(count):
-        truth = signs[:, own].astype(np.int64)
+    for place in range(count):
+        truth = signs[:, place].astype(np.int64)
         made.append(fit_softmax(table, truth, 2))
         chances = made[-1].probabilities(table)[:, 1]
         thresholds.append(choose_threshold(chances, truth) if biased else 0.5)
@@ -306,12 +312,12 @@ def gather_examples(
     listed, skips = _keep_labelled(memes, name, several=several)
     counts = Counter(label for meme in listed for label in meme.labels)
     fewest = max(FEWEST_MEMBERS, math.ceil(_FEWEST_SHARE[several] * len(listed)))
-    known = set(classes or (own for own, count in counts.items() if count >= fewest))
-    rare = sum(count for own, count in counts.items() if own not in known)
+    known = set(classes or (text for text, count in counts.items() if count >= fewest))
+    rare = sum(count for text, count in counts.items() if text not in known)
     keeps_other = OTHER in known or (classes is None and rare >= fewest and not several)
     kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
     for meme in listed:
-        gold = tuple(own for own in meme.labels if own in known)
+        gold = tuple(text for text in meme.labels if text in known)
         if not several and not gold and keeps_other:
             gold = (OTHER,)
         if gold or several:
@@ -320,20 +326,29 @@ def gather_examples(
             skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
     if not kept:
         raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
-    found = set(classes or ()) | {own for _, gold in kept for own in gold}
+    found = set(classes or ()) | {text for _, gold in kept for text in gold}
     ordered = (
-        tuple(classes) if classes else tuple(sorted(found, key=lambda own: (-counts[own], own)))
+        tuple(classes) if classes else tuple(sorted(found, key=lambda key: (-counts[key], key)))
     )
     notes = [f"{len(skips):,} memes were left out"] if skips else []
     if keeps_other and classes is None and rare:
         notes.append(f"{rare:,} memes with labels of fewer than {fewest} memes are {OTHER}")
     data = LabelledExamples(
         tuple(
-            Example(own.id, own.text, own.text_caption, own.image_caption, own.image)
-            for own, _ in kept
+            Example(
+                labelled_meme.id,
+                labelled_meme.text,
+                labelled_meme.text_caption,
+                labelled_meme.image_caption,
+                labelled_meme.image,
+            )
+            for labelled_meme, _ in kept
         ),
         tuple(gold for _, gold in kept),
-        tuple(own.group or name_group(own.text) or own.id for own, _ in kept),
+        tuple(
+            labelled_meme.group or name_group(labelled_meme.text) or labelled_meme.id
+            for labelled_meme, _ in kept
+        ),
         LabelSet(name, ordered, several),
     )
     return Gathered(data, tuple(skips), tuple(notes))

@@ -39,19 +39,19 @@ class ExpertEvaluation(Result):
 
     def find(self, key: str) -> float | None:
         """One figure by its key: ``accuracy``, ``macro_f1``, ``auroc``, ``calibration_error``."""
-        return next((own.value for own in self.figures if own.key == key), None)
+        return next((score.value for score in self.figures if score.key == key), None)
 
     def table(self, title: str = "") -> Table:
         """Every figure in per cent with its interval."""
         rows = [
             (
-                own.label or "all",
-                own.key.replace("_", " "),
-                percent(own.value),
-                _span(own),
-                str(own.n),
+                score.label or "all",
+                score.key.replace("_", " "),
+                percent(score.value),
+                _span(score),
+                str(score.n),
             )
-            for own in (*self.figures, *self.classes)
+            for score in (*self.figures, *self.classes)
         ]
         for name, (right, macro) in self.baselines.items():
             rows.append(("baseline", name, percent(right), f"macro-F1 {percent(macro)}", ""))
@@ -88,14 +88,14 @@ def list_cases(
 ) -> list[Case]:
     """Judged cases: of one label, or whether ``label`` holds where several can."""
     cases = []
-    for place, own in enumerate(said):
+    for place, prediction in enumerate(said):
         gold, group, name = data.gold[place], data.groups[place], data.examples[place].id
         if label:
             yes = "yes" if label in gold else "no"
-            held = "yes" if label in own.labels else "no"
-            cases.append(Case(name, group, yes, held, own.chances[label]))
+            held = "yes" if label in prediction.labels else "no"
+            cases.append(Case(name, group, yes, held, prediction.chances[label]))
         else:
-            cases.append(Case(name, group, gold[0], own.label, own.probability))
+            cases.append(Case(name, group, gold[0], prediction.label, prediction.probability))
     return cases
 
 

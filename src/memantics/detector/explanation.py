@@ -83,7 +83,7 @@ class Reasons(Result):
         for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
             if len(kept) == count:
                 break
-            if not any(_covers(own, part) for own in kept):
+            if not any(_covers(value, part) for value in kept):
                 kept.append(part)
         return tuple(kept)
 
@@ -144,11 +144,11 @@ class ExpertExplanation(Reasons):
         return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
 
 
-def _covers(own: Part, other: Part) -> bool:
-    if own.field != other.field or own.start is None or other.start is None:
+def _covers(part: Part, other: Part) -> bool:
+    if part.field != other.field or part.start is None or other.start is None:
         return False
-    same = (own.contribution > 0) == (other.contribution > 0)
-    return same and own.start <= other.start and (own.end or 0) >= (other.end or 0)
+    same = (part.contribution > 0) == (other.contribution > 0)
+    return same and part.start <= other.start and (part.end or 0) >= (other.end or 0)
 
 
 def explain(
@@ -179,22 +179,22 @@ def explain_label(
     label = label or said.label
     if label not in expert.labels.classes:
         raise UnknownName("label", label, expert.labels.classes)
-    own, decision = expert.labels.classes.index(label), expert.decision
+    place, decision = expert.labels.classes.index(label), expert.decision
     raw = np.asarray(expert.score([example], embedder), float)
     if expert.labels.several:
-        softmax, other, against = decision.softmaxes[own], 0, ""
-        own, needed = 1, float(np.log(decision.biases[own] / (1 - decision.biases[own])))
+        softmax, other, against = decision.softmaxes[place], 0, ""
+        place, needed = 1, float(np.log(decision.biases[place] / (1 - decision.biases[place])))
     else:
         (softmax,) = decision.softmaxes
         rivals = softmax.logits(raw)[0] + decision.biases
-        rivals[own] = -np.inf
+        rivals[place] = -np.inf
         other = int(rivals.argmax())
         against = expert.labels.classes[other]
-        needed = float(decision.biases[other] - decision.biases[own])
+        needed = float(decision.biases[other] - decision.biases[place])
     logits = softmax.logits(raw)[0]
-    slopes = (softmax.weights[:, own] - softmax.weights[:, other]) / softmax.deviation
+    slopes = (softmax.weights[:, place] - softmax.weights[:, other]) / softmax.deviation
     parts, moved = _attribute(expert, example, embedder, np.asarray(slopes, np.float32))
-    score = float(logits[own] - logits[other])
+    score = float(logits[place] - logits[other])
     fields = tuple(_share(parts, example))
     return ExpertExplanation(score, score - moved, needed, parts, fields, said, label, against)
 
@@ -264,10 +264,10 @@ def _list_parts(
                 yield _place(block, name, value, start, end)
     start = 0
     factors = detector.extractor.dense_factors(len(dense))
-    for own, (width, _) in zip(detector.extractor.dense, factors, strict=True):
+    for entry, (width, _) in zip(detector.extractor.dense, factors, strict=True):
         value = float(dense[start : start + width].sum())
         start += width
-        yield Part(own.source, own.name.split("/")[1], "(as a whole)", value)
+        yield Part(entry.source, entry.name.split("/")[1], "(as a whole)", value)
 
 
 def _read(block: FeatureBlock, example: Example) -> str:
@@ -286,12 +286,12 @@ def _place(block: FeatureBlock, name: str, value: float, start: int, end: int) -
 def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
     for field in FIELDS:
         text = read_field(example, field)
-        own = [part for part in parts if part.field == field]
-        if not text or not own:
+        group = [part for part in parts if part.field == field]
+        if not text or not group:
             continue
         characters = np.zeros(len(text))
-        for part in own:
+        for part in group:
             if part.start is not None and part.end is not None:
                 characters[part.start : part.end] += part.contribution / (part.end - part.start)
-        total = sum(part.contribution for part in own)
+        total = sum(part.contribution for part in group)
         yield FieldShare(field, text, tuple(characters.tolist()), total)

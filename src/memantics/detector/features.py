@@ -147,8 +147,8 @@ def fuzzy_sound_of(character: str) -> str:
     said = sound_of(character)
     if said == character:
         return said
-    for own, merged in _MERGED:
-        said = said.replace(own, merged)
+    for text, merged in _MERGED:
+        said = said.replace(text, merged)
     return _FIRST.get(said[0], said[0]) + said[1:]
 
 
@@ -284,8 +284,8 @@ class Extractor:
         # Meanings of texts by one embedder are equally wide.
         width = (total - sum(known)) // max(1, known.count(0))
         return [
-            (own or width, np.float32(b.weight / self.scale))
-            for own, b in zip(known, self.dense, strict=True)
+            (number or width, np.float32(b.weight / self.scale))
+            for number, b in zip(known, self.dense, strict=True)
         ]
 
     def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> SparseRows:
@@ -295,7 +295,7 @@ class Extractor:
             _weigh(texts[place], vocabulary, self.indices[place])
             for place, vocabulary in enumerate(self.vocabularies)
         ]
-        weights = [np.float32(own.block.weight / self.scale) for own in self.vocabularies]
+        weights = [np.float32(value.block.weight / self.scale) for value in self.vocabularies]
         shifts = self.offsets()
         nothing = np.zeros(0, np.int64)
         rows = np.concatenate([nothing, *(part[0] for part in parts)])
@@ -318,8 +318,10 @@ def _weigh(
     texts: Sequence[Sequence[str]], vocabulary: Vocabulary, index: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
     """Rows, columns and values: sublinear counts times rarity, rows of length 1, all in order."""
-    found = [[place for piece in own if (place := index.get(piece)) is not None] for own in texts]
-    rows = np.repeat(np.arange(len(found)), [len(own) for own in found])
+    found = [
+        [place for piece in names if (place := index.get(piece)) is not None] for names in texts
+    ]
+    rows = np.repeat(np.arange(len(found)), [len(numbers) for numbers in found])
     width = max(1, len(vocabulary.pieces))
     flat = np.fromiter(chain.from_iterable(found), np.int64, len(rows))
     cells, counts = np.unique(rows * width + flat, return_counts=True)
@@ -366,7 +368,7 @@ def fit_extractor(
 ) -> Extractor:
     """Learn vocabularies from the pieces of training examples."""
     vocabularies = tuple(
-        fit_vocabulary(block, own) for block, own in zip(blocks, texts, strict=True)
+        fit_vocabulary(block, group) for block, group in zip(blocks, texts, strict=True)
     )
     if not dense and not any(vocabulary.pieces for vocabulary in vocabularies):
         raise InputError(

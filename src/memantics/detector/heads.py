@@ -87,7 +87,7 @@ _CHARS = (
 _HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
-_HEAVIER = tuple(Dense(own.source, round(1.9 * own.weight, 2)) for own in _MEANINGS)
+_HEAVIER = tuple(Dense(value.source, round(1.9 * value.weight, 2)) for value in _MEANINGS)
 # For languages that part their words: words and pairs of words, and runs of letters inside words.
 _WORDS = (
     FeatureBlock("text", "phrases", 1.0),
@@ -162,11 +162,11 @@ def _join(extractor: Extractor, sparse: SparseRows, dense: Singles | None) -> Ro
     """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
     rows = to_rows(sparse, dense)
     if extractor.whole:
-        own = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
-        squares = np.bincount(own, sparse.values.astype(np.float64) ** 2, len(rows))
+        values = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
+        squares = np.bincount(values, sparse.values.astype(np.float64) ** 2, len(rows))
         lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
         factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-        scaled = replace(sparse, values=sparse.values * factors[own])
+        scaled = replace(sparse, values=sparse.values * factors[values])
         rows = Rows(scaled, rows.dense * factors[:, None])
     return rows
 

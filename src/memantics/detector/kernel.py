@@ -128,10 +128,10 @@ def solve(
         raise InputError("the examples cannot be told apart", hint="give more of them")
     held_out = np.empty_like(targets)
     for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
-        square = np.tril(inverse[np.ix_(own, own)])
+        values = np.flatnonzero(groups == group)
+        square = np.tril(inverse[np.ix_(values, values)])
         square += np.tril(square, -1).T
-        held_out[own] = targets[own] - np.linalg.solve(square, duals[own])
+        held_out[values] = targets[values] - np.linalg.solve(square, duals[values])
     return Solved(np.ascontiguousarray(duals, np.float32), held_out)
 
 
@@ -144,10 +144,10 @@ def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
 
 
 def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
-    for place, own in enumerate(rows.dense):
+    for place, value in enumerate(rows.dense):
         products = known.sparse.multiply_row(rows.sparse, place)
         if known.dense.shape[1]:
-            products += known.dense @ own
+            products += known.dense @ value
         yield kernel.shape(products)
 
 
@@ -166,7 +166,7 @@ class LinearScorer:
         """One row of scores per row."""
         found = rows.sparse.multiply(self.sparse)
         if self.dense.shape[0]:
-            found += np.stack([own @ self.dense for own in rows.dense])
+            found += np.stack([value @ self.dense for value in rows.dense])
         found += self.intercepts
         return found
 
@@ -225,9 +225,9 @@ def fit_svm(
     held_out = np.zeros_like(targets)
     for group in np.unique(groups):
         out = groups == group
-        kept, own = np.flatnonzero(~out), np.flatnonzero(out)
+        kept, values = np.flatnonzero(~out), np.flatnonzero(out)
         fitted = _fit_once(rows.take(kept), targets[kept], weights[kept], cost)
-        held_out[own] = fitted.score(rows.take(own))
+        held_out[values] = fitted.score(rows.take(values))
     return _fit_once(rows, targets, weights, cost), held_out
 
 
@@ -284,9 +284,9 @@ def make_targets(examples: Sequence[Example]) -> Targets:
     for kind in TYPES:
         columns[f"type/{kind}"] = [e.type == kind for e in examples]
     kept = {
-        name: own
-        for name, own in columns.items()
-        if name == HARMFUL or _FEWEST <= sum(own) <= len(own) - _FEWEST
+        name: flags
+        for name, flags in columns.items()
+        if name == HARMFUL or _FEWEST <= sum(flags) <= len(flags) - _FEWEST
     }
     signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
     return Targets(tuple(kept), np.ascontiguousarray(signs), _weigh(examples))
@@ -295,7 +295,7 @@ def make_targets(examples: Sequence[Example]) -> Targets:
 def _weigh(examples: Sequence[Example]) -> Singles:
     strata = [f"{e.label}/{e.type}" for e in examples]
     counts = Counter(strata)
-    weights = np.array([counts[own] ** -0.5 for own in strata])
+    weights = np.array([counts[key] ** -0.5 for key in strata])
     return np.asarray(weights / weights.mean(), np.float32)
 
 

@@ -27,7 +27,7 @@ def judge_text(
     """What an expert says of a text; ``unknown`` for none, and for languages it never saw."""
     topic = str(card.get("topic") or expert.labels.name.rpartition("/")[2])
     by, sample = f"expert {expert.labels.name}", bool(card.get("sample"))
-    languages = [str(own) for own in card.get("languages") or ()]
+    languages = [str(value) for value in card.get("languages") or ()]
     accuracy, baseline = _number(card.get("accuracy")), _number(card.get("baseline"))
     why = ""
     if not text.strip():
@@ -55,11 +55,11 @@ def measure_sure(
     >>> measure_sure([("a",), ("b",)], said)
     {'coverage': 0.5, 'accuracy': 1.0, 'baseline': 1.0}
     """
-    sure = [(own, one) for own, one in zip(gold, said, strict=True) if one.probability >= SURE]
+    sure = [(names, one) for names, one in zip(gold, said, strict=True) if one.probability >= SURE]
     if not sure:
         return {"coverage": 0.0, "accuracy": None, "baseline": None}
-    right = sum(one.label in own for own, one in sure)
-    common = Counter(label for own, _ in sure for label in own).most_common(1)
+    right = sum(one.label in names for names, one in sure)
+    common = Counter(label for names, _ in sure for label in names).most_common(1)
     return {
         "coverage": len(sure) / len(said),
         "accuracy": right / len(sure),

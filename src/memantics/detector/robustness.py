@@ -143,8 +143,8 @@ def measure_evasion(
         if name == "traditional script" and _load_converter() is None:
             continue
         disguised = [
-            replace(example, text=attack(clean(example.text), own, seed))
-            for example, own in zip(chosen, targets, strict=True)
+            replace(example, text=attack(clean(example.text), names, seed))
+            for example, names in zip(chosen, targets, strict=True)
         ]
         found.append(_measure(detector, name, disguised, embedder))
     return tuple(found)
@@ -154,11 +154,13 @@ def pick_targets(
     detector: FastDetector, example: Example, embedder: Embedder | None
 ) -> tuple[str, ...]:
     """The characters of the inline text that speak most for harm."""
-    shares = [own for own in explain(detector, example, embedder).fields if own.field == "text"]
+    shares = [
+        share for share in explain(detector, example, embedder).fields if share.field == "text"
+    ]
     if not shares:
         return ()
     ranked = sorted(zip(shares[0].characters, shares[0].text, strict=True), reverse=True)
-    letters = dict.fromkeys(own for value, own in ranked if value > 0 and own.isalpha())
+    letters = dict.fromkeys(text for value, text in ranked if value > 0 and text.isalpha())
     return tuple(letters)[:MOST_TARGETS]
 
 

@@ -78,12 +78,12 @@ class SparseRows:
         """Inner products of all rows with one row of others."""
         columns, values = others.row(place)
         places, table = self._often
-        own = places[columns]
-        rare = own < 0
+        array = places[columns]
+        rare = array < 0
         cells, sizes = self.turned._find_cells(columns[rare])
         parts = self.turned.values[cells] * np.repeat(values[rare], sizes)
         sums = np.bincount(self.turned.columns[cells], weights=parts, minlength=len(self))
-        found: Singles = sums.astype(np.float32) + values[~rare] @ table[own[~rare]]
+        found: Singles = sums.astype(np.float32) + values[~rare] @ table[array[~rare]]
         return found
 
     @cached_property

@@ -63,10 +63,10 @@ def find_target_errors(
         TargetErrors(EVERYBODY, _rate(harmful, labels), _rate(harmless, labels)),
     ]
     for name in groups:
-        own = {place for place in harmful if examples[place].target == name}
-        said = find_words(words, own)
+        numbers = {place for place in harmful if examples[place].target == name}
+        said = find_words(words, numbers)
         near = [place for place in harmless if words[place] & set(said)]
-        found.append(TargetErrors(name, _rate(sorted(own), labels), _rate(near, labels), said))
+        found.append(TargetErrors(name, _rate(sorted(numbers), labels), _rate(near, labels), said))
     return tuple(found)
 
 
@@ -75,16 +75,18 @@ def _cut(example: Example) -> frozenset[str]:
     return frozenset(word for word in said if len(word) > 1 and word.isalpha())
 
 
-def find_words(texts: Sequence[frozenset[str]], own: set[int]) -> tuple[str, ...]:
+def find_words(texts: Sequence[frozenset[str]], numbers: set[int]) -> tuple[str, ...]:
     """The words that some texts use far more often than the others, the surest first.
 
     >>> texts = [frozenset({"a", "b"})] * 9 + [frozenset({"b"})] * 90
     >>> find_words(texts, set(range(9)))
     ('a',)
     """
-    inside = Counter(word for place in own for word in texts[place])
-    outside = Counter(word for place, text in enumerate(texts) if place not in own for word in text)
-    size, rest = len(own), len(texts) - len(own)
+    inside = Counter(word for place in numbers for word in texts[place])
+    outside = Counter(
+        word for place, text in enumerate(texts) if place not in numbers for word in text
+    )
+    size, rest = len(numbers), len(texts) - len(numbers)
     rated: list[tuple[float, str]] = []
     for word, count in inside.items():
         # The prior takes the word to be as frequent as in all texts.
@@ -108,7 +110,8 @@ def _rate(places: Sequence[int], labels: Sequence[int]) -> Rate:
 def tabulate_targets(rows: Sequence[TargetErrors]) -> Table:
     """Recall and false alarms by group, in per cent."""
     cells = tuple(
-        (own.target, *_show(own.found), *_show(own.alarms), " ".join(own.words)) for own in rows
+        (errors.target, *_show(errors.found), *_show(errors.alarms), " ".join(errors.words))
+        for errors in rows
     )
     columns = (
         "attacked", ">harmful", ">found", ">95 %", ">harmless", ">called harmful", ">95 %", "words",

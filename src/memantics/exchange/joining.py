@@ -98,7 +98,7 @@ def join(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> Joined:
         several = [held.pop(name), *others]
         reason = f"ambiguous: {len(several)} rows answer item {name} differently"
         left_out += [_leave(given, reason) for given in several]
-    left_out.sort(key=lambda own: own.row)
+    left_out.sort(key=lambda omission: omission.row)
     return Joined(held, tuple(left_out), count, repeated)
 
 

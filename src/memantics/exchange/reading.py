@@ -70,8 +70,10 @@ def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterat
         "inspect": _read_inspect,
         "lmms-eval": _read_samples,
         "openai-batch": _read_batch,
-        "vlmevalkit": lambda own: _read_table(own, {"gold": "answer"} | dict(settings.columns)),
-        "table": lambda own: _read_table(own, settings.columns),
+        "vlmevalkit": lambda folder: _read_table(
+            folder, {"gold": "answer"} | dict(settings.columns)
+        ),
+        "table": lambda folder: _read_table(folder, settings.columns),
     }
     return kind, (_rename(_part(given), settings.values) for given in readers[kind](path))
 

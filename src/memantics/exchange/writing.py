@@ -165,7 +165,7 @@ def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: Asked) -> tuple
     def write(file: IO[str]) -> None:
         for number, (item, request) in enumerate(asked):
             images, text = _read_turn(item, request)
-            names = [_copy_image(out, number, place, own) for place, own in enumerate(images)]
+            names = [_copy_image(out, number, place, image) for place, image in enumerate(images)]
             limits.add(request.sampling.max_tokens or 1024)
             record = {
                 "id": item.id,

@@ -32,27 +32,27 @@ def make_task(
     question = pose_setup(setup)
     # From here on the split is the one that was picked, so that a log says which.
     setup = Setup(name, question.data.kind, question.scope.split, invalid, setup.options)
-    own = pose_setup(setup).task
-    items = list(own.items())
+    task = pose_setup(setup).task
+    items = list(task.items())
     plain: dict[str, Any] = setup.plain
     return Task(
         dataset=MemoryDataset(
-            [make_sample(own, item) for item in items],
+            [make_sample(task, item) for item in items],
             name=f"{name} ({question.data.kind}, {question.scope.split})",
         ),
         solver=ask(**plain),
         scorer=read_answer(**plain),
         metrics=[figures(**plain)],
-        config=GenerateConfig() if own.needs else narrow_config(own.ask(items[0], None)),
+        config=GenerateConfig() if task.needs else narrow_config(task.ask(items[0], None)),
         version=__version__,
         metadata={
             "title": f"{question.cards[0].title}: {question.cards[1].title}",
-            "main": own.main,
-            "options": dict(own.options),
-            "prompts": dict(own.prompts),
+            "main": task.main,
+            "options": dict(task.options),
+            "prompts": dict(task.prompts),
             "data": question.data.kind,
             "checksum": question.data.checksum,
-            "invalid": str(own.invalid),
+            "invalid": str(task.invalid),
         },
     )
 

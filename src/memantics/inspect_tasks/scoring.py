@@ -25,9 +25,9 @@ def figures(
     setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     def compute(scores: list[SampleScore]) -> Value:
-        own = open_scoring(setup)
-        rows, counts = score_outcomes(own, [read_outcome(score) for score in scores])
-        found = name_figures(rows, own.main)
+        scoring = open_scoring(setup)
+        rows, counts = score_outcomes(scoring, [read_outcome(score) for score in scores])
+        found = name_figures(rows, scoring.main)
         # A call that failed is an error of its sample here, which Inspect counts by itself.
         kept = {status: n for status, n in counts.items() if status != "failed"}
         return found | {f"{status} items": float(n) for status, n in kept.items()}
@@ -54,10 +54,10 @@ def read_answer(
     setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - Inspect's seam
-        own = open_scoring(setup)
+        scoring = open_scoring(setup)
         item = unpack_item(state.metadata["item"])
-        judged = judge_output(own, item, state.output)
-        mark = find_mark(own, item, Outcome(item, judged.status, judged.value))
+        judged = judge_output(scoring, item, state.output)
+        mark = find_mark(scoring, item, Outcome(item, judged.status, judged.value))
         return Score(
             value=mark_sample(judged.status, judged.value, item.gold, mark),
             answer=show_value(judged.value),

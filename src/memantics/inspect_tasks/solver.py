@@ -58,23 +58,23 @@ def ask(
     setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        own = pose_setup(setup).task
+        value = pose_setup(setup).task
         item = unpack_item(state.metadata["item"])
-        if own.needs:
-            own, item = await feed_item(setup, own, item)
+        if value.needs:
+            value, item = await feed_item(setup, value, item)
             state.metadata["item"] = pack_item(item)
         complaint: str | None = None
-        for attempt in range(own.invalid.attempts):
-            request = own.ask(item, complaint)
-            if attempt or own.needs:
+        for attempt in range(value.invalid.attempts):
+            request = value.ask(item, complaint)
+            if attempt or value.needs:
                 state.messages = show_messages(request.messages)
             config = read_config(request, attempt)
-            if not own.needs:
+            if not value.needs:
                 # These are the task's configuration, which the user's command overrides.
                 config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
             state = await generate(state, tool_calls="none", **config)
             state.metadata["attempts"] = attempt + 1
-            judged = judge_output(own, item, state.output)
+            judged = judge_output(value, item, state.output)
             if judged.status == "answered":
                 break
             complaint = judged.reason
@@ -92,14 +92,14 @@ async def feed_item(setup: Setup, task: Task, item: Item) -> tuple[Task, Item]:
     if task.feed is None:
         return task, item
     ready = task.feed(fed)
-    return ready, next(own for own in ready.items() if own.id == item.id)
+    return ready, next(value for value in ready.items() if value.id == item.id)
 
 
 async def ask_need(setup: Setup, need: Need, meme: str) -> str | None:
     """What the model (or the one in the role ``captioner``) answers to the task before."""
     first = find_need(setup, need)
     task = pose_setup(first).task
-    item = next((own for own in task.items() if own.group == meme), None)
+    item = next((value for value in task.items() if value.group == meme), None)
     if item is None:
         return None
     if task.needs:

@@ -69,7 +69,7 @@ class Account:
         """Count what is known about one more meme."""
         self.memes += 1
         self.individuals.update(individual.dimension for individual in made.individuals)
-        names = [link.relation for own in made.individuals for link in own.relations]
+        names = [link.relation for value in made.individuals for link in value.relations]
         for name in (*names, *(said.relation for said in made.loose)):
             (self.relations if name in RELATIONS else self.said)[name] += 1
         self.dangling += made.dangling()
@@ -78,8 +78,8 @@ class Account:
 def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[Knowledge]:
     """Read knowledge bases one by one, and keep account of what was found."""
     heads = Heads()
-    for own in files:
-        made = _Adoption(own, account, heads).make()
+    for file in files:
+        made = _Adoption(file, account, heads).make()
         account.add(made)
         yield made
 
@@ -113,11 +113,13 @@ class _Adoption:
         self.settle(raw, refined)
         individuals = tuple(
             replace(
-                own,
-                relations=tuple(sorted(self.links.get(own.key, ()), key=order_of)),
-                kind=(find_kind(own.label) or "") if own.dimension == "Toxicity" else "",
+                individual,
+                relations=tuple(sorted(self.links.get(individual.key, ()), key=order_of)),
+                kind=(find_kind(individual.label) or "")
+                if individual.dimension == "Toxicity"
+                else "",
             )
-            for own in self.individuals
+            for individual in self.individuals
         )
         return Knowledge(
             files.meme,
@@ -126,14 +128,20 @@ class _Adoption:
             "en",
             COLLECTION,
             WARNING,
-            tuple(sorted(self.loose, key=lambda own: (own.source, own.relation, own.target))),
+            tuple(
+                sorted(
+                    self.loose,
+                    key=lambda statement: (statement.source, statement.relation, statement.target),
+                )
+            ),
         )
 
     @cached_property
     def individuals(self) -> tuple[Individual, ...]:
         made = tell_apart(self.base.individuals)
         self.account.renamed += sum(
-            own.name != former.name for own, former in zip(made, self.base.individuals, strict=True)
+            individual.name != former.name
+            for individual, former in zip(made, self.base.individuals, strict=True)
         )
         return made
 
@@ -141,29 +149,29 @@ class _Adoption:
     def names(self) -> Mapping[str, Sequence[Individual]]:
         """Individuals by the name that official files write for them."""
         found: dict[str, list[Individual]] = defaultdict(list)
-        for own, former in zip(self.individuals, self.base.individuals, strict=True):
-            found[_slug(former.name)].append(own)
+        for individual, former in zip(self.individuals, self.base.individuals, strict=True):
+            found[_slug(former.name)].append(individual)
         return found
 
     @cached_property
     def other_names(self) -> Mapping[str, Sequence[Individual]]:
         """Individuals by what models wrote instead of the name: the label, or name and label."""
         found: dict[str, list[Individual]] = defaultdict(list)
-        for own, former in zip(self.individuals, self.base.individuals, strict=True):
+        for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             name, label = _slug(former.name), _slug(former.label)
             told = f"{name}_{label}_{_slug(former.description)}".strip("_")
             for words in {label, f"{name}_{label}", told, name} - {""}:
-                found[words.casefold()].append(own)
+                found[words.casefold()].append(individual)
         return found
 
     def settle(self, raw: Base | None, refined: Base | None) -> None:
         """Statements of the raw file know their subject; the refined file adds its own."""
-        for place, said in (raw.own if raw else {}).items():
+        for place, said in (raw.statements if raw else {}).items():
             for statement in said:
                 self.link(statement, self.individuals[place])
         for statement in raw.said if raw else ():
             self.link(statement)
-        known = {Said(*map(_slug, own)) for own in self.statements(raw)}
+        known = {Said(*map(_slug, names)) for names in self.statements(raw)}
         origin = None
         if raw and refined and self.files.refined:
             origin = Provenance(source=self.files.refined.name)
@@ -175,7 +183,7 @@ class _Adoption:
     def statements(raw: Base | None) -> Iterator[Said]:
         if raw is not None:
             yield from raw.said
-            for said in raw.own.values():
+            for said in raw.statements.values():
                 yield from said
 
     def link(
@@ -222,7 +230,7 @@ class _Adoption:
         if len(found) > 1:
             self.account.ambiguous += 1
         order = [*fitting, *DIMENSIONS]
-        return min(found, key=lambda own: order.index(own.dimension)), mended
+        return min(found, key=lambda individual: order.index(individual.dimension)), mended
 
 
 def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
@@ -237,8 +245,13 @@ def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
 
 def _count(base: Base, read: Callable[[str], str]) -> Counter[tuple[str, str, str, str]]:
     return Counter(
-        (own.dimension, _slug(own.name), read(own.label), read(own.description))
-        for own in base.individuals
+        (
+            individual.dimension,
+            _slug(individual.name),
+            read(individual.label),
+            read(individual.description),
+        )
+        for individual in base.individuals
     )
 
 

@@ -62,7 +62,7 @@ def check_query(query: str) -> None:
             hint="with SERVICE, FROM or escapes only SPARQL 1.1 is read",
         ) from error
     prefixes = PREFIXES | {
-        str(own.prefix or ""): str(own.iri) for own in prologue if own.name == "PrefixDecl"
+        str(value.prefix or ""): str(value.iri) for value in prologue if value.name == "PrefixDecl"
     }
     for name, part in _walk(body):
         if name == "ServiceGraphPattern":
@@ -113,13 +113,13 @@ def answer(graphs: Store, query: str, limit: int = 100) -> Rows:
         if isinstance(found, QueryBoolean):
             return Rows(("answer",), ((str(bool(found)).lower(),),))
         if isinstance(found, QuerySolutions):
-            variables = tuple(own.value for own in found.variables)
+            variables = tuple(variable.value for variable in found.variables)
             rows = _hold(tuple(map(_text, row)) for row in islice(found, limit + 1))
         else:
             variables = ("subject", "predicate", "object")
             rows = _hold(
-                (_text(own.subject), _text(own.predicate), _text(own.object))
-                for own in islice(found, limit + 1)
+                (_text(value.subject), _text(value.predicate), _text(value.object))
+                for value in islice(found, limit + 1)
             )
     except SyntaxError as error:
         raise InputError(

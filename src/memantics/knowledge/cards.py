@@ -118,7 +118,7 @@ class IndividualCard:
     """
 
     numbers: tuple[int, ...]
-    own: Individual
+    individual: Individual
     rows: tuple[Row, ...]
     titles: tuple[str, ...]
 
@@ -130,10 +130,10 @@ class IndividualCard:
     @property
     def kicker(self) -> str:
         """The small line above the title."""
-        label = name_dimension(self.own.dimension)
+        label = name_dimension(self.individual.dimension)
         if len(self.numbers) > 1:
             return f"{label} × {len(self.numbers)}"
-        return f"{label} · {tame(self.own.kind).lower()}" if self.own.kind else label
+        return f"{label} · {tame(self.individual.kind).lower()}" if self.individual.kind else label
 
     def lines(self, width: float) -> tuple[str, ...]:
         """The title, or one short title for each individual, broken into lines."""
@@ -157,10 +157,10 @@ def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
     """The individuals that are drawn: all, unless there are too many to look at."""
     chosen: dict[str, int] = {}
     counts: dict[str, int] = {}
-    for number, own in enumerate(knowledge.individuals):
-        counts[own.dimension] = counts.get(own.dimension, 0) + 1
-        if counts[own.dimension] <= _MOST_OF_ONE and len(chosen) < _MOST:
-            chosen[own.key] = number
+    for number, individual in enumerate(knowledge.individuals):
+        counts[individual.dimension] = counts.get(individual.dimension, 0) + 1
+        if counts[individual.dimension] <= _MOST_OF_ONE and len(chosen) < _MOST:
+            chosen[individual.key] = number
     cards = [
         IndividualCard(
             (number,),
@@ -182,8 +182,8 @@ def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[
     aimed = {target for card in cards for row in card.rows for target in row.targets}
     groups: dict[object, list[IndividualCard]] = {}
     for card in cards:
-        alike = card.own.dimension in crowded and card.number not in aimed
-        key = (card.own.dimension, card.rows) if alike else card.number
+        alike = card.individual.dimension in crowded and card.number not in aimed
+        key = (card.individual.dimension, card.rows) if alike else card.number
         groups.setdefault(key, []).append(card)
     for first, *others in groups.values():
         yield replace(
@@ -205,15 +205,17 @@ def read_fields(description: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True)) if not parts[0] else {}
 
 
-def _title(own: Individual) -> str:
+def _title(individual: Individual) -> str:
     """The label; for text in the meme the text itself, where it is short enough to read."""
-    words = tame(own.description)
-    if own.dimension == "OverallIntent" and (told := read_fields(words).get("hasOverallIntent")):
+    words = tame(individual.description)
+    if individual.dimension == "OverallIntent" and (
+        told := read_fields(words).get("hasOverallIntent")
+    ):
         # The official extraction gives every intent the same label.
         return told.replace("_", " ")
-    if own.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
+    if individual.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
         return words if words[0] in "\"“'‘「" else f"“{words}”"
-    return tame(own.label.replace("_", " ")) or tame(own.name.replace("_", " "))
+    return tame(individual.label.replace("_", " ")) or tame(individual.name.replace("_", " "))
 
 
 def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[Row, ...]:

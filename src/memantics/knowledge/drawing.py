@@ -67,7 +67,7 @@ class _Drawing:
     @cached_property
     def places(self) -> dict[int, int]:
         """Where among the cards an individual's number is."""
-        return {own: place for place, card in enumerate(self.cards) for own in card.numbers}
+        return {number: place for place, card in enumerate(self.cards) for number in card.numbers}
 
     def links(self) -> Iterator[tuple[int, int, int]]:
         """Lines as card, row, target card."""
@@ -98,7 +98,7 @@ class _Drawing:
         """A line with its arrow; ``tip`` says where it ends, and whether it points right."""
         x, y, way = tip
         self.add(
-            f'<g class="line d-{source.own.dimension}" data-from="{source.number}" '
+            f'<g class="line d-{source.individual.dimension}" data-from="{source.number}" '
             f'data-to="{target.number}"><path d="{path}"/>'
             f'<polygon points="{x:.1f},{y:.1f} {x - 7 * way:.1f},{y - 4:.1f} '
             f'{x - 7 * way:.1f},{y + 4:.1f}"/></g>'
@@ -106,11 +106,11 @@ class _Drawing:
 
     def card(self, card: IndividualCard, x: float, y: float, width: float) -> None:
         height = card.height(width)
-        hint = escape(" – ".join(filter(None, (*card.titles, tame(card.own.description)))))
+        hint = escape(" – ".join(filter(None, (*card.titles, tame(card.individual.description)))))
         tag = "a" if self.linked else "g"
         target = f'href="#i-{card.number}" id="{self.prefix}-{card.number}" ' * self.linked
         self.add(
-            f'<{tag} class="card d-{card.own.dimension}" {target}data-card="{card.number}" '
+            f'<{tag} class="card d-{card.individual.dimension}" {target}data-card="{card.number}" '
             f'data-shows="{" ".join(map(str, card.numbers))}">'
             f"<title>{hint}</title>"
             f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.0f}" '
@@ -136,7 +136,7 @@ class _Drawing:
 
     def port(self, card: IndividualCard, x: float, y: float) -> None:
         self.add(
-            f'<circle class="port d-{card.own.dimension}" data-of="{card.number}" '
+            f'<circle class="port d-{card.individual.dimension}" data-of="{card.number}" '
             f'cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
         )
 
@@ -151,15 +151,17 @@ class _Wide(_Drawing):
         linked = {place for start, _, end in self.links() for place in (start, end)}
         found = {}
         for place in range(len(COLUMNS)):
-            own = [at for at, card in enumerate(self.cards) if _find_column(card) == place]
-            room = max(0, _SHORT - sum(at in linked for at in own))
-            alone = [at for at in own if at not in linked][:room]
-            found[place] = tuple(at for at in own if at in linked or at in alone)
-        return {place: own for place, own in found.items() if own}
+            numbers = [at for at, card in enumerate(self.cards) if _find_column(card) == place]
+            room = max(0, _SHORT - sum(at in linked for at in numbers))
+            alone = [at for at in numbers if at not in linked][:room]
+            found[place] = tuple(at for at in numbers if at in linked or at in alone)
+        return {place: numbers for place, numbers in found.items() if numbers}
 
     def draw(self) -> Markup:
         used = list(self.columns)
-        column_of = {card: used.index(place) for place, own in self.columns.items() for card in own}
+        column_of = {
+            card: used.index(place) for place, numbers in self.columns.items() for card in numbers
+        }
         order = sorted(column_of)
         spot = {place: number for number, place in enumerate(order)}
         boxes = [
@@ -300,7 +302,7 @@ class _Narrow(_Drawing):
             card = self.cards[target]
             room = card.height(width) - ROW * len(card.rows) - 18
             distance = min(9.0, room / max(1, len(places)))
-            places.sort(key=lambda own: tops[links[own][0]])
+            places.sort(key=lambda value: tops[links[value][0]])
             for number, place in enumerate(places):
                 ends[place] = tops[target] + 12 + distance * number
         return ends
@@ -308,12 +310,12 @@ class _Narrow(_Drawing):
 
 def _rank(column: int, card: IndividualCard) -> int:
     members = COLUMNS[column][1]
-    name = card.own.dimension
+    name = card.individual.dimension
     return members.index(name) if name in members else len(members)
 
 
 def _find_column(card: IndividualCard) -> int:
-    return _COLUMN_OF.get(card.own.dimension, _OWN)
+    return _COLUMN_OF.get(card.individual.dimension, _OWN)
 
 
 _READING = (1, 2, 0, 3)

@@ -76,9 +76,9 @@ def measure(store: GraphStore) -> StoreFigures:
         )
         for row in select(store.graphs, _INDIVIDUALS)
     }
-    own = sorted(found.keys() - set(DIMENSIONS))
+    group = sorted(found.keys() - set(DIMENSIONS))
     dimensions: dict[str, DimensionFigures] = {
-        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *own)
+        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *group)
     }
     links = {
         row["relation"].value: int(row["count"].value) for row in select(store.graphs, _RELATIONS)
@@ -96,7 +96,7 @@ def measure(store: GraphStore) -> StoreFigures:
     return StoreFigures(
         memes=len(store.ids()),
         statements=len(store.graphs),
-        individuals=sum(own.individuals for own in dimensions.values()),
+        individuals=sum(figures.individuals for figures in dimensions.values()),
         confirmed=int(confirmed.value),
         dimensions=dimensions,
         relations={name: links.get(TERM + name, 0) for name in RELATIONS},
@@ -122,4 +122,14 @@ def list_dangling(store: GraphStore) -> Iterator[Dangling]:
                 "both" if not start and not end else "target" if start else "source",
             )
         )
-    return iter(sorted(found, key=lambda own: (own.meme, own.source, own.relation, own.target)))
+    return iter(
+        sorted(
+            found,
+            key=lambda dangling: (
+                dangling.meme,
+                dangling.source,
+                dangling.relation,
+                dangling.target,
+            ),
+        )
+    )

@@ -136,8 +136,8 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
             continue
         graph = node(graph_iri(meme))
         placed[meme].append(Quad(quad.subject, quad.predicate, quad.object, graph))
-    for meme, own in placed.items() if shared else ():
-        own.extend(_follow(own, shared, node(graph_iri(meme))))
+    for meme, group in placed.items() if shared else ():
+        group.extend(_follow(group, shared, node(graph_iri(meme))))
     return dict(placed)
 
 
@@ -199,7 +199,7 @@ def _write_jsonld(quads: Sequence[Quad]) -> bytes:
         {
             "@context": _CONTEXT,
             "@id": _short(graph),
-            "@graph": [_tidy(own) for own in sorted(entries.values(), key=_reading_order)],
+            "@graph": [_tidy(fields) for fields in sorted(entries.values(), key=_reading_order)],
         }
         for graph, entries in graphs.items()
     ]

@@ -93,69 +93,82 @@ class _Writer:
     seen: set[str] = field(default_factory=set)
 
     def write(self) -> Iterator[Quad]:
-        own = self.knowledge
-        if len(own.by_key) != len(own.individuals):
+        knowledge = self.knowledge
+        if len(knowledge.by_key) != len(knowledge.individuals):
             raise DataError(
-                f"meme {own.meme}", "two individuals of a dimension share a name", hint="rename one"
+                f"meme {knowledge.meme}",
+                "two individuals of a dimension share a name",
+                hint="rename one",
             )
-        meme = graph_iri(own.meme)
+        meme = graph_iri(knowledge.meme)
         yield self.link(meme, TYPE, f"{TERM}Meme")
         for name, value in zip(
             _MEME_FIELDS,
-            (own.meme, own.image, own.language, own.collection, own.warning),
+            (
+                knowledge.meme,
+                knowledge.image,
+                knowledge.language,
+                knowledge.collection,
+                knowledge.warning,
+            ),
             strict=True,
         ):
             if value:
                 yield self.say(meme, TERM + name, value)
-        for position, individual in enumerate(own.individuals, 1):
+        for position, individual in enumerate(knowledge.individuals, 1):
             yield from self.individual(individual, position)
-        for said in own.loose:
+        for said in knowledge.loose:
             yield from self.relation(
                 said.source, Relation(said.relation, said.target, said.provenance)
             )
 
-    def individual(self, own: Individual, position: int) -> Iterator[Quad]:
-        subject = thing_iri(self.knowledge.meme, own.key)
-        yield self.link(subject, TYPE, class_iri(own.dimension))
+    def individual(self, value: Individual, position: int) -> Iterator[Quad]:
+        subject = thing_iri(self.knowledge.meme, value.key)
+        yield self.link(subject, TYPE, class_iri(value.dimension))
         yield self.link(subject, f"{TERM}inMeme", graph_iri(self.knowledge.meme))
-        yield self.say(subject, f"{TERM}name", own.name)
+        yield self.say(subject, f"{TERM}name", value.name)
         yield self.say(subject, f"{TERM}position", str(position), f"{_XSD}integer")
-        yield self.text(subject, LABEL, own.label)
-        if own.description:
-            yield self.text(subject, DESCRIPTION, own.description)
-        if own.kind in TOXICITY_KINDS:
-            yield self.link(subject, f"{TERM}toxicityKind", TERM + own.kind)
-        elif own.kind:
-            yield self.say(subject, f"{TERM}toxicityKind", own.kind)
-        yield from self.origin(subject, own.provenance)
-        for relation in own.relations:
-            yield from self.relation(own.key, relation)
+        yield self.text(subject, LABEL, value.label)
+        if value.description:
+            yield self.text(subject, DESCRIPTION, value.description)
+        if value.kind in TOXICITY_KINDS:
+            yield self.link(subject, f"{TERM}toxicityKind", TERM + value.kind)
+        elif value.kind:
+            yield self.say(subject, f"{TERM}toxicityKind", value.kind)
+        yield from self.origin(subject, value.provenance)
+        for relation in value.relations:
+            yield from self.relation(value.key, relation)
 
-    def relation(self, source: str, own: Relation) -> Iterator[Quad]:
+    def relation(self, source: str, value: Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
         # The ontology's relations hold between its dimensions: those of others are told as said.
         known = self.knowledge.by_key
         theirs = [
-            known[key].dimension in DIMENSIONS for key in (source, own.target) if key in known
+            known[key].dimension in DIMENSIONS for key in (source, value.target) if key in known
         ]
-        predicate = predicate_iri(own.relation) if all(theirs) else SAID + escape(own.relation)
-        ends = (thing_iri(meme, source), predicate, thing_iri(meme, own.target))
+        predicate = predicate_iri(value.relation) if all(theirs) else SAID + escape(value.relation)
+        ends = (thing_iri(meme, source), predicate, thing_iri(meme, value.target))
         yield self.link(*ends)
-        if own.provenance or own.written:
+        if value.provenance or value.written:
             place = f"{graph_iri(meme)}#statement/{_digest(*ends)}"
             yield self.link(place, TYPE, f"{_RDF}Statement")
             for predicate, end in zip((_SUBJECT, _PREDICATE, _OBJECT), ends, strict=True):
                 yield self.link(place, predicate, end)
-            if own.written:
-                yield self.say(place, f"{TERM}written", own.written)
-            yield from self.origin(place, own.provenance)
+            if value.written:
+                yield self.say(place, f"{TERM}written", value.written)
+            yield from self.origin(place, value.provenance)
 
-    def origin(self, subject: str, own: Provenance | None) -> Iterator[Quad]:
-        if not own:
+    def origin(self, subject: str, provenance: Provenance | None) -> Iterator[Quad]:
+        if not provenance:
             return
-        for person in own.confirmed_by:
+        for person in provenance.confirmed_by:
             yield self.link(subject, f"{TERM}confirmedBy", PERSON + escape(person))
-        facts = (own.model, own.prompt, shorten_time(own.when), own.source)
+        facts = (
+            provenance.model,
+            provenance.prompt,
+            shorten_time(provenance.when),
+            provenance.source,
+        )
         if not any(facts):
             return
         activity = f"{graph_iri(self.knowledge.meme)}#activity/{_digest(*facts)}"
@@ -164,16 +177,16 @@ class _Writer:
             return
         self.seen.add(activity)
         yield self.link(activity, TYPE, f"{_PROV}Activity")
-        if own.model:
-            yield self.link(activity, AGENT, MODEL + escape(own.model))
-            yield self.link(MODEL + escape(own.model), TYPE, f"{_PROV}SoftwareAgent")
-        if own.prompt:
-            yield self.say(activity, f"{TERM}prompt", own.prompt)
-        if own.when:
-            kind = f"{_XSD}dateTime" if _TIME.fullmatch(own.when) else f"{_XSD}string"
-            yield self.say(activity, ENDED, shorten_time(own.when), kind)
-        if own.source:
-            yield self.say(activity, SOURCE, own.source)
+        if provenance.model:
+            yield self.link(activity, AGENT, MODEL + escape(provenance.model))
+            yield self.link(MODEL + escape(provenance.model), TYPE, f"{_PROV}SoftwareAgent")
+        if provenance.prompt:
+            yield self.say(activity, f"{TERM}prompt", provenance.prompt)
+        if provenance.when:
+            kind = f"{_XSD}dateTime" if _TIME.fullmatch(provenance.when) else f"{_XSD}string"
+            yield self.say(activity, ENDED, shorten_time(provenance.when), kind)
+        if provenance.source:
+            yield self.say(activity, SOURCE, provenance.source)
 
     def link(self, subject: str, predicate: str, target: str) -> Quad:
         from pyoxigraph import NamedNode, Quad
@@ -268,15 +281,20 @@ class _Reader:
             else:
                 key = read_thing(iri)
                 loose += (
-                    Statement(key, own.relation, own.target, own.provenance)
-                    for own in self.relations(iri, subject)
+                    Statement(key, relation.relation, relation.target, relation.provenance)
+                    for relation in self.relations(iri, subject)
                 )
         about = self.subjects.get(graph_iri(self.meme), _Subject())
         return Knowledge(
             self.meme,
-            tuple(own for _, _, own in sorted(placed, key=lambda entry: entry[:2])),
+            tuple(individual for _, _, individual in sorted(placed, key=lambda entry: entry[:2])),
             **{name: about.one(TERM + name) for name in _MEME_FIELDS[1:]},
-            loose=tuple(sorted(loose, key=lambda own: (own.source, own.relation, own.target))),
+            loose=tuple(
+                sorted(
+                    loose,
+                    key=lambda statement: (statement.source, statement.relation, statement.target),
+                )
+            ),
         )
 
     def individual(self, iri: str, dimension: Dimension, subject: _Subject) -> Individual:
@@ -342,6 +360,6 @@ def _relation_name(predicate: str) -> str | None:
 _ORDER = {name: place for place, name in enumerate(RELATIONS)}
 
 
-def order_of(own: Relation) -> tuple[int, str, str]:
+def order_of(relation: Relation) -> tuple[int, str, str]:
     """The order in which relations are kept: the ontology's first, then by name and target."""
-    return _ORDER.get(own.relation, len(_ORDER)), own.relation, own.target
+    return _ORDER.get(relation.relation, len(_ORDER)), relation.relation, relation.target

@@ -103,35 +103,35 @@ class _Arrangement:
         columns: list[list[int]] = [[] for _ in range(width)]
         for place, box in enumerate(self.boxes):
             columns[box.column].append(place)
-        best, fewest = [own[:] for own in columns], self.crossings(columns)
+        best, fewest = [numbers[:] for numbers in columns], self.crossings(columns)
         for sweep in range(_SWEEPS):
             indexes = range(width) if sweep % 2 == 0 else range(width - 1, -1, -1)
             for index in indexes:
                 spots = self.spots(columns)
-                columns[index].sort(key=lambda own: self.mean(own, spots))
+                columns[index].sort(key=lambda number: self.mean(number, spots))
             count = self.crossings(columns)
             if count < fewest:
-                best, fewest = [own[:] for own in columns], count
+                best, fewest = [numbers[:] for numbers in columns], count
         return best
 
     @staticmethod
     def spots(columns: list[list[int]]) -> dict[int, float]:
         return {
-            own: (place + 0.5) / len(column)
+            number: (place + 0.5) / len(column)
             for column in columns
-            for place, own in enumerate(column)
+            for place, number in enumerate(column)
         }
 
-    def mean(self, own: int, spots: dict[int, float]) -> float:
-        found = [spots[other] for other, _, _ in self.near.get(own, ())]
-        return sum(found) / len(found) if found else spots[own]
+    def mean(self, place: int, spots: dict[int, float]) -> float:
+        found = [spots[other] for other, _, _ in self.near.get(place, ())]
+        return sum(found) / len(found) if found else spots[place]
 
     def crossings(self, columns: list[list[int]]) -> int:
-        spots = {own: place for column in columns for place, own in enumerate(column)}
+        spots = {number: place for column in columns for place, number in enumerate(column)}
         gaps: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for stops in self.chains:
             for one, other in pairwise(stops):
-                left, right = sorted((one, other), key=lambda own: self.boxes[own].column)
+                left, right = sorted((one, other), key=lambda number: self.boxes[number].column)
                 if self.boxes[left].column != self.boxes[right].column:
                     gaps[self.boxes[left].column].append((spots[left], spots[right]))
         return sum(
@@ -146,32 +146,32 @@ class _Arrangement:
         tops = [0.0] * len(self.boxes)
         for column in self.columns:
             here = -self.extent(column) / 2
-            for own in column:
-                tops[own] = here
-                here += self.boxes[own].height + GAP
+            for place in column:
+                tops[place] = here
+                here += self.boxes[place].height + GAP
         for step in range(_STEPS):
             for column in self.columns if step % 2 == 0 else self.columns[::-1]:
                 wishes, weights = [], []
-                for own in column:
-                    near = self.near.get(own, ())
+                for place in column:
+                    near = self.near.get(place, ())
                     pull = [tops[other] + there - here for other, here, there in near]
-                    wishes.append(sum(pull) / len(pull) if pull else tops[own])
-                    lane = own >= self.cards
+                    wishes.append(sum(pull) / len(pull) if pull else tops[place])
+                    lane = place >= self.cards
                     weights.append(3.0 if lane else 0.2 + len(near))
-                for own, top in zip(column, self.spread(column, wishes, weights), strict=True):
-                    tops[own] = top
-        lowest = min((tops[own] for own in range(self.cards)), default=0.0)
+                for place, top in zip(column, self.spread(column, wishes, weights), strict=True):
+                    tops[place] = top
+        lowest = min((tops[place] for place in range(self.cards)), default=0.0)
         return [top - lowest for top in tops]
 
     def extent(self, column: list[int]) -> float:
-        return sum(self.boxes[own].height + GAP for own in column) - GAP
+        return sum(self.boxes[place].height + GAP for place in column) - GAP
 
     def spread(self, column: list[int], wishes: list[float], weights: list[float]) -> list[float]:
         """Tops nearest to the wishes that keep order and distance: isotonic regression."""
         offsets, here = [], 0.0
-        for own in column:
+        for place in column:
             offsets.append(here)
-            here += self.boxes[own].height + GAP
+            here += self.boxes[place].height + GAP
         blocks: list[tuple[float, float, int]] = []
         for wish, weight, offset in zip(wishes, weights, offsets, strict=True):
             value, mass, count = wish - offset, weight, 1
@@ -189,9 +189,9 @@ class _Arrangement:
         routes = []
         for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
             start = tops[line.source] + self.boxes[line.source].ports[line.row]
-            lanes = tuple((self.boxes[own].column, tops[own] + _LANE / 2) for own in stops[1:-1])
+            lanes = tuple((self.boxes[stop].column, tops[stop] + _LANE / 2) for stop in stops[1:-1])
             routes.append(Route(start, lanes, ends[place]))
-        bottoms = [tops[own] + self.boxes[own].height for own in range(self.cards)]
+        bottoms = [tops[number] + self.boxes[number].height for number in range(self.cards)]
         return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
 
     def share_sides(self, tops: list[float]) -> dict[int, float]:
@@ -221,7 +221,7 @@ def assign_tracks(spans: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     """
     tracks: list[list[tuple[float, float]]] = []
     chosen = [0] * len(spans)
-    for place in sorted(range(len(spans)), key=lambda own: spans[own][1] - spans[own][0]):
+    for place in sorted(range(len(spans)), key=lambda value: spans[value][1] - spans[value][0]):
         low, high = spans[place]
         number = 0
         while number < len(tracks) and any(a <= high and low <= b for a, b in tracks[number]):

@@ -49,13 +49,13 @@ class OfficialFiles:
 
 @dataclass(slots=True)
 class Base:
-    """One knowledge base as a file has it. ``own`` are statements by the place of their subject.
+    """One knowledge base as a file has it. ``statements`` are listed by the place of their subject.
 
     ``copied`` counts statements of the ontology's copy, ``unread`` those of no known form.
     """
 
     individuals: list[Individual] = field(default_factory=list)
-    own: dict[int, list[Said]] = field(default_factory=dict)
+    statements: dict[int, list[Said]] = field(default_factory=dict)
     said: list[Said] = field(default_factory=list)
     image: str = ""
     copied: int = 0
@@ -73,8 +73,8 @@ def find_official(root: Path) -> tuple[OfficialFiles, ...]:
                     found.setdefault(path.name.removesuffix(suffix), {})[suffix] = path
         if found:
             return tuple(
-                OfficialFiles(meme, own.get(RAW), own.get(REFINED))
-                for meme, own in sorted(found.items())
+                OfficialFiles(meme, fields.get(RAW), fields.get(REFINED))
+                for meme, fields in sorted(found.items())
             )
     return ()
 
@@ -83,26 +83,28 @@ def read_raw(path: Path) -> Base:
     """One raw file. Every individual is read, in its order, same names included."""
     raw = read_raw_base(path)
     base = Base(image=raw.metadata.image_name)
-    for place, own in enumerate(raw.dimensions):
-        dimension = find_dimension(own.class_name)
+    for place, individual in enumerate(raw.dimensions):
+        dimension = find_dimension(individual.class_name)
         if dimension is None:
-            raise DataError(path.name, f"unknown dimension {own.class_name!r}", row=place + 1)
+            raise DataError(
+                path.name, f"unknown dimension {individual.class_name!r}", row=place + 1
+            )
         origin = Provenance(
-            own.extraction_method,
+            individual.extraction_method,
             when=shorten_time(raw.metadata.extraction_timestamp),
             source=path.name,
         )
         base.individuals.append(
             Individual(
                 dimension,
-                own.instance_name,
-                own.label,
-                own.description,
+                individual.instance_name,
+                individual.label,
+                individual.description,
                 provenance=origin,
             )
         )
-        base.own[place] = list(own.related())
-        base.said += own.direct()
+        base.statements[place] = list(individual.related())
+        base.said += individual.direct()
     return base
 
 

@@ -121,31 +121,35 @@ class Knowledge:
     @cached_property
     def by_key(self) -> Mapping[str, Individual]:
         """Individuals by ``Dimension/name``."""
-        return {own.key: own for own in self.individuals}
+        return {individual.key: individual for individual in self.individuals}
 
     def of(self, dimension: Dimension) -> tuple[Individual, ...]:
         """The individuals of one dimension."""
-        return tuple(own for own in self.individuals if own.dimension == dimension)
+        return tuple(
+            individual for individual in self.individuals if individual.dimension == dimension
+        )
 
     def dangling(self) -> Iterator[Dangling]:
         """References to what is no individual of this meme.
 
         >>> duel = Individual("Scene", "duel", "a duel", relations=(
         ...     Relation("hasParticipant", "VisualMaterial/knight"),))
-        >>> [own.target for own in Knowledge("1", (duel,)).dangling()]
+        >>> [found.target for found in Knowledge("1", (duel,)).dangling()]
         ['VisualMaterial/knight']
         """
-        for own in self.individuals:
-            for link in own.relations:
+        for individual in self.individuals:
+            for link in individual.relations:
                 if link.target not in self.by_key:
-                    yield Dangling(self.meme, own.key, link.relation, link.target)
+                    yield Dangling(self.meme, individual.key, link.relation, link.target)
         for said in self.loose:
             end = "source" if said.target in self.by_key else "both"
             yield Dangling(self.meme, said.source, said.relation, said.target, end)
 
     def counts(self) -> dict[Dimension, int]:
         """How many individuals each dimension has, none included; then those of the user's own."""
-        names = dict.fromkeys((*DIMENSIONS, *(own.dimension for own in self.individuals)))
+        names = dict.fromkeys(
+            (*DIMENSIONS, *(individual.dimension for individual in self.individuals))
+        )
         return {name: len(self.of(name)) for name in names}
 
 
@@ -153,18 +157,18 @@ def tell_apart(individuals: Iterable[Individual]) -> tuple[Individual, ...]:
     """Give a number to every later individual whose name its dimension has already.
 
     >>> twice = [Individual("Scene", "duel", "one"), Individual("Scene", "duel", "other")]
-    >>> [own.name for own in tell_apart(twice)]
+    >>> [found.name for found in tell_apart(twice)]
     ['duel', 'duel_2']
     """
     taken: set[str] = set()
     made = []
-    for own in individuals:
-        name, number = own.name, 1
-        while f"{own.dimension}/{name}" in taken:
+    for individual in individuals:
+        name, number = individual.name, 1
+        while f"{individual.dimension}/{name}" in taken:
             number += 1
-            name = f"{own.name}_{number}"
-        taken.add(f"{own.dimension}/{name}")
-        made.append(own if name == own.name else replace(own, name=name))
+            name = f"{individual.name}_{number}"
+        taken.add(f"{individual.dimension}/{name}")
+        made.append(individual if name == individual.name else replace(individual, name=name))
     return tuple(made)
 
 
@@ -201,8 +205,8 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
         read = _KNOWLEDGE.validate_json(line)
     except ValidationError as error:
         raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
-    for own in read.individuals:
-        if not is_dimension(own.dimension):
-            said = f"{own.dimension[:60]!r} is no name of a dimension"
+    for individual in read.individuals:
+        if not is_dimension(individual.dimension):
+            said = f"{individual.dimension[:60]!r} is no name of a dimension"
             raise DataError(path, said, row=row, hint="mend that line")
     return read

@@ -64,16 +64,16 @@ class Pool:
         nearness = self._compare(text, self._meme_vectors) if text.strip() else None
         found = [
             NearMeme(
-                own.meme,
-                own.text,
-                own.source,
-                float(nearness[place]) if nearness is not None and own.text else None,
-                None if look is None or own.hash is None else measure_distance(look, own.hash),
-                own.family,
-                own.statements,
+                meme.meme,
+                meme.text,
+                meme.source,
+                float(nearness[place]) if nearness is not None and meme.text else None,
+                None if look is None or meme.hash is None else measure_distance(look, meme.hash),
+                meme.family,
+                meme.statements,
             )
-            for place, own in enumerate(self.memes)
-            if own.meme not in without
+            for place, meme in enumerate(self.memes)
+            if meme.meme not in without
         ]
         return tuple(sorted(found, key=_rank)[:count])
 
@@ -83,16 +83,16 @@ class Pool:
         Memes that a collection counts to the same family belong to it too.
         """
         near = self.find_memes("", image, len(self.memes), without)
-        same = [own for own in near if own.same_picture]
-        names = {own.family for own in same if own.family}
-        members = [own for own in near if own.same_picture or own.family in names]
+        same = [meme for meme in near if meme.same_picture]
+        names = {meme.family for meme in same if meme.family}
+        members = [meme for meme in near if meme.same_picture or meme.family in names]
         if not members:
             return None
-        uses = [Passage(text, own.source, own.meme) for own in members for text in own.uses]
+        uses = [Passage(text, meme.source, meme.meme) for meme in members for text in meme.uses]
         vectors = self._encode(uses)
         alike = settle((vectors @ vectors.T).sum(axis=1), VECTORS)
         use = uses[int(alike.argmax())].text if uses else ""
-        memes = tuple(sorted(own.meme for own in members))
+        memes = tuple(sorted(meme.meme for meme in members))
         return FamilyUse(min(names, default=memes[0]), memes, members[0].source, use)
 
     def find_passages(
@@ -106,10 +106,17 @@ class Pool:
         if not text.strip():
             return ()
         near = self.find_memes(text, None, _CANDIDATES, without)
-        told = [own for meme in near for own in meme.statements if own.dimension == dimension]
+        told = [
+            passage
+            for meme in near
+            for passage in meme.statements
+            if passage.dimension == dimension
+        ]
         scored = list(zip(told, self._compare(text, self._encode(told)), strict=True))
         scored += zip(self.passages, self._compare(text, self._passage_vectors), strict=True)
-        rated = [replace(own, nearness=settle(float(value), VECTORS)) for own, value in scored]
+        rated = [
+            replace(passage, nearness=settle(float(value), VECTORS)) for passage, value in scored
+        ]
         unique: dict[str, Passage] = {}
         for passage in sorted(rated, key=lambda passage: (-passage.nearness, passage.text)):
             unique.setdefault(passage.text, passage)
@@ -121,16 +128,16 @@ class Pool:
         return np.asarray(vectors @ self._encoder.encode([text])[0], np.float32)
 
     def _encode(self, passages: Sequence[Passage]) -> Vectors:
-        texts = [own.text for own in passages]
+        texts = [passage.text for passage in passages]
         return self._encoder.encode(texts) if texts else np.zeros((0, 1), np.float32)
 
     @cached_property
     def _meme_vectors(self) -> Vectors:
-        return self._remember([own.text or own.meme for own in self.memes])
+        return self._remember([meme.text or meme.meme for meme in self.memes])
 
     @cached_property
     def _passage_vectors(self) -> Vectors:
-        return self._remember([own.text for own in self.passages])
+        return self._remember([passage.text for passage in self.passages])
 
     def _remember(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts, from the home folder where they were computed before."""
@@ -152,10 +159,10 @@ class Pool:
         return made
 
 
-def _rank(own: NearMeme) -> tuple[bool, float, int, str]:
-    bits = 64 if own.bits is None else own.bits
-    near = -1.0 if own.nearness is None else own.nearness
-    return not own.same_picture, -near, bits, own.meme
+def _rank(meme: NearMeme) -> tuple[bool, float, int, str]:
+    bits = 64 if meme.bits is None else meme.bits
+    near = -1.0 if meme.nearness is None else meme.nearness
+    return not meme.same_picture, -near, bits, meme.meme
 
 
 def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
@@ -167,9 +174,9 @@ def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
     passages: list[Passage] = []
     for place in map(Path, places):
         if (place / MARKER).is_file():
-            memes += (_adopt(own, place.name) for own in GraphStore.open(place).all())
+            memes += (_adopt(knowledge, place.name) for knowledge in GraphStore.open(place).all())
         elif (place / KNOWLEDGE).is_file():
-            memes += (_adopt(own, place.name) for own in read_knowledge(place))
+            memes += (_adopt(knowledge, place.name) for knowledge in read_knowledge(place))
         elif (place / MEMES).is_file():
             memes += _read_collection(place)
         else:
@@ -179,14 +186,22 @@ def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
 
 def pool_knowledge(known: Iterable[Knowledge], source: str, encoder: Encoder | None = None) -> Pool:
     """A pool from knowledge at hand."""
-    return Pool((_adopt(own, source) for own in known), (), encoder)
+    return Pool((_adopt(knowledge, source) for knowledge in known), (), encoder)
 
 
 def _adopt(known: Knowledge, source: str) -> KnownMeme:
-    says = " / ".join(_tell(own.label, own.description) for own in known.of("TextualMaterial"))
+    says = " / ".join(
+        _tell(individual.label, individual.description)
+        for individual in known.of("TextualMaterial")
+    )
     statements = tuple(
-        Passage(_tell(own.label, own.description), source, known.meme, own.dimension)
-        for own in known.individuals
+        Passage(
+            _tell(individual.label, individual.description),
+            source,
+            known.meme,
+            individual.dimension,
+        )
+        for individual in known.individuals
     )
     return KnownMeme(known.meme, says, source, statements)
 

@@ -131,7 +131,7 @@ class _Compiler:
             return _Condition(f"?value NOT IN ({allowed})")
         if parameter == "or":
             broken = [self.alternative(term) for term in self.members(value)]
-            return _Condition(" && ".join(f"({own})" for own in broken))
+            return _Condition(" && ".join(f"({text})" for text in broken))
         broken_if = _BROKEN.get(parameter)
         return _Condition(broken_if(value)) if broken_if else None
 
@@ -230,11 +230,11 @@ def _not_of_kind(kind: Term) -> str:
 
 
 _BROKEN: Mapping[str, Callable[[Term], str]] = {
-    "class": lambda own: f"NOT {_has(f'<{_RDF}type>', own)}",
+    "class": lambda node: f"NOT {_has(f'<{_RDF}type>', node)}",
     "datatype": _not_of,
     "nodeKind": _not_of_kind,
-    "minLength": lambda own: f"isBlank(?value) || STRLEN(STR(?value)) < {int(_text(own))}",
-    "pattern": lambda own: f"isBlank(?value) || !REGEX(STR(?value), {own})",
+    "minLength": lambda node: f"isBlank(?value) || STRLEN(STR(?value)) < {int(_text(node))}",
+    "pattern": lambda node: f"isBlank(?value) || !REGEX(STR(?value), {node})",
 }
 
 

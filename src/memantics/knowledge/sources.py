@@ -43,20 +43,20 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
         if (queue / CARD).is_file() and (queue / VERDICTS).is_file():
             _gather(read_review(queue, None), agreed)
     for knowledge in read_knowledge(build):
-        own = agreed.get(knowledge.meme)
-        yield confirm(knowledge, own) if own else knowledge
+        agreement = agreed.get(knowledge.meme)
+        yield confirm(knowledge, agreement) if agreement else knowledge
 
 
 def _gather(review: Review, agreed: Mapping[str, Agreement]) -> None:
     """Which statement an item shows stands among its hidden facts (see ``questions.review``)."""
-    for own in review.judged:
-        focus, element = own.item.hidden.get("focus"), own.item.hidden.get("element")
-        for vote in own.verdict.votes if own.verdict else ():
+    for reviewed in review.judged:
+        focus, element = reviewed.item.hidden.get("focus"), reviewed.item.hidden.get("element")
+        for vote in reviewed.verdict.votes if reviewed.verdict else ():
             if isinstance(focus, str) and vote.values.get("knowledge") == _AGREED:
-                agreed[own.item.group].individuals[focus].add(vote.person)
+                agreed[reviewed.item.group].individuals[focus].add(vote.person)
             both = isinstance(focus, str) and isinstance(element, str)
             if both and vote.values.get("element") == _AGREED:
-                agreed[own.item.group].links[str(focus), str(element)].add(vote.person)
+                agreed[reviewed.item.group].links[str(focus), str(element)].add(vote.person)
 
 
 def confirm(knowledge: Knowledge, agreed: Agreement) -> Knowledge:
@@ -69,19 +69,19 @@ def confirm(knowledge: Knowledge, agreed: Agreement) -> Knowledge:
     ('p1',)
     """
 
-    def look_at(own: Individual) -> Individual:
-        links = tuple(_confirm_link(own, link, agreed) for link in own.relations)
-        people = agreed.individuals.get(own.key, ())
-        return replace(own, relations=links, provenance=_add(own.provenance, people))
+    def look_at(individual: Individual) -> Individual:
+        links = tuple(_confirm_link(individual, link, agreed) for link in individual.relations)
+        people = agreed.individuals.get(individual.key, ())
+        return replace(individual, relations=links, provenance=_add(individual.provenance, people))
 
     return replace(knowledge, individuals=tuple(map(look_at, knowledge.individuals)))
 
 
-def _confirm_link(own: Individual, link: Relation, agreed: Agreement) -> Relation:
-    people = agreed.links.get((own.key, link.target), set())
+def _confirm_link(individual: Individual, link: Relation, agreed: Agreement) -> Relation:
+    people = agreed.links.get((individual.key, link.target), set())
     if link.relation != "hasToxicElement" or not people:
         return link
-    return replace(link, provenance=_add(link.provenance or own.provenance, people))
+    return replace(link, provenance=_add(link.provenance or individual.provenance, people))
 
 
 def _add(origin: Provenance | None, people: Iterable[str]) -> Provenance | None:
@@ -127,9 +127,9 @@ def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
 
 
 def _count(knowledge: Iterable[Knowledge], account: Account) -> Iterator[Knowledge]:
-    for own in knowledge:
-        account.add(own)
-        yield own
+    for value in knowledge:
+        account.add(value)
+        yield value
 
 
 def _official(path: Path) -> tuple[OfficialFiles, ...]:
@@ -152,7 +152,7 @@ def _built(path: Path) -> Path | None:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    found = sorted(own for own in path.iterdir() if own.suffix.lower() in SUFFIXES)
+    found = sorted(folder for folder in path.iterdir() if folder.suffix.lower() in SUFFIXES)
     if not found:
         raise DataError(
             path,

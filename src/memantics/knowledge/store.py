@@ -124,7 +124,7 @@ class GraphStore:
 
     def add(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
-        made = {own.meme: list(to_quads(own)) for own in knowledge}
+        made = {value.meme: list(to_quads(value)) for value in knowledge}
         # Nothing is forgotten before everything new is at hand.
         for meme in made:
             self._forget(meme)
@@ -141,7 +141,7 @@ class GraphStore:
         placed = place_quads(quads)
         for meme in placed:
             self._forget(meme)
-        self._add(quad for own in placed.values() for quad in own)
+        self._add(quad for group in placed.values() for quad in group)
         return tuple(sorted(placed))
 
     def _forget(self, meme: str) -> None:

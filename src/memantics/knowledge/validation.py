@@ -99,7 +99,13 @@ def _in_order(found: Iterable[Breach]) -> tuple[Breach, ...]:
     return tuple(
         sorted(
             set(found),
-            key=lambda own: (own.meme, _ORDER[own.severity], own.focus, own.path, astuple(own)),
+            key=lambda breach: (
+                breach.meme,
+                _ORDER[breach.severity],
+                breach.focus,
+                breach.path,
+                astuple(breach),
+            ),
         )
     )
 

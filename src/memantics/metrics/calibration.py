@@ -30,8 +30,8 @@ def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[st
     if not golds:
         return None
     return fmean(
-        sum((p - (key == gold)) ** 2 for key, p in own.items())
-        for own, gold in zip(probabilities, golds, strict=True)
+        sum((p - (key == gold)) ** 2 for key, p in figures.items())
+        for figures, gold in zip(probabilities, golds, strict=True)
     )
 
 
@@ -49,7 +49,7 @@ class Bin:
 def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 10) -> list[Bin]:
     """Bins of equal width over 0 to 1; empty ones are left out, 1.0 is in the last.
 
-    >>> [(own.low, own.n) for own in fill_bins([0.05, 0.1, 1.0], [True, False, True])]
+    >>> [(point.low, point.n) for point in fill_bins([0.05, 0.1, 1.0], [True, False, True])]
     [(0.0, 1), (0.1, 1), (0.9, 1)]
     """
     found: dict[int, list[tuple[float, bool]]] = {}
@@ -60,11 +60,11 @@ def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 1
         Bin(
             place / count,
             (place + 1) / count,
-            fmean(s for s, _ in own),
-            fmean(h for _, h in own),
-            len(own),
+            fmean(s for s, _ in pairs),
+            fmean(h for _, h in pairs),
+            len(pairs),
         )
-        for place, own in sorted(found.items())
+        for place, pairs in sorted(found.items())
     ]
 
 
@@ -78,7 +78,10 @@ def calibration_error(
     """
     if not confidence:
         return None
-    gaps = (own.n * abs(own.confidence - own.right) for own in fill_bins(confidence, right, count))
+    gaps = (
+        fill_bin.n * abs(fill_bin.confidence - fill_bin.right)
+        for fill_bin in fill_bins(confidence, right, count)
+    )
     return sum(gaps) / len(confidence)
 
 
@@ -95,7 +98,7 @@ class CurvePoint:
 def risk_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[CurvePoint]:
     """The share of wrong answers among the surest, from the surest on; equal ones come together.
 
-    >>> [(own.coverage, own.risk) for own in risk_coverage([0.9, 0.6, 0.6], [True, False, True])]
+    >>> [(at.coverage, at.risk) for at in risk_coverage([0.9, 0.6, 0.6], [True, False, True])]
     [(0.3333333333333333, 0.0), (1.0, 0.3333333333333333)]
     """
     order = sorted(zip(confidence, right, strict=True), key=lambda pair: -pair[0])

@@ -90,8 +90,8 @@ def macro_f1(counts: BinaryCounts) -> float | None:
     0.5
     """
     other = f1(BinaryCounts(tp=counts.tn, fn=counts.fp, tn=counts.tp, fp=counts.fn))
-    own = f1(counts)
-    return None if own is None or other is None else (own + other) / 2
+    value = f1(counts)
+    return None if value is None or other is None else (value + other) / 2
 
 
 def balanced_accuracy(counts: BinaryCounts) -> float | None:
@@ -245,7 +245,7 @@ def macro_figures(counts: Mapping[str, ClassCounts]) -> MacroFigures:
     """
     means: list[float | None] = []
     for figure in (class_precision, class_recall, f1):
-        values = [value for own in counts.values() if (value := figure(own)) is not None]
+        values = [value for count in counts.values() if (value := figure(count)) is not None]
         means.append(sum(values) / len(values) if values else None)
     return MacroFigures(*means)
 
@@ -303,11 +303,11 @@ def _class_cells(
     size = len(classes)
     rows = np.zeros((len(gold), 3 * size))
     for row, truth, guess in zip(rows, gold, predicted, strict=True):
-        own = places[truth]
+        number = places[truth]
         if guess == truth:
-            row[own] = 1
+            row[number] = 1
             continue
-        row[2 * size + own] = 1
+        row[2 * size + number] = 1
         if guess in places:
             row[size + places[guess]] = 1
     return rows

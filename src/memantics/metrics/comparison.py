@@ -122,7 +122,7 @@ def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significanc
     if min(len(first), len(second)) < 2:
         return None
     ours, theirs = np.asarray(first, float), np.asarray(second, float)
-    shares = [float(own.var(ddof=1)) / len(own) for own in (ours, theirs)]
+    shares = [float(values.var(ddof=1)) / len(values) for values in (ours, theirs)]
     spread = math.sqrt(sum(shares))
     if spread <= 1e-12 * max(1.0, float(np.abs(ours).max()), float(np.abs(theirs).max())):
         return None

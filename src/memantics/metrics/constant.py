@@ -130,10 +130,10 @@ def _number(
 ) -> _References:
     rows = [words for texts in tokens for words in texts]
     words = np.full((len(rows), max(map(len, rows))), -1, np.int32)
-    for row, own in zip(words, rows, strict=True):
-        row[: len(own)] = [numbers[word] for word in own]
+    for row, names in zip(words, rows, strict=True):
+        row[: len(names)] = [numbers[word] for word in names]
     starts = np.cumsum([0, *(len(texts) for texts in tokens[:-1])])
-    lengths = np.array([len(own) for own in rows], np.int32)
+    lengths = np.array([len(names) for names in rows], np.int32)
     places = np.flatnonzero((words >= 0) & (words < offered))
     by_row = _Runs.sort(places // words.shape[1] * offered + words.ravel()[places])
     memes = np.repeat(np.arange(len(tokens)), [len(texts) for texts in tokens])
@@ -201,6 +201,6 @@ def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem
         return join_tokens(words)
     spelled: dict[str, Counter[str]] = {}
     for text in (text for texts in references for text in texts):
-        for plain, own in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
-            spelled.setdefault(own, Counter())[plain] += 1
+        for plain, name in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
+            spelled.setdefault(name, Counter())[plain] += 1
     return join_tokens([spelled[word].most_common(1)[0][0] for word in words])

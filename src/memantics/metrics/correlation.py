@@ -18,7 +18,7 @@ def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) 
     """
     if len(first) < 3:
         return None
-    ours, theirs = (_rank(own) - (len(own) + 1) / 2 for own in (first, second))
+    ours, theirs = (_rank(group) - (len(group) + 1) / 2 for group in (first, second))
     size = float(np.sqrt((ours**2).sum() * (theirs**2).sum()))
     return float((ours * theirs).sum()) / size if size > 0 else None
 
@@ -54,13 +54,15 @@ def spearman_span(
     places: dict[Hashable, list[int]] = {}
     for place, cluster in enumerate(clusters):
         places.setdefault(cluster, []).append(place)
-    groups = [np.array(own) for own in places.values()]
+    groups = [np.array(numbers) for numbers in places.values()]
     if len(groups) < 3:
         return None
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(draws):
-        drawn = np.concatenate([groups[own] for own in rng.integers(0, len(groups), len(groups))])
+        drawn = np.concatenate(
+            [groups[integer] for integer in rng.integers(0, len(groups), len(groups))]
+        )
         value = spearman(ours[drawn], theirs[drawn])
         if value is not None:
             found.append(value)

@@ -48,8 +48,8 @@ def find_twins(
         return groups[place] != group
 
     return [
-        index.find(own, partial(is_stranger, group=group)) is not None
-        for own, group in zip(sets, groups, strict=True)
+        index.find(names, partial(is_stranger, group=group)) is not None
+        for names, group in zip(sets, groups, strict=True)
     ]
 
 
@@ -64,26 +64,28 @@ class _Index:
     def __init__(self, sets: Sequence[frozenset[str]], threshold: float) -> None:
         self._sets = sets
         self._threshold = threshold
-        self._rarity = Counter(piece for own in sets for piece in own)
+        self._rarity = Counter(piece for names in sets for piece in names)
         self._places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, own in enumerate(sets):
-            for piece in self._prefix(own):
+        for place, names in enumerate(sets):
+            for piece in self._prefix(names):
                 self._places[piece].append(place)
 
-    def find(self, own: frozenset[str], keep: Callable[[int], bool] = lambda _: True) -> int | None:
-        for piece in self._prefix(own):
+    def find(
+        self, names: frozenset[str], keep: Callable[[int], bool] = lambda _: True
+    ) -> int | None:
+        for piece in self._prefix(names):
             for place in self._places.get(piece, ()):
-                if self._near(own, self._sets[place]) and keep(place):
+                if self._near(names, self._sets[place]) and keep(place):
                     return place
         return None
 
-    def _near(self, own: frozenset[str], other: frozenset[str]) -> bool:
-        small, large = sorted((len(own), len(other)))
+    def _near(self, names: frozenset[str], other: frozenset[str]) -> bool:
+        small, large = sorted((len(names), len(other)))
         if small < self._threshold * large - 1e-9:
             return False
-        shared = len(own & other)
+        shared = len(names & other)
         return shared >= self._threshold * (small + large - shared) - 1e-9
 
-    def _prefix(self, own: frozenset[str]) -> list[str]:
-        ordered = sorted(own, key=lambda piece: (self._rarity[piece], piece))
+    def _prefix(self, names: frozenset[str]) -> list[str]:
+        ordered = sorted(names, key=lambda piece: (self._rarity[piece], piece))
         return ordered[: len(ordered) - math.ceil(self._threshold * len(ordered) - 1e-9) + 1]

@@ -158,24 +158,24 @@ def summarise(
     >>> round(found.figures["rfs"].value, 4), found.figures["rfs"].sd, found.runs
     (0.9841, 0.0, 2)
     """
-    names = sorted({run for own in runs for run in own})
+    names = sorted({run for numbers in runs for run in numbers})
     if not names:
         return None
     place = {run: index for index, run in enumerate(names)}
     each = np.concatenate([units, components(units, formula), np.ones((len(units), 1))], axis=1)
     rows = np.zeros((len(units), len(names), each.shape[1]))
-    for row, own, values in zip(rows, runs, each, strict=True):
-        for run in own:
+    for row, numbers, values in zip(rows, runs, each, strict=True):
+        for run in numbers:
             row[place[run]] += values
     flat = rows.reshape(len(units), -1)
-    drawn = [index for index, own in enumerate(runs) if own]
+    drawn = [index for index, numbers in enumerate(runs) if numbers]
     sums = sum_by_cluster(flat[drawn], [clusters[index] for index in drawn])
 
     def per_run(totals: Floats) -> Floats:
         parts = totals.reshape(len(totals), len(names), each.shape[1])
         means = parts[..., :-1] / parts[..., -1:]
-        own: Floats = np.concatenate([means, components(means[..., :8], formula)], axis=-1)
-        return own
+        array: Floats = np.concatenate([means, components(means[..., :8], formula)], axis=-1)
+        return array
 
     points = per_run(sums.sum(axis=0, keepdims=True))[0]
     sds = points.std(axis=0, ddof=1) if len(names) > 1 else None

@@ -156,8 +156,8 @@ def _find_ends(
         for place in places.get(token, ()):
             here[place] = run = before.get(place - 1, 0) + 1
             longest = max(longest, run)
-        for own in ends[:longest]:
-            own.append(end)
+        for numbers in ends[:longest]:
+            numbers.append(end)
         before = here
     return ends
 
@@ -210,8 +210,8 @@ def _smooth_long(
 def _smooth_by_neighbours(shares: Sequence[float]) -> list[float]:
     smoothed: list[float] = []
     before = shares[0] + 1
-    for own, after in pairwise(shares):
-        before = (before + own + after) / 3
+    for value, after in pairwise(shares):
+        before = (before + value + after) / 3
         smoothed.append(before)
     return smoothed
 
@@ -264,11 +264,11 @@ def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL
     >>> rouge_l("吐槽加班太多", "吐槽加班太多").f1, rouge_l("吐槽加班", "吐槽上班").f1
     (1.0, 0.75)
     """
-    own, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
-    common = LCSseq.similarity(own, other)
+    names, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
+    common = LCSseq.similarity(names, other)
     if not common:
         return RougeL(0.0, 0.0, 0.0)
-    precision, recall = common / len(own), common / len(other)
+    precision, recall = common / len(names), common / len(other)
     return RougeL(precision, recall, 2 * precision * recall / (precision + recall))
 
 

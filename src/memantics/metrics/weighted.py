@@ -82,16 +82,18 @@ def measure(
     >>> found.value, found.cases, found.groups, found.low < 0.75 < found.high
     (0.75, 40, 20, True)
     """
-    own = np.ones(len(cases)) if weights is None else weights
+    values = np.ones(len(cases)) if weights is None else weights
     rate = prepare(cases, figure)
     order: dict[str, int] = {}
     places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
-    value = rate(own) if len(cases) else None
+    value = rate(values) if len(cases) else None
     low, high = None, None
     if value is not None and len(order) > 1:
         rng = np.random.default_rng(0)
         drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=draws)
-        found = [own_value for row in drawn if (own_value := rate(own * row[places])) is not None]
+        found = [
+            own_value for row in drawn if (own_value := rate(values * row[places])) is not None
+        ]
         low, high = percentile_span(np.array(found)) if len(found) > draws // 2 else (None, None)
     return Measure(value, low, high, len(cases), len(order))
 
@@ -208,7 +210,7 @@ def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Flo
     total = sum(shares.values())
     return np.array(
         [
-            shares.get(own, 0.0) / total / found[own]
-            for own in (case.tags.get(tag, "") for case in cases)
+            shares.get(key, 0.0) / total / found[key]
+            for key in (case.tags.get(tag, "") for case in cases)
         ]
     )

@@ -37,7 +37,9 @@ def build_reply(request: Request) -> str:
     ]
     seed = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
     if request.schema is None and request.form.fields:
-        values = {own.name: _choose(own, f"{seed}\0{own.name}") for own in request.form.fields}
+        values = {
+            field.name: _choose(field, f"{seed}\0{field.name}") for field in request.form.fields
+        }
         return render_reply(request.form, values)
     schema = dict(request.schema or _NO_SCHEMA)
     value = _Generator(schema, _find_words(texts), seed).make(schema, "reply", 0)
@@ -80,20 +82,20 @@ class _Generator:
         """A value for a part of the schema; ``place`` makes every part its own draw."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return None
-        own = self._follow(schema)
-        if "const" in own:
-            return own["const"]
-        choices = own.get("enum")
+        groups = self._follow(schema)
+        if "const" in groups:
+            return groups["const"]
+        choices = groups.get("enum")
         if isinstance(choices, list) and choices:
             return choices[self._draw(place, len(choices))]
         for word in ("anyOf", "oneOf", "allOf"):
-            parts = own.get(word)
+            parts = groups.get(word)
             if isinstance(parts, list) and parts:
                 return self.make(parts[self._draw(f"{place}|", len(parts))], place, depth + 1)
-        kind = own.get("type", "object" if "properties" in own else "string")
+        kind = groups.get("type", "object" if "properties" in groups else "string")
         if isinstance(kind, list):
             kind = kind[0]
-        return self._make_kind(str(kind), own, place, depth)
+        return self._make_kind(str(kind), groups, place, depth)
 
     def _follow(self, schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         for _ in range(_DEPTH):
@@ -113,7 +115,8 @@ class _Generator:
             fields = schema.get("properties")
             named = fields if isinstance(fields, Mapping) else {}
             made = {
-                name: self.make(own, f"{place}.{name}", depth + 1) for name, own in named.items()
+                name: self.make(group, f"{place}.{name}", depth + 1)
+                for name, group in named.items()
             }
             # A verdict and its type go together, which a schema cannot say.
             if {"harmful", "type"} <= made.keys():

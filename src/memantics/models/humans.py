@@ -69,7 +69,7 @@ class HumansModel:
     def _find_columns(self, row: Row, wanted: Mapping[str, str]) -> dict[str, str]:
         found = dict(wanted)
         for role, known in COLUMNS.items():
-            name = wanted.get(role) or next((own for own in known if own in row), "")
+            name = wanted.get(role) or next((text for text in known if text in row), "")
             if name and name not in row:
                 raise UnknownName(f"column of {self._path.name}:", name, row)
             if name:

@@ -33,14 +33,14 @@ def match_name(name: str, listed: Sequence[str]) -> bool:
     Gateways list patterns, some servers a path or an owner before the name, and a part after a
     colon chooses a variant.
 
-    >>> [match_name("qwen", own) for own in (["qwen"], ["qwen:latest"], ["models/qwen"], ["q*"])]
+    >>> [match_name("qwen", told) for told in (["qwen"], ["qwen:latest"], ["models/qwen"], ["q*"])]
     [True, True, True, True]
     >>> match_name("qwen:free", ["qwen"]), match_name("qwen", ["qwen2"])
     (True, False)
     """
-    for own in listed:
-        same = {own, own.rpartition("/")[2], own.partition(":")[0]}
-        if name in same or name.partition(":")[0] in same or fnmatch.fnmatchcase(name, own):
+    for text in listed:
+        same = {text, text.rpartition("/")[2], text.partition(":")[0]}
+        if name in same or name.partition(":")[0] in same or fnmatch.fnmatchcase(name, text):
             return True
     return False
 

@@ -108,14 +108,14 @@ class EmbeddedLlm:
     def _identity(self) -> dict[str, JsonValue]:
         with self._weights.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        own = self._settings
+        settings = self._settings
         return {
             "kind": "llm",
             "weights": digest,
             "xllamacpp": version("xllamacpp"),
-            "context": own.context,
-            "max_tokens": own.max_tokens,
-            "seed": own.seed,
+            "context": settings.context,
+            "max_tokens": settings.max_tokens,
+            "seed": settings.seed,
             "repeat_penalty": _PENALTY,
         }
 
@@ -144,14 +144,14 @@ class EmbeddedLlm:
     def _load(self) -> Any:
         if self._server is None:
             xllamacpp = importlib.import_module("xllamacpp")  # it has no types
-            own = self._settings
+            settings = self._settings
             params = xllamacpp.CommonParams()
             params.model.path = str(self._weights)
-            params.n_ctx = own.context
+            params.n_ctx = settings.context
             params.n_parallel = 1
             params.n_gpu_layers = 0
-            params.cpuparams.n_threads = own.workers
-            params.cpuparams_batch.n_threads = own.workers
+            params.cpuparams.n_threads = settings.workers
+            params.cpuparams_batch.n_threads = settings.workers
             params.cache_ram_mib = 0
             params.warmup = False
             params.offline = True
@@ -168,13 +168,15 @@ class EmbeddedLlm:
         return self._server
 
     def _answer(self, request: Request) -> Reply:
-        own, sampling = self._settings, request.sampling
-        room = min(own.max_tokens, sampling.max_tokens or own.max_tokens, own.context // 2)
+        settings, sampling = self._settings, request.sampling
+        room = min(
+            settings.max_tokens, sampling.max_tokens or settings.max_tokens, settings.context // 2
+        )
         body: dict[str, Any] = {
             "messages": _messages(request),
             "max_tokens": room,
             "temperature": sampling.temperature or 0.0,
-            "seed": own.seed if sampling.seed is None else sampling.seed,
+            "seed": settings.seed if sampling.seed is None else sampling.seed,
             "repeat_penalty": _PENALTY,
             "repeat_last_n": _PENALISED,
             # What was asked before must not move the last digits of this answer.

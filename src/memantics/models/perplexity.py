@@ -39,12 +39,12 @@ class PerplexityScorer:
 
         self._torch: Any = torch
         try:
-            own = {"local_files_only": True, "trust_remote_code": False}
-            config: Any = AutoConfig.from_pretrained(settings.path, **own)
+            fields = {"local_files_only": True, "trust_remote_code": False}
+            config: Any = AutoConfig.from_pretrained(settings.path, **fields)
             self.kind: Kind = settings.kind or _find_kind(config)
             maker: Any = AutoModelForMaskedLM if self.kind == "masked" else AutoModelForCausalLM
-            self._tokenizer: Any = Tokens.from_pretrained(settings.path, **own)
-            model: Any = maker.from_pretrained(settings.path, **own)
+            self._tokenizer: Any = Tokens.from_pretrained(settings.path, **fields)
+            model: Any = maker.from_pretrained(settings.path, **fields)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ValueError(f"{settings.path}: cannot be loaded: {_first(error)}") from error
         if self.kind == "masked" and self._tokenizer.mask_token_id is None:

@@ -88,7 +88,7 @@ class BertScorer:
             part = pairs[start : start + _CHUNK]
             texts = sorted({text.strip() for pair in part for text in pair} - {""}, key=len)
             vectors = self._embed(texts)
-            found += [self._match(vectors, own.strip(), other.strip()) for own, other in part]
+            found += [self._match(vectors, name.strip(), other.strip()) for name, other in part]
         return found
 
     def score_pairs(self, pairs: Sequence[Pair]) -> list[float]:
@@ -119,11 +119,11 @@ class BertScorer:
                 held[text] = (states[place][kept], ~special[place][kept])
         return held
 
-    def _match(self, vectors: dict[str, tuple[Any, Any]], own: str, other: str) -> BertScore:
+    def _match(self, vectors: dict[str, tuple[Any, Any]], key: str, other: str) -> BertScore:
         """Each word finds its likest token of the other text; [CLS] and the like never count."""
-        if own not in vectors or other not in vectors:
+        if key not in vectors or other not in vectors:
             return BertScore(0.0, 0.0, 0.0)
-        (first, first_words), (second, second_words) = vectors[own], vectors[other]
+        (first, first_words), (second, second_words) = vectors[key], vectors[other]
         if not first_words.any() or not second_words.any():
             return BertScore(0.0, 0.0, 0.0)
         likeness = first @ second.T
@@ -163,8 +163,8 @@ class NliScorer:
         """Consistency of each generated text with its reference; an empty text has none."""
         asked: list[Pair] = []
         owners: list[int] = []
-        for place, (own, other) in enumerate(pairs):
-            parts = split_sentences(own) if self._settings.by_sentence else [own.strip()]
+        for place, (pair, other) in enumerate(pairs):
+            parts = split_sentences(pair) if self._settings.by_sentence else [pair.strip()]
             for part in parts if other.strip() else []:
                 if part:
                     asked.append((part, other))
@@ -172,7 +172,7 @@ class NliScorer:
         values: list[list[float]] = [[] for _ in pairs]
         for place, risk in zip(owners, self._contradict(asked), strict=True):
             values[place].append(1 - risk)
-        return [math.fsum(own) / len(own) if own else 0.0 for own in values]
+        return [math.fsum(figures) / len(figures) if figures else 0.0 for figures in values]
 
     score_pairs = score
 
@@ -184,8 +184,8 @@ class NliScorer:
         for batch in _batches(order, self._settings.batch):
             turned = self._settings.direction == "reference_first"
             inputs = self._tokenizer(
-                [other if turned else own for own, other in batch],
-                [own if turned else other for own, other in batch],
+                [other if turned else value for value, other in batch],
+                [value if turned else other for value, other in batch],
                 padding=True,
                 truncation=True,
                 max_length=longest_input(self._tokenizer, self._model.config),

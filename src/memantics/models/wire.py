@@ -81,7 +81,7 @@ class WireSettings:
                 del described[name]
         return described
 
-    def limit(self, own: int | None) -> int | None:
+    def limit(self, number: int | None) -> int | None:
         """The token limit to send: thinking and answer together; ``own`` is the task's limit.
 
         >>> WireSettings(answer_tokens=50, thinking_tokens=1000).limit(None)
@@ -89,7 +89,7 @@ class WireSettings:
         >>> WireSettings(thinking_tokens=1000).limit(20), WireSettings().limit(None)
         (1020, None)
         """
-        answer = self.answer_tokens or own
+        answer = self.answer_tokens or number
         return answer + self.thinking_tokens if answer else self.thinking_tokens or None
 
 

@@ -296,7 +296,7 @@ _NUMBER = re.compile(r"(第?)\d+((?:[.:：/-]\d+)*)(\s?[%°℃]|\s?[\u4e00-\u9ff
 def _find_numbers(caption: str) -> frozenset[int]:
     """Places of digits that are a plain number: a time, a date, an amount of something counted.
 
-    >>> [sorted(_find_numbers(own)) for own in ("早上8点，520", "12:30见", "6啊")]
+    >>> [sorted(_find_numbers(text)) for text in ("早上8点，520", "12:30见", "6啊")]
     [[2], [0, 1, 3, 4], []]
     """
     return frozenset(
@@ -350,7 +350,7 @@ def _speak_latin(text: str) -> tuple[frozenset[str], ...]:
             return english
         syllables = _cut_pinyin(word)
         if syllables:
-            return tuple(frozenset((own,)) for own in syllables)
+            return tuple(frozenset((syllable,)) for syllable in syllables)
     return speak_letters(word) if len(word) <= 4 else ()
 
 

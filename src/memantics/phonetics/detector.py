@@ -309,9 +309,9 @@ def score_detection(
     """
     truth = np.asarray(labels, dtype=bool)
     said = np.asarray(chances, dtype=float) >= threshold
-    own = np.ones(len(truth)) if weights is None else weights
-    hits, alarms = float(own @ (said & truth)), float(own @ (said & ~truth))
-    positives, negatives = float(own @ truth), float(own @ ~truth)
+    values = np.ones(len(truth)) if weights is None else weights
+    hits, alarms = float(values @ (said & truth)), float(values @ (said & ~truth))
+    positives, negatives = float(values @ truth), float(values @ ~truth)
     tpr = hits / positives if positives else 0.0
     tnr = 1 - alarms / negatives if negatives else 0.0
     f1 = 2 * hits / (positives + hits + alarms) if hits else 0.0

@@ -167,12 +167,12 @@ def _search(words: Sequence[Word], vocabulary: Vocabulary, limit: int) -> list[_
         ranked = sorted(fronts[i].items(), key=lambda item: -item[1].total)[:_BEAM]
         if not ranked:
             continue
-        own = literal.get(i)
+        names = literal.get(i)
         arcs = {(arc.word, arc.end): arc for arc in _find_arcs(vocabulary, heard, i)}
-        if own:
-            arcs[own.word, own.end] = own
+        if names:
+            arcs[names.word, names.end] = names
         for arc in arcs.values():
-            cost = 0.0 if arc == own else _CHANGE + _SOUND * arc.distance
+            cost = 0.0 if arc == names else _CHANGE + _SOUND * arc.distance
             for text, path in ranked:
                 history = [a.word for a in path.arcs[-2:]]
                 score = vocabulary.weigh([*history, arc.word])

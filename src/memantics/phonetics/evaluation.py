@@ -114,8 +114,8 @@ def evaluate(
     puns = judged.take(kept)
     ranks = [_rank(samples[i], held[i]) for i in kept if samples[i].homophone]
     loud = {i: chances[i] >= DEFAULT_THRESHOLD for i in kept}
-    plain = [own for i, own in loud.items() if samples[i].intended is None]
-    heard = [own for i, own in loud.items() if samples[i].homophone]
+    plain = [flag for i, flag in loud.items() if samples[i].intended is None]
+    heard = [flag for i, flag in loud.items() if samples[i].homophone]
     measured = [samples[i] for i in kept]
     poly, hinted, others = _count_double_meanings(measured, [analyses[i] for i in kept], lattice)
     return Figures(
@@ -183,7 +183,7 @@ class _Judged:
         """Mean distance of chance and share, in ten bins of equally many captions."""
         gap = weights * (self.chances - self.data.pun)
         bins = np.array_split(np.argsort(self.chances, kind="stable"), 10)
-        return float(sum(abs(gap[own].sum()) for own in bins) / weights.sum())
+        return float(sum(abs(gap[values].sum()) for values in bins) / weights.sum())
 
 
 def _hold_out(
@@ -200,16 +200,16 @@ def _hold_out(
     # Where the user chose groups, the others are there to learn from only.
     numbers = range(1 if _UNMEASURED in folds else FOLDS)
     for number in numbers:
-        own = np.array(folds) == number
-        seen = np.flatnonzero(~own).tolist()
+        value = np.array(folds) == number
+        seen = np.flatnonzero(~value).tolist()
         order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
         sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
         rows = np.hstack([matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
         known = replace(data, signals=rows)
-        fitted = fit_pun(known.take(~own), PUN_FEATURES)
-        likely[own], said[own] = apply_pun(known.take(own), PUN_FEATURES, fitted)
-        for i in np.flatnonzero(own).tolist():
+        fitted = fit_pun(known.take(~value), PUN_FEATURES)
+        likely[value], said[value] = apply_pun(known.take(value), PUN_FEATURES, fitted)
+        for i in np.flatnonzero(value).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
     return held, chances, _Judged(data, likely, said, numbers)

@@ -76,11 +76,11 @@ def describe_picture(
     """
     text, simple = clean_description(description, caption), "".join(map(simplify, caption))
     pictured = find_evidence(caption, description, lattice)
-    letters = [own for own in dict.fromkeys(simple) if own.isalpha() and not own.isascii()]
+    letters = [name for name in dict.fromkeys(simple) if name.isalpha() and not name.isascii()]
     rare = {
-        own: max(0.0, _EVERYDAY - lattice.model.weigh(own))
-        for own in letters
-        if find_in_description(own, text)
+        letter: max(0.0, _EVERYDAY - lattice.model.weigh(letter))
+        for letter in letters
+        if find_in_description(letter, text)
     }
     words = [w for w in cut_words(simple) if len(w) > 1 and not w.isascii()]
     shown = [len(word) for word in words if find_in_description(word, text)]

@@ -44,7 +44,7 @@ def find_hidden_thing(word: str) -> str:
         return ""
     for character in word:
         glosses = list_glosses(character) if rate_drawable(character) == 1.0 else ()
-        if glosses and not any(own.split()[-1] in senses for own in glosses):
+        if glosses and not any(gloss.split()[-1] in senses for gloss in glosses):
             return character
     return ""
 

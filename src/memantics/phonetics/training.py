@@ -151,7 +151,7 @@ def fit_weights(
         linear, meaning, threshold = fit_pun(data, names, learnt)
         found[kind] = _dump(linear) | {
             "threshold": round(threshold, 4),
-            "meaning": [round(own, 3) for own in meaning],
+            "meaning": [round(value, 3) for value in meaning],
         }
     return found
 
@@ -164,7 +164,7 @@ def _dump(linear: Linear) -> dict[str, object]:
 def gather(samples: Sequence[Sample], analyses: Sequence[Analysis], embed: Embed | None) -> PunData:
     """Signals, sentence vectors and labels of captions, for a detector to learn from."""
     senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
-    rows = [[own[name] for name in SENSE_FEATURES] for own in senses]
+    rows = [[figures[name] for name in SENSE_FEATURES] for figures in senses]
     vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
     return PunData(
         np.hstack([matrix_of(analyses), np.array(rows)]),
@@ -184,13 +184,13 @@ def gather_described(
 ) -> PunData:
     """The same with what descriptions of the pictures show; ``similar`` is 0 without vectors."""
     named = [find_evidence(s.caption, s.description, lattice) for s in samples]
-    ordered = [a.reorder(order, frozenset(own)) for a, own in zip(analyses, named, strict=True)]
+    ordered = [a.reorder(order, frozenset(names)) for a, names in zip(analyses, named, strict=True)]
     data = gather(samples, ordered, embed)
     shown = [
         describe_picture(s.caption, s.description, a.list_changed(), lattice)
         for s, a in zip(samples, ordered, strict=True)
     ]
-    rows = np.array([[own.get(name, 0.0) for name in PICTURE_FEATURES] for own in shown])
+    rows = np.array([[figures.get(name, 0.0) for name in PICTURE_FEATURES] for figures in shown])
     if embed is not None:
         seen = embed([clean_description(s.description, s.caption) for s in samples])
         rows[:, PICTURE_FEATURES.index("similar")] = (data.vectors * seen).sum(axis=1)

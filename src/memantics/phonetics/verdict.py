@@ -131,4 +131,4 @@ def _list_reasons(heard: Heard, kind: Kind) -> tuple[str, ...]:
     lines = explain(heard, alternatives=0)
     if kind == "sound" or not heard.senses:
         return lines
-    return (*(f"{own.word}: {own.why}" for own in heard.senses[:3]), *lines)
+    return (*(f"{sense.word}: {sense.why}" for sense in heard.senses[:3]), *lines)

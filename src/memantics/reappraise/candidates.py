@@ -58,11 +58,11 @@ class Candidate:
 def list_candidates(found: Understanding, target: Target) -> Iterator[Candidate]:
     """Turn every caption that can be turned, or give the meme another punchline."""
     lines = found.lines
-    own = [list(islice(rewrite(line, target), _MOST)) for line in lines]
-    for pick in range(max(map(len, own), default=0)):
+    groups = [list(islice(rewrite(line, target), _MOST)) for line in lines]
+    for pick in range(max(map(len, groups), default=0)):
         # The k-th rewriting of one caption goes with the best of the others.
-        yield Candidate(tuple(each[min(pick, len(each) - 1)] if each else None for each in own))
-    for place, each in enumerate(own):
+        yield Candidate(tuple(each[min(pick, len(each) - 1)] if each else None for each in groups))
+    for place, each in enumerate(groups):
         for rewriting in each[:4] if len(lines) > 1 else ():
             yield _change_one(lines, place, rewriting)
     if found.cause is None:
@@ -126,9 +126,9 @@ def _turn(line: Line, lexicon: Lexicon) -> Iterator[Rewriting]:
             # What such a turn took over may hold a cause of its own.
             again = lexicon.find_turns(text)
             texts += [_apply(text, again, 0, lexicon)] if again else []
-        for own in texts:
-            for printed in write_things(own, line):
-                yield Rewriting(printed, own, "turn", found[0].turn.cause)
+        for name in texts:
+            for printed in write_things(name, line):
+                yield Rewriting(printed, name, "turn", found[0].turn.cause)
 
 
 def _apply(text: str, found: Sequence[Found], choice: int, lexicon: Lexicon) -> str:
@@ -166,7 +166,9 @@ def write_things(text: str, line: Line) -> list[str]:
     if made != line.printed:
         return [made]
     # All things stand where they stood: let one of them be what is meant, so that it shows.
-    options = ("".join(text[i] if i == own else c for i, c in enumerate(signs)) for own in taken)
+    options = (
+        "".join(text[i] if i == number else c for i, c in enumerate(signs)) for number in taken
+    )
     return sorted(option for option in options if option != line.printed)
 
 

@@ -191,7 +191,7 @@ async def _draw(job: _Job, feeling: Feeling, plan: ReappraisalPlan) -> Checks:
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
     finder = job.shop.faces
-    asked = [own.name for own in (job.shop.judge, finder) if own is not None]
+    asked = [judge.name for judge in (job.shop.judge, finder) if judge is not None]
     inputs = hash_inputs(
         job.digest, plan.model_dump(mode="json"), identity, _RULES, feeling.emotion, *asked
     )

@@ -62,11 +62,15 @@ class ChoosingPlanner(ModelPlanner):
         taken = await asyncio.gather(
             *(self._draw(subject, feeling, number) for number in range(1, self._count + 1))
         )
-        valid = {str(own.value.captions): own for own in taken if own.value is not None}
+        valid = {
+            str(step_result.value.captions): step_result
+            for step_result in taken
+            if step_result.value is not None
+        }
         if len(valid) < 2:
             return next(iter(valid.values()), taken[0])
         found = list(valid.values())
-        plans = [own.value for own in found if own.value is not None]
+        plans = [step_result.value for step_result in found if step_result.value is not None]
         step = Step(
             f"{subject.id}/choice",
             ask_choice(subject, feeling, plans),

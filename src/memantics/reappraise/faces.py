@@ -76,7 +76,7 @@ class GivenFaces:
         for left, top, width, height in self.places:
             box = clip((left, top, left + width, top + height), image.size, scale)
             if box is None:
-                said = ",".join(f"{own:g}" for own in (left, top, width, height))
+                said = ",".join(f"{value:g}" for value in (left, top, width, height))
                 raise InputError(
                     f"--face {said} lies outside of {meme}, which has {source[0]} x {source[1]}",
                     hint="X,Y,W,H in pixels, from the upper left corner",
@@ -116,7 +116,9 @@ class YuNetFaces:
         """The faces that it is sure of, the largest first."""
         del path
         boxes = await asyncio.to_thread(self._network.find, image, meme)
-        found = [own for own in (clip(box, image.size) for box in boxes) if own is not None]
+        found = [
+            numbers for numbers in (clip(box, image.size) for box in boxes) if numbers is not None
+        ]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 
 
@@ -145,7 +147,7 @@ class ModelFaces:
         scale = (image.width / _GRID, image.height / _GRID)
         named = taken.value.faces if taken.value else []
         boxes = (clip((a, b, c, d), image.size, scale) for a, b, c, d in named)
-        found = [own for own in boxes if own is not None]
+        found = [numbers for numbers in boxes if numbers is not None]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 
 
@@ -179,14 +181,14 @@ def open_faces(said: Sequence[str], asker: Asker | None, memes: int) -> FaceFind
     """The finder that a user means: places, ``model``, or the file of a detector."""
     if not said:
         return None
-    places = [_PLACE.fullmatch(own.strip()) for own in said]
+    places = [_PLACE.fullmatch(text.strip()) for text in said]
     if all(places):
         if memes > 1:
             raise InputError(
                 f"--face with a place is for one meme, not for {memes}",
                 hint="give --face model, or the file of a detector",
             )
-        given = [tuple(map(float, own.groups())) for own in places if own]
+        given = [tuple(map(float, match.groups())) for match in places if match]
         return GivenFaces(tuple((x, y, w, h) for x, y, w, h in given))
     if len(said) > 1:
         raise InputError("--face is given in several ways", hint="places only, or one of the rest")

@@ -194,10 +194,10 @@ class EmbeddedEditor:
         mask = np.asarray(decode(request.mask, "mask").convert("L")) > 127
         panels = request.panels or ((0, 0, *image.size),)
         for left, top, right, bottom in panels:
-            part, own = pixels[top:bottom, left:right], mask[top:bottom, left:right]
-            if own.any():
-                graded = grade_picture(part, lift(grade, part[own]))
-                part[:] = np.where(own[..., None], graded, part)
+            part, values = pixels[top:bottom, left:right], mask[top:bottom, left:right]
+            if values.any():
+                graded = grade_picture(part, lift(grade, part[values]))
+                part[:] = np.where(values[..., None], graded, part)
         made = Image.fromarray(pixels)
         free = mask.copy()
         for left, top, right, bottom in request.captions:
@@ -249,7 +249,7 @@ def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
     blue = values @ np.array([-0.1687, -0.3313, 0.5], np.float32)
     edges = (red - _SKIN_RED[0], _SKIN_RED[1] - red, blue - _SKIN_BLUE[0], _SKIN_BLUE[1] - blue)
     # The edges are soft: a face has no patches of another tone.
-    return np.asarray(np.prod([np.clip(own / 6, 0, 1) for own in edges], axis=0), np.float32)
+    return np.asarray(np.prod([np.clip(edge / 6, 0, 1) for edge in edges], axis=0), np.float32)
 
 
 def _grade_rows(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:

@@ -75,7 +75,9 @@ class Lexicon:
         kept: list[Found] = []
         for found in matches:
             start, end = found.match.span()
-            if all(end <= own.match.start() or start >= own.match.end() for own in kept):
+            if all(
+                end <= finding.match.start() or start >= finding.match.end() for finding in kept
+            ):
                 kept.append(found)
         return sorted(kept, key=lambda found: found.match.start())
 

@@ -96,7 +96,7 @@ class EmbeddedPlanner:
             return subject.emotion, "given"
         if self.judge is not None:
             said = self.judge.ask(" ".join(_list_texts(subject.page)), subject.page.language)
-            known = next((own for own in EMOTIONS if own == said.label), None)
+            known = next((text for text in EMOTIONS if text == said.label), None)
             if known is not None:
                 return known, said.source
         emotion = choose_emotion(found)
@@ -175,8 +175,10 @@ def rank_candidates(
 
 def tell_why(candidate: Candidate) -> str:
     """How the feeling is turned, in one sentence."""
-    first = next(own for own in candidate.rewritings if own is not None)
-    names = [cause for own in candidate.rewritings if own and (cause := own.cause)]
+    first = next(rewriting for rewriting in candidate.rewritings if rewriting is not None)
+    names = [
+        cause for rewriting in candidate.rewritings if rewriting and (cause := rewriting.cause)
+    ]
     causes = {**read_lexicon("en").causes, **read_lexicon("zh").causes}
     moves = [causes[name].move for name in dict.fromkeys(names)]
     if first.way == "sound" and not moves:

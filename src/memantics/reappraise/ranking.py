@@ -54,7 +54,7 @@ def rate(candidate: Candidate, lines: Sequence[Line], meter: FeelingMeter) -> Me
     things = [written for line in lines for written, _ in line.things]
     shown = "".join(new)
     mood = feel(after)
-    ways = [own for own in candidate.rewritings if own is not None]
+    ways = [rewriting for rewriting in candidate.rewritings if rewriting is not None]
     ratios = [len(b) / max(1, len(a)) for a, b in zip(old, new, strict=True) if a != b]
     return Merit(
         gain=max(-1.0, min(1.0, meter.measure(after) - meter.measure(before))),
@@ -62,5 +62,5 @@ def rate(candidate: Candidate, lines: Sequence[Line], meter: FeelingMeter) -> Me
         pun=sum(thing in shown for thing in things) / len(things) if things else 1.0,
         length=min((math.exp(-abs(math.log(ratio))) for ratio in ratios), default=1.0),
         left=len(mood.rude) + len(mood.gloomy),
-        prior=sum(_PRIOR[own.way] for own in ways) / max(1, len(ways)),
+        prior=sum(_PRIOR[rewriting.way] for rewriting in ways) / max(1, len(ways)),
     )

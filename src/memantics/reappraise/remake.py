@@ -30,14 +30,14 @@ _FEELING = {
 
 def list_sent_back(review: Review) -> Iterator[Reviewed]:
     """Items whose picture is to be made again: a person said so, or revised what it shows."""
-    for own in review.items:
-        sent = own.verdict is not None and own.verdict.reason == AGAIN
+    for reviewed in review.items:
+        sent = reviewed.verdict is not None and reviewed.verdict.reason == AGAIN
         revised = any(
-            own.item.values.get(name, own.values.get(name)) != own.values.get(name)
+            reviewed.item.values.get(name, reviewed.values.get(name)) != reviewed.values.get(name)
             for name in _DRAWN
         )
-        if sent or (own.kept and revised):
-            yield own
+        if sent or (reviewed.kept and revised):
+            yield reviewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def open_kept(folder: Path) -> tuple[KeptPlanner, str]:
 class Corrections:
     """Puts a person's corrections into each stage; ``faults`` says by meme what did not fit."""
 
-    own: Reviewed
+    reviewed: Reviewed
     faults: dict[str, str] = field(default_factory=dict)
 
     def __call__(
@@ -87,7 +87,9 @@ class Corrections:
             made: BaseModel | None = self._revise(meme, value)
         else:
             update = {
-                new: self.own.values[old] for old, new in _FEELING.items() if old in self._given
+                new: self.reviewed.values[old]
+                for old, new in _FEELING.items()
+                if old in self._given
             }
             made = value.model_validate(value.model_dump() | update)
         if made is None:
@@ -100,7 +102,9 @@ class Corrections:
 
     @property
     def _given(self) -> dict[str, JsonValue]:
-        return {name: value for name, value in self.own.values.items() if isinstance(value, str)}
+        return {
+            name: value for name, value in self.reviewed.values.items() if isinstance(value, str)
+        }
 
     def _revise(self, meme: str, plan: ReappraisalPlan) -> ReappraisalPlan | None:
         given = self._given

@@ -66,9 +66,9 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
     before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
     captions = []
     for region, (caption, text) in list_changes(page, plan).items():
-        own = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
-        seen = CaptionBlock(tuple(own)).box if own else (0, 0, 0, 0)
-        said = "".join(line.text for line in own)
+        group = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
+        seen = CaptionBlock(tuple(group)).box if group else (0, 0, 0, 0)
+        said = "".join(line.text for line in group)
         captions.append(
             CaptionCheck(
                 region=region,
@@ -110,7 +110,11 @@ def _tell_visual(made: Made, changed: float) -> Iterator[str]:
 
 def _tell_hand(page: Page, plan: ReappraisalPlan) -> Iterator[str]:
     """Captions that look written by hand: our fonts are no handwriting."""
-    found = [own for own, (old, _) in list_changes(page, plan).items() if old.lettering.hops]
+    found = [
+        list_change
+        for list_change, (old, _) in list_changes(page, plan).items()
+        if old.lettering.hops
+    ]
     if found:
         yield f"caption {', '.join(found)}: looks written by hand, and is set in type now"
 

@@ -99,12 +99,12 @@ class WishPlanner:
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[Feeling]:
         """The feeling that the index names."""
-        own = self.wish
+        wish = self.wish
         feeling = Feeling(
-            emotion=own.source_emotion,
-            description=own.description[:4000] or "not described",
-            visual_type=own.visual_type,
-            polarity=own.polarity,
+            emotion=wish.source_emotion,
+            description=wish.description[:4000] or "not described",
+            visual_type=wish.visual_type,
+            polarity=wish.polarity,
         )
         return Taken(subject.id, "answered", feeling)
 

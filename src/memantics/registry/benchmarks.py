@@ -56,8 +56,8 @@ def find_tasks(names: list[str]) -> list[TaskRef]:
 
 def _expand(name: str) -> list[TaskRef]:
     if name == "suite":
-        own = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
-        return [ref for benchmark in own for ref in _tasks_of(benchmark)]
+        benchmarks = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
+        return [ref for benchmark in benchmarks for ref in _tasks_of(benchmark)]
     head, _, tail = name.partition("/")
     known = find_benchmarks() | find_recipes()
     if head not in known:

@@ -145,8 +145,10 @@ class Benchmark:
         """Figures of a copy beside the paper's; those of one's own data have no reference."""
         expected = self.expect()
         if self.card.like:
-            own = [row for row in expected if row.basis == "copy"]
-            expected = tuple(row.model_copy(update={"paper": None, "known": None}) for row in own)
+            expecteds = [row for row in expected if row.basis == "copy"]
+            expected = tuple(
+                row.model_copy(update={"paper": None, "known": None}) for row in expecteds
+            )
             values = {row.key: values.get(row.key) for row in expected}
         return compare(expected, values)
 

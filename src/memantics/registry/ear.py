@@ -48,6 +48,6 @@ class PhoneticEar:
         if not found.readings or not (verdict.is_pun or found.meant):
             return Hearing(is_pun)
         reading = found.readings[0]
-        written = "…".join(own.written for own in reading.changes)
-        heard = "…".join(own.heard for own in reading.changes)
+        written = "…".join(change.written for change in reading.changes)
+        heard = "…".join(change.heard for change in reading.changes)
         return Hearing(is_pun, reading.text, written, heard)

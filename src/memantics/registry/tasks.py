@@ -58,13 +58,13 @@ def pose_task(ref: TaskRef, options: Mapping[str, str], wish: Wish) -> PosedTask
     known = {option.name for option in ref.card.option}
     chosen = {name: value for name, value in options.items() if name in known}
     split = wish.split or ref.pick_split(source)
-    own = _find_prompts(wish.prompts, ref)
-    task = ref.make(chosen, split, source, wish.invalid, own)
+    path = _find_prompts(wish.prompts, ref)
+    task = ref.make(chosen, split, source, wish.invalid, path)
     wording = "official" if chosen.get("wording") == "official" else ""
-    if own is not None:
+    if path is not None:
         # A folder may hold prompts for other options: then this task asks in our words.
         plain = ref.make(chosen, split, source, wish.invalid).prompts
-        wording = f"own ({own.name})" if task.prompts != plain else wording
+        wording = f"own ({path.name})" if task.prompts != plain else wording
     if wish.shots is not None:
         task = show_shots(task, read_shots(wish.shots))
     if wish.probe:

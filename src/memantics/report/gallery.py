@@ -61,7 +61,7 @@ class Exhibit:
     @property
     def best(self) -> float:
         """The highest score of its outputs."""
-        return max((own.rfs or 0.0 for own in self.outputs), default=0.0)
+        return max((output.rfs or 0.0 for output in self.outputs), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def make_gallery(folder: Path, figures: Figures) -> Gallery:
                 first.tags.get("target", ""),
                 pictures[first.images[0].path],
                 first.form.context.get("rewritten", ""),
-                tuple(sorted(outputs, key=lambda own: own.editor)),
+                tuple(sorted(outputs, key=lambda output: output.editor)),
             )
         )
-    exhibits.sort(key=lambda own: (-own.best, own.meme))
+    exhibits.sort(key=lambda exhibit: (-exhibit.best, exhibit.meme))
     lines, views = tuple(_list_editors(scores)), tuple(_list_views(scores))
     return Gallery(facts, scores, lines, tuple(exhibits), views)
 
@@ -143,11 +143,11 @@ def _list_editors(scores: Scores) -> Iterator[EditorLine]:
         if score.by == "editor":
             found.setdefault(score.label, {})[score.key] = score
     ordered = sorted(found.items(), key=lambda entry: -(_value(entry[1].get("rfs")) or 0.0))
-    for editor, own in ordered:
-        rfs = own.get("rfs")
+    for editor, group in ordered:
+        rfs = group.get("rfs")
         if rfs is None:
             continue
-        parts = tuple(show_figure(_value(own.get(key))) for key in ("tas", "cfs", "sss"))
+        parts = tuple(show_figure(_value(group.get(key))) for key in ("tas", "cfs", "sss"))
         yield EditorLine(editor, rfs.n, show_figure(rfs.value), show_span(rfs), parts)
 
 
@@ -160,9 +160,9 @@ def _list_views(scores: Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
         "polarity": "by polarity",
     }
     for by, title in titles.items():
-        own = tuple(score for score in scores.scores if score.by == by and score.key == "rfs")
-        if own:
-            yield title, own
+        group = tuple(score for score in scores.scores if score.by == by and score.key == "rfs")
+        if group:
+            yield title, group
 
 
 def _value(score: Score | None) -> float | None:

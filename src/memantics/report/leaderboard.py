@@ -114,7 +114,7 @@ class Board:
     @property
     def judges(self) -> bool:
         """Whether the figures are about edits that models judge, not about the models."""
-        return any(s.by == EDITOR and s.key == self.main for row in self.own for s in row.scores)
+        return any(s.by == EDITOR and s.key == self.main for row in self.ours for s in row.scores)
 
     @property
     def best_baseline(self) -> LeaderboardRow | None:
@@ -128,30 +128,30 @@ class Board:
         """The first row of ours that is no trivial baseline; judges are not ranked."""
         if self.judges:
             return None
-        asked = (row for row in self.own if row.run is not None and not row.trivial)
+        asked = (row for row in self.ours if row.run is not None and not row.trivial)
         return next((row for row in asked if row.value is not None), None)
 
     @property
-    def own(self) -> tuple[LeaderboardRow, ...]:
+    def ours(self) -> tuple[LeaderboardRow, ...]:
         """The rows that stand on runs."""
         return tuple(row for row in self.rows if row.published is None)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """Names of the figures over all items, the main one first."""
-        names = {s.key: None for row in self.own for s in row.scores if not s.by}
+        names = {s.key: None for row in self.ours for s in row.scores if not s.by}
         return tuple(sorted(names, key=lambda name: name != self.main))
 
     @property
     def breakdowns(self) -> tuple[tuple[str, str], ...]:
         """Pairs of figure and breakdown, those of the main figure first."""
-        pairs = {(s.key, s.by): None for row in self.own for s in row.scores if s.by}
+        pairs = {(s.key, s.by): None for row in self.ours for s in row.scores if s.by}
         return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
 
     def labels(self, key: str, by: str) -> tuple[str, ...]:
         """The parts of a breakdown, largest first, in the order of the scores where equal."""
         sizes: dict[str, int] = {}
-        for row in self.own:
+        for row in self.ours:
             for score in row.scores:
                 if (score.key, score.by) == (key, by):
                     sizes[score.label] = max(score.n, sizes.get(score.label, 0))

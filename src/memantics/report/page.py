@@ -263,7 +263,7 @@ def make_section(board: Board) -> Section:
 
 def _list_editors(board: Board) -> tuple[EditorRow, ...]:
     """The editors that are judged, best first in the eyes of the judges that look."""
-    judges = [row for row in board.own if not row.trivial] or list(board.own)
+    judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
         return ()
 
@@ -281,14 +281,14 @@ def _list_editors(board: Board) -> tuple[EditorRow, ...]:
 
 def _pick_tones(board: Board) -> dict[str, int | None]:
     """A colour per model, by name: it stays the same when scores change."""
-    names = sorted(row.label for row in board.own if not row.trivial)
+    names = sorted(row.label for row in board.ours if not row.trivial)
     made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
     return made | {name: place for place, name in enumerate(names)}
 
 
 def _pick_plotted(board: Board) -> tuple[LeaderboardRow, ...]:
     """The best models and the best trivial baseline: more would hide one another."""
-    broken_down = [row for row in board.own if any(score.by for score in row.scores)]
+    broken_down = [row for row in board.ours if any(score.by for score in row.scores)]
     models = [row for row in broken_down if not row.trivial][:_PLOTTED]
     trivial = [row for row in broken_down if row.trivial][:1]
     return tuple(row for row in board.rows if row in models or row in trivial)
@@ -311,14 +311,14 @@ def _make_plot(
             if (score := row.find(key, by, part)) is not None
         ]
         scores = tuple(row.find(key, by, part) for row in board.rows)
-        n = max((own.n for row in board.own if (own := row.find(key, by, part))), default=0)
+        n = max((value.n for row in board.ours if (value := row.find(key, by, part))), default=0)
         lines.append(PlotLine(part, n, draw_strip(marks, scale), scores))
     return Plot(key, by, draw_axis(scale), tuple(lines))
 
 
 def _make_figures(board: Board, key: str) -> FigureLine:
     scores = tuple(row.find(key) for row in board.rows)
-    ours = [score for row in board.own if (score := row.find(key))]
+    ours = [score for row in board.ours if (score := row.find(key))]
     notes = {score.note for score in ours}
     n = max((score.n for score in ours), default=0)
     return FigureLine(key, n, notes.pop() if len(notes) == 1 else "", scores)

@@ -45,7 +45,7 @@ def describe_cell(cell: Cell) -> str:
         return "–"
     spread = "" if cell.sd is None else f"± {cell.show(cell.sd)}"
     parts = (spread, cell.span, f"n = {cell.n:,}" if cell.n else "")
-    inside = ", ".join(own for own in parts if own)
+    inside = ", ".join(part for part in parts if part)
     text = cell.show(cell.value) + (f" ({inside})" if inside else "")
     printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
     state = [] if cell.status == "computed" and not printed else [str(cell.status)]
@@ -71,12 +71,12 @@ def render_markdown(paper: PaperSheet) -> str:
     for part in paper.parts:
         blocks.append(f"## {quote_markdown(part.label)}: {quote_markdown(part.caption)}")
         if part.rows:
-            head = [quote_markdown(own) for own in (part.stub, *part.columns)]
+            head = [quote_markdown(name) for name in (part.stub, *part.columns)]
             lines = []
             for section, row in list_sections(part):
                 if section:
                     lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
-                cells = (quote_markdown(describe_cell(own)) for own in row.cells)
+                cells = (quote_markdown(describe_cell(cell)) for cell in row.cells)
                 lines.append([quote_markdown(row.label), *cells])
             blocks.append(md_table(head, lines))
         for text in part.texts:
@@ -85,7 +85,7 @@ def render_markdown(paper: PaperSheet) -> str:
             blocks.append(f"**{quote_markdown(text.heading)}**\n\n{fence}text\n{body}\n{fence}")
         if part.commands:
             blocks.append("Empty cells are filled by:")
-            blocks.append("\n".join(f"- `{mask_unseen(own)}`" for own in part.commands))
+            blocks.append("\n".join(f"- `{mask_unseen(command)}`" for command in part.commands))
         blocks += [quote_markdown(note) for note in (*part.notes, *part.remarks, *part.reasons)]
     return "\n\n".join(blocks) + "\n"
 
@@ -130,7 +130,7 @@ def render_csv(paper: PaperSheet) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
     for line in _list_cells(paper):
-        writer.writerow([guard_cell(own) for own in line])
+        writer.writerow([guard_cell(value) for value in line])
     return out.getvalue()
 
 

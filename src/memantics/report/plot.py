@@ -136,7 +136,9 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
         )
 
     def ring(shares: Sequence[float], kind: str) -> Markup:
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*own) for own in enumerate(shares)))
+        points = " ".join(
+            f"{x:.1f},{y:.1f}" for x, y in (at(*numbers) for numbers in enumerate(shares))
+        )
         return Markup('<polygon class="{}" points="{}"/>').format(kind, points)
 
     parts = [ring([share] * len(names), "ring") for share in (0.25, 0.5, 0.75, 1.0)]
@@ -156,7 +158,7 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
         )
     parts.append(ring([(value or 0.0) / top for value in values], "area"))
     said = zip(names, values, strict=True)
-    title = "; ".join(f"{name}: {'–' if own is None else f'{own:.2f}'}" for name, own in said)
+    title = "; ".join(f"{name}: {'–' if entry is None else f'{entry:.2f}'}" for name, entry in said)
     return Markup(
         '<svg class="radar" viewBox="0 0 300 184" role="img"><title>{}</title>{}</svg>'
     ).format(f"outer ring {top:.2f}; {title}", Markup("").join(parts))

@@ -74,7 +74,7 @@ class Run(Result):
     @property
     def baselines(self) -> dict[str, dict[str, Score]]:
         """What trivial models score on the same items, by model and figure."""
-        return {own.model: _over_all(own.scores) for own in self.figures.baselines}
+        return {baseline.model: _over_all(baseline.scores) for baseline in self.figures.baselines}
 
     @property
     def errors(self) -> dict[str, int]:
@@ -134,7 +134,7 @@ def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -
     for run in runs:
         counts = [str(run.counts.get(status, 0)) for status in STATUSES]
         rows = {run.model: (run.scores, counts)}
-        rows |= {name: (own, [""] * len(STATUSES)) for name, own in run.baselines.items()}
+        rows |= {name: (baseline, [""] * len(STATUSES)) for name, baseline in run.baselines.items()}
         for name, (scores, ends) in rows.items():
             main = scores.get(run.figures.main)
             value = "–" if main is None or main.value is None else f"{main.value:.3f}"

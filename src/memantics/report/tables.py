@@ -81,7 +81,7 @@ def _figure_lines(board: Board) -> str:
     lines = []
     for key, by, label in keys:
         found = [row.find(key, by, label) for row in board.rows]
-        n = max((s.n for row in board.own if (s := row.find(key, by, label))), default=0)
+        n = max((s.n for row in board.ours if (s := row.find(key, by, label))), default=0)
         part = f"{quote_markdown(by)}: {quote_markdown(label)}" if by else "all"
         cells = [show_figure(score.value) if score else "" for score in found]
         lines.append([quote_markdown(key), part, str(n), *cells])

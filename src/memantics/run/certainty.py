@@ -49,22 +49,22 @@ def score_certainty(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     odds = [outcome.odds for outcome in outcomes if outcome.odds is not None]
     if not odds:
         return
-    stated, golds = [own.stated for own in odds], [own.gold for own in odds]
-    sure = [max(own.stated.values()) for own in odds]
-    right = [_likeliest(own.stated) == own.gold for own in odds]
+    stated, golds = [chances.stated for chances in odds], [chances.gold for chances in odds]
+    sure = [max(chances.stated.values()) for chances in odds]
+    right = [_likeliest(chances.stated) == chances.gold for chances in odds]
     n = len(odds)
     yield Score("calibration_error", calibration_error(sure, right), n)
     yield Score("brier", brier_score(stated, golds), n)
     yield Score("area_under_risk", area_under_risk(sure, right), n)
-    for own in fill_bins(sure, right):
-        label = f"{own.low:.1f} to {own.high:.1f}"
-        yield Score("right", own.right, own.n, by="confidence", label=label)
+    for fill_bin in fill_bins(sure, right):
+        label = f"{fill_bin.low:.1f} to {fill_bin.high:.1f}"
+        yield Score("right", fill_bin.right, fill_bin.n, by="confidence", label=label)
     points = risk_coverage(sure, right)
     for share in _COVERAGES:
         reached = next(p for p in points if p.coverage >= share - 1e-9)
         yield Score("risk", reached.risk, reached.n, by="coverage", label=f"{share:.0%}")
     for least in _THRESHOLDS:
-        kept = [hit for own, hit in zip(sure, right, strict=True) if own >= least]
+        kept = [hit for figure, hit in zip(sure, right, strict=True) if figure >= least]
         value = sum(kept) / len(kept) if kept else None
         yield Score("right", value, len(kept), by="abstaining below", label=f"{least:g}")
 

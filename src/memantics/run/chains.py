@@ -90,4 +90,6 @@ def find_decision(chain: str) -> str:
     ''
     """
     sentences = re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", chain[-_END:].strip())
-    return next((own.strip() for own in reversed(sentences) if _DECIDES.search(own)), "")
+    return next(
+        (sentence.strip() for sentence in reversed(sentences) if _DECIDES.search(sentence)), ""
+    )

@@ -86,7 +86,9 @@ def _mark(task: Task, side: Side) -> _Marked:
         return _Marked(side, None)
     names = [outcome.item.id for outcome in side.outcomes]
     marks = task.marks(side.outcomes)
-    return _Marked(side, {key: dict(zip(names, own, strict=True)) for key, own in marks.items()})
+    return _Marked(
+        side, {key: dict(zip(names, figures, strict=True)) for key, figures in marks.items()}
+    )
 
 
 def correct(found: Sequence[Comparison]) -> list[Comparison]:
@@ -200,11 +202,11 @@ def _measure_marks(
     names = [outcome.item.id for outcome, _ in pairs]
     rows = []
     for key in _choose(metrics, list(marks[0])):
-        first, second = ([own[key][name] for name in names] for own in marks)
+        first, second = ([group[key][name] for name in names] for group in marks)
         row = _compare_means(key, pairs, first, second)
         if row is not None:
             rows.append(row)
-    before, now = ([own[task.main][name] for name in names] for own in marks)
+    before, now = ([group[task.main][name] for name in names] for group in marks)
     return rows, _list_marks(pairs, before, now)
 
 

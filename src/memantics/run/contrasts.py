@@ -64,15 +64,15 @@ class FactorContrasts(Result):
         """Every contrast with its tests, all corrected together."""
         rows = [
             (
-                own.setting,
-                f"{own.first} → {own.second}",
+                contrast.setting,
+                f"{contrast.first} → {contrast.second}",
                 row.key,
                 row.span,
                 *map(show_p, (row.p, row.corrected, row.t_test_corrected)),
                 show_p(row.t_unpaired_corrected),
             )
-            for own in self.contrasts
-            for row in own.comparison.differences
+            for contrast in self.contrasts
+            for row in contrast.comparison.differences
         ]
         columns = ("setting", self.factor, "figure", "difference (95 %)", ">p", ">Holm")
         return Table((*columns, ">t paired", ">t unpaired"), tuple(rows))
@@ -80,11 +80,13 @@ class FactorContrasts(Result):
     def effect_table(self) -> Table:
         """The effect over all settings."""
         rows = []
-        for own in self.effects:
-            span = "" if own.low is None else f" ({own.low:+.3f} to {own.high:+.3f})"
-            levels = f"{own.first} → {own.second}"
-            ps = (show_p(own.p), show_p(own.corrected))
-            rows.append((levels, own.key, f"{own.difference:+.3f}{span}", str(own.settings), *ps))
+        for effect in self.effects:
+            span = "" if effect.low is None else f" ({effect.low:+.3f} to {effect.high:+.3f})"
+            levels = f"{effect.first} → {effect.second}"
+            ps = (show_p(effect.p), show_p(effect.corrected))
+            rows.append(
+                (levels, effect.key, f"{effect.difference:+.3f}{span}", str(effect.settings), *ps)
+            )
         columns = (self.factor, "figure", "mean difference (95 %)", ">settings", ">p", ">Holm")
         return Table(columns, tuple(rows), "Over all settings")
 
@@ -111,21 +113,21 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
             hint="give runs that differ in it",
         )
     cells = [
-        (name, first, second, (own[first], own[second]))
+        (name, first, second, (counts[first], counts[second]))
         for first, second in combinations(known, 2)
-        for name, own in grid.items()
-        if first in own and second in own
+        for name, counts in grid.items()
+        if first in counts and second in counts
     ]
     if not cells:
         raise InputError(
             f"no two runs differ in {factor} alone", hint="run the grid with one --set for each"
         )
-    found = compare_pairs(sides, [own[-1] for own in cells], metrics)
+    found = compare_pairs(sides, [cell[-1] for cell in cells], metrics)
     rows = tuple(
-        SettingContrast(name, first, second, own)
-        for (name, first, second, _), own in zip(cells, found, strict=True)
+        SettingContrast(name, first, second, comparison)
+        for (name, first, second, _), comparison in zip(cells, found, strict=True)
     )
-    wanted = {row.key for own in found for row in own.differences}
+    wanted = {row.key for comparison in found for row in comparison.differences}
     return FactorContrasts(factor, rows, _pool(sides, cells, wanted))
 
 
@@ -143,11 +145,12 @@ def _find_level(facts: RunFacts, factor: str) -> str:
 def _name_settings(facts: Sequence[RunFacts], factor: str) -> list[str]:
     """All that is chosen besides the factor; what every run shares is left unsaid."""
     chosen = [
-        {**own.options, MODEL: own.model, "split": own.split, "probe": own.probe} for own in facts
+        {**fact.options, MODEL: fact.model, "split": fact.split, "probe": fact.probe}
+        for fact in facts
     ]
-    names = [name for name in dict.fromkeys(n for own in chosen for n in own) if name != factor]
-    told = [name for name in names if len({own.get(name) for own in chosen}) > 1]
-    return [", ".join(f"{n}={own[n]}" for n in told if n in own) or "all" for own in chosen]
+    names = [name for name in dict.fromkeys(n for texts in chosen for n in texts) if name != factor]
+    told = [name for name in names if len({texts.get(name) for texts in chosen}) > 1]
+    return [", ".join(f"{n}={texts[n]}" for n in told if n in texts) or "all" for texts in chosen]
 
 
 def _pool(
@@ -158,8 +161,8 @@ def _pool(
     values = [_find_values(sides[0], side, wanted) for side in sides]
     keys = [key for key in values[0] if key in wanted]
     effects = []
-    for first, second in dict.fromkeys((own[1], own[2]) for own in cells):
-        pairs = [own[-1] for own in cells if (own[1], own[2]) == (first, second)]
+    for first, second in dict.fromkeys((names[1], names[2]) for names in cells):
+        pairs = [names[-1] for names in cells if (names[1], names[2]) == (first, second)]
         for key in keys:
             gains, memes = [], []
             for one, other in pairs:
@@ -184,27 +187,27 @@ def _pool(
                     p=span.p if span else None,
                 )
             )
-    corrected = correct_known([own.p for own in effects])
-    return tuple(replace(own, corrected=p) for own, p in zip(effects, corrected, strict=True))
+    corrected = correct_known([effect.p for effect in effects])
+    return tuple(replace(effect, corrected=p) for effect, p in zip(effects, corrected, strict=True))
 
 
 def _find_values(
     first: Side, side: Side, wanted: set[str]
 ) -> Mapping[str, Mapping[str, tuple[float, str]]]:
     """Each item's own figures with its meme; right or wrong where the task has no marks."""
-    kept = [own for own in side.outcomes if counts(own, side.task.invalid)]
+    kept = [outcome for outcome in side.outcomes if counts(outcome, side.task.invalid)]
     if first.task.marks is not None:
         marks = first.task.marks(kept)
-    elif all(isinstance(own.item.gold, str | int | float) for own in kept):
-        right: list[float | None] = [float(own) for own in hits(kept)]
+    elif all(isinstance(outcome.item.gold, str | int | float) for outcome in kept):
+        right: list[float | None] = [float(hit) for hit in hits(kept)]
         # Where the main figure is the share of right answers, the comparison calls it so.
         marks = {RIGHT if RIGHT in wanted else first.task.main: right}
     else:
         return {}
     return {
         key: {
-            own.item.id: (value, own.item.group)
-            for own, value in zip(kept, values, strict=True)
+            outcome.item.id: (value, outcome.item.group)
+            for outcome, value in zip(kept, values, strict=True)
             if value is not None
         }
         for key, values in marks.items()

@@ -150,7 +150,7 @@ def _measure(task: Task) -> Iterator[_Sheet]:
             request,
             request_digest(request, (body for _, body in data)),
             len(facts),
-            count_request(request) + sum(count_image(own.width, own.height) for own in facts),
+            count_request(request) + sum(count_image(fact.width, fact.height) for fact in facts),
             count_reply(request),
         )
 

@@ -105,9 +105,9 @@ def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
         return facts
     shape: dict[str, JsonValue] = {
         "run": facts.fingerprint,
-        "needs": {name: own.fingerprint for name, own in needs.items()},
+        "needs": {name: need.fingerprint for name, need in needs.items()},
     }
-    folders = {name: folder_name(own) for name, own in needs.items()}
+    folders = {name: folder_name(need) for name, need in needs.items()}
     return replace(facts, fingerprint=fingerprint(shape), needs=folders)
 
 

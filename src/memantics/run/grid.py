@@ -69,9 +69,9 @@ def check_settings(
             raise UnknownName(
                 "task", setting.where, {*known, *(t.partition("/")[0] for t in known)}
             )
-        own = {option.name for card in cards.values() for option in card.option}
-        if setting.option not in own:
-            raise UnknownName("option", setting.option, own)
+        names = {option.name for card in cards.values() for option in card.option}
+        if setting.option not in names:
+            raise UnknownName("option", setting.option, names)
         for value in setting.values:
             _check_value(setting, value, cards)
 
@@ -109,9 +109,9 @@ def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for option in card.option:
-        own = [s for s in settings if s.option == option.name and s.concerns(task)]
-        if own:
-            chosen[option.name] = max(own, key=lambda setting: len(setting.where)).values
+        group = [s for s in settings if s.option == option.name and s.concerns(task)]
+        if group:
+            chosen[option.name] = max(group, key=lambda setting: len(setting.where)).values
     return tuple(dict(zip(chosen, values, strict=True)) for values in product(*chosen.values()))
 
 

@@ -80,8 +80,8 @@ def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Ta
 
 
 def _make_item(outcome: Outcome, answer: str, picture: bool) -> Item | None:
-    own = outcome.item
-    gold = own.gold if isinstance(own.gold, list) else [own.gold]
+    item = outcome.item
+    gold = item.gold if isinstance(item.gold, list) else [item.gold]
     references = [text for text in gold if isinstance(text, str) and text.strip()]
     if not references:
         return None
@@ -89,15 +89,15 @@ def _make_item(outcome: Outcome, answer: str, picture: bool) -> Item | None:
         FormField("reason", "text"),
         *(FormField(key, "integer", low=1, high=5) for key in QUALITIES),
     )
-    told = "\n".join(f"{key}: {text}" for key, text in own.form.context.items() if text)
+    told = "\n".join(f"{key}: {text}" for key, text in item.form.context.items() if text)
     context = {
-        "question": own.form.question,
+        "question": item.form.question,
         "context": told,
         "references": "\n".join(f"- {text}" for text in references),
         "answer": answer,
     }
-    form = Form(own.form.question, fields, own.form.language, "json", context)
-    return Item(own.id, own.group, None, form, own.images if picture else ())
+    form = Form(item.form.question, fields, item.form.language, "json", context)
+    return Item(item.id, item.group, None, form, item.images if picture else ())
 
 
 def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
@@ -154,7 +154,7 @@ def measure_agreement(
 ) -> Agreement:
     """Compare the marks of judges with each other and with those of people."""
     names = sorted(set().union(*judges))
-    rows = [[own.get(name) for own in judges] for name in names]
+    rows = [[figures.get(name) for figures in judges] for name in names]
     means = mean_marks(judges)
     rated = [name for name in names if people.get(name)]
     said = [fsum(people[name]) / len(people[name]) for name in rated]
@@ -177,8 +177,8 @@ def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
     {'a': 4.5, 'b': 2.0}
     """
     names = sorted(set().union(*judges))
-    held = {name: [own[name] for own in judges if name in own] for name in names}
-    return {name: fsum(own) / len(own) for name, own in held.items()}
+    held = {name: [figures[name] for figures in judges if name in figures] for name in names}
+    return {name: fsum(figures) / len(figures) for name, figures in held.items()}
 
 
 def _calibrate(
@@ -199,7 +199,7 @@ def make_scores(
     scores: list[Score] = []
     agreements: list[Agreement] = []
     for quality in QUALITIES:
-        marks = [read_marks(own)[quality] for own in judges.values()]
+        marks = [read_marks(judge)[quality] for judge in judges.values()]
         means = mean_marks(marks)
         agreed = measure_agreement(quality, marks, people.get(quality, {}))
         agreements.append(agreed)
@@ -207,9 +207,9 @@ def make_scores(
         names = [groups[name] for name in means]
         note = f"1 to 5, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
         scores.append(mean_score(key, list(means.values()), names, note=note))
-        for name, own in zip(judges, marks, strict=True):
-            where = [groups[item] for item in own]
-            scores.append(mean_score(key, list(own.values()), where, by="judge", label=name))
+        for name, figures in zip(judges, marks, strict=True):
+            where = [groups[item] for item in figures]
+            scores.append(mean_score(key, list(figures.values()), where, by="judge", label=name))
         if agreed.calibrated is not None:
             note = f"put on the scale of {agreed.rated} answers that people rated"
             scores.append(Score(f"{key}_calibrated", agreed.calibrated, len(means), note=note))

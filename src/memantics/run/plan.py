@@ -105,7 +105,7 @@ def plan_suite(
 
 def _nothing_left(skipped: Sequence[Skipped]) -> InputError:
     first = skipped[0].error
-    if len({str(own.error) for own in skipped}) == 1:
+    if len({str(skip.error) for skip in skipped}) == 1:
         return first
     return InputError(
         f"none of {len(skipped)} tasks has its data here; {skipped[0].task}: {first.what}",
@@ -140,8 +140,8 @@ class _Planner:
         options = fix(choice.name, choice.card, self._desk.settings) | dict(need.options)
         key = (need.task, frozenset(options.items()), split)
         if key not in self._posed:
-            own = split if split in choice.card.splits else None
-            question = choice.pose(options, own)
+            text = split if split in choice.card.splits else None
+            question = choice.pose(options, text)
             self._posed[key] = self._complete(question, (*trail, choice.name))
         return self._posed[key]
 
@@ -150,8 +150,8 @@ class _Planner:
         desk = self._desk
         needs: dict[str, Job] = {}
         for name, (need, first) in posed.needs.items():
-            own = desk.captioner if need.captioner and desk.captioner is not None else model
-            needs[name] = self.add(first, own)
+            value = desk.captioner if need.captioner and desk.captioner is not None else model
+            needs[name] = self.add(first, value)
         baselines = desk.open_baselines(posed.question.cards[1])
         job = plan(posed.question, model, baselines, (desk.out, desk.prices), needs)
         if repeat:

@@ -130,12 +130,12 @@ class _Swap:
 
     def _pair_up(self) -> dict[str, tuple[Image, ...]]:
         """Each meme gets the next one's pictures, in an order that follows from their names."""
-        own: dict[int, dict[str, tuple[Image, ...]]] = {}
+        fields: dict[int, dict[str, tuple[Image, ...]]] = {}
         for item in self._items():
             if item.images:
-                own.setdefault(len(item.images), {}).setdefault(item.group, item.images)
+                fields.setdefault(len(item.images), {}).setdefault(item.group, item.images)
         others: dict[str, tuple[Image, ...]] = {}
-        for memes in own.values():
+        for memes in fields.values():
             order = sorted(memes, key=_rank)
             if len(order) < 2:
                 raise DataError(order[0], "there is no other meme to swap pictures with")
@@ -286,10 +286,10 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     known = [o for o in outcomes if o.item.gold]
     memes = [o.item.group for o in known]
     said = [str(o.value) if o.status == "answered" else "" for o in known]
-    likeness = [rouge_l(own, str(o.item.gold)).f1 for own, o in zip(said, known, strict=True)]
-    exact = [own == 1.0 for own in likeness]
+    likeness = [rouge_l(text, str(o.item.gold)).f1 for text, o in zip(said, known, strict=True)]
+    exact = [value == 1.0 for value in likeness]
     if how == "id":
-        exact = [image_key(own) == o.item.gold for own, o in zip(said, known, strict=True)]
+        exact = [image_key(text) == o.item.gold for text, o in zip(said, known, strict=True)]
     note = {
         "caption": "the second half of the caption, word for word",
         "id": "the id of the picture in its data set",

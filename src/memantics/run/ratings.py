@@ -48,7 +48,7 @@ class SettingMeans:
 
     def find(self, scale: str) -> Score | None:
         """The mean on a scale."""
-        return next((own for own in self.figures if own.key == scale), None)
+        return next((score for score in self.figures if score.key == scale), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class HumanScores(Result):
     @property
     def scales(self) -> tuple[str, ...]:
         """The scales that were rated."""
-        return tuple(dict.fromkeys(own.key for one in self.settings for own in one.figures))
+        return tuple(dict.fromkeys(score.key for one in self.settings for score in one.figures))
 
     def table(self) -> Table:
         """Means by setting and scale, with intervals."""
@@ -104,13 +104,19 @@ class HumanScores(Result):
         """Differences between settings, and their tests."""
         rows = [
             (
-                own.scale,
-                f"{own.first} → {own.second}",
-                f"{own.difference:+.2f}"
-                + ("" if own.low is None else f" ({own.low:+.2f} to {own.high:+.2f})"),
-                *map(show_p, (own.p, own.corrected, own.t_paired, own.t_unpaired)),
+                contrast.scale,
+                f"{contrast.first} → {contrast.second}",
+                f"{contrast.difference:+.2f}"
+                + (
+                    ""
+                    if contrast.low is None
+                    else f" ({contrast.low:+.2f} to {contrast.high:+.2f})"
+                ),
+                *map(
+                    show_p, (contrast.p, contrast.corrected, contrast.t_paired, contrast.t_unpaired)
+                ),
             )
-            for own in self.contrasts
+            for contrast in self.contrasts
         ]
         columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">t paired", ">t")
         return Table(columns, tuple(rows))
@@ -118,8 +124,13 @@ class HumanScores(Result):
     def agreement_table(self) -> Table:
         """How far people agree on each scale."""
         rows = [
-            (own.key, own.label, "–" if own.value is None else f"{own.value:.2f}", str(own.n))
-            for own in self.agreement
+            (
+                score.key,
+                score.label,
+                "–" if score.value is None else f"{score.value:.2f}",
+                str(score.n),
+            )
+            for score in self.agreement
         ]
         return Table(("scale", "agreement", ">value", ">replies"), tuple(rows))
 
@@ -127,21 +138,23 @@ class HumanScores(Result):
         """How far each metric orders replies and settings as people do."""
         rows = [
             (
-                own.metric,
-                own.scale,
-                own.over,
-                "–" if own.value is None else f"{own.value:+.2f}",
-                "–" if own.low is None else f"{own.low:+.2f} to {own.high:+.2f}",
-                str(own.n),
+                followed_run.metric,
+                followed_run.scale,
+                followed_run.over,
+                "–" if followed_run.value is None else f"{followed_run.value:+.2f}",
+                "–"
+                if followed_run.low is None
+                else f"{followed_run.low:+.2f} to {followed_run.high:+.2f}",
+                str(followed_run.n),
             )
-            for own in self.followed
+            for followed_run in self.followed
         ]
         columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
         return Table(columns, tuple(rows), "Metrics against people")
 
     def _repr_html_(self) -> str:
         tables = (self.table(), self.contrast_table(), self.agreement_table(), self.metric_table())
-        return "".join(own._repr_html_() for own in tables if own.rows)
+        return "".join(table._repr_html_() for table in tables if table.rows)
 
 
 def _show(score: Score | None) -> str:
@@ -153,12 +166,12 @@ def _show(score: Score | None) -> str:
 
 def score_ratings(rated: Sequence[Rated]) -> HumanScores:
     """All figures of a human evaluation."""
-    scales = tuple(dict.fromkeys(scale for own in rated for scale in own.ratings))
-    settings = tuple(dict.fromkeys(own.setting for own in rated))
-    people = {name for own in rated for given in own.ratings.values() for name in given}
+    scales = tuple(dict.fromkeys(scale for rating in rated for scale in rating.ratings))
+    settings = tuple(dict.fromkeys(rating.setting for rating in rated))
+    people = {name for rating in rated for given in rating.ratings.values() for name in given}
     return HumanScores(
         replies=len(rated),
-        memes=len({own.meme for own in rated}),
+        memes=len({rating.meme for rating in rated}),
         people=len(people),
         settings=tuple(
             SettingMeans(
@@ -168,13 +181,15 @@ def score_ratings(rated: Sequence[Rated]) -> HumanScores:
             for name in settings
         ),
         contrasts=_contrast(rated, scales, settings),
-        agreement=tuple(own for scale in scales for own in _agree(rated, scale, sorted(people))),
+        agreement=tuple(
+            score for scale in scales for score in _agree(rated, scale, sorted(people))
+        ),
         followed=_follow(rated, scales, settings),
     )
 
 
 def _average(scale: str, rated: Sequence[Rated]) -> Score:
-    values = [value for own in rated if (value := own.mean(scale)) is not None]
+    values = [value for rating in rated if (value := rating.mean(scale)) is not None]
     if not values:
         return Score(scale, None, 0)
     rows = np.column_stack([values, np.ones(len(values))])
@@ -190,9 +205,9 @@ def _contrast(
     for scale in scales:
         by_setting = {
             name: {
-                own.meme: value
-                for own in rated
-                if own.setting == name and (value := own.mean(scale)) is not None
+                rating.meme: value
+                for rating in rated
+                if rating.setting == name and (value := rating.mean(scale)) is not None
             }
             for name in settings
         }
@@ -202,12 +217,14 @@ def _contrast(
                 found.append(
                     RatingContrast(*astuple(made), scale=scale, first=first, second=second)
                 )
-    corrected = correct_known([own.p for own in found])
-    return tuple(replace(own, corrected=p) for own, p in zip(found, corrected, strict=True))
+    corrected = correct_known([contrast.p for contrast in found])
+    return tuple(
+        replace(contrast, corrected=p) for contrast, p in zip(found, corrected, strict=True)
+    )
 
 
 def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[Score, ...]:
-    rows = [[own.ratings.get(scale, {}).get(name) for name in people] for own in rated]
+    rows = [[rating.ratings.get(scale, {}).get(name) for name in people] for rating in rated]
     n = sum(sum(value is not None for value in row) > 1 for row in rows)
     return (
         Score(scale, krippendorff_alpha(rows, "ordinal"), n, label="Krippendorff's alpha, ordinal"),
@@ -218,27 +235,27 @@ def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[S
 def _follow(
     rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
 ) -> tuple[Followed, ...]:
-    metrics = dict.fromkeys(name for own in rated for name in own.marks)
+    metrics = dict.fromkeys(name for rating in rated for name in rating.marks)
     found = []
     for metric in metrics:
         for scale in scales:
             kept = [
-                (own, mark, given)
-                for own in rated
-                if (mark := own.marks.get(metric)) is not None
-                and (given := own.mean(scale)) is not None
+                (rating, mark, given)
+                for rating in rated
+                if (mark := rating.marks.get(metric)) is not None
+                and (given := rating.mean(scale)) is not None
             ]
             marks, said = [mark for _, mark, _ in kept], [given for _, _, given in kept]
-            span = spearman_span(marks, said, [own.meme for own, _, _ in kept])
+            span = spearman_span(marks, said, [rating.meme for rating, _, _ in kept])
             low, high = span or (None, None)
             found.append(
                 Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
             )
             groups = [[row for row in kept if row[0].setting == name] for name in settings]
-            groups = [own for own in groups if own]
+            groups = [pairs for pairs in groups if pairs]
             value = spearman(
-                [fmean(mark for _, mark, _ in own) for own in groups],
-                [fmean(given for _, _, given in own) for own in groups],
+                [fmean(mark for _, mark, _ in pairs) for pairs in groups],
+                [fmean(given for _, _, given in pairs) for pairs in groups],
             )
             found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
     return tuple(found)

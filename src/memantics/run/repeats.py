@@ -23,21 +23,21 @@ def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
     for folder in folders:
         facts = read_facts(folder)
         found.setdefault(facts.repeat_of or facts.fingerprint, []).append((facts.repeat, folder))
-    return [[folder for _, folder in sorted(own)] for own in found.values()]
+    return [[folder for _, folder in sorted(pairs)] for pairs in found.values()]
 
 
 def note_repeats(folders: Sequence[Path], task: Task) -> None:
     """Write what repeats say together into the scores of the first."""
     first = read_scores(folders[0])
-    own = tuple(score for score in first.scores if score.by != REPEATS)
+    scores = tuple(score for score in first.scores if score.by != REPEATS)
     if len(folders) > 1:
         runs = [{o.item.id: o for o in read_outcomes(folder, task)} for folder in folders]
         means = [
             next((s.value for s in read_scores(f).scores if _is_main(s, first.main)), None)
             for f in folders
         ]
-        own += tuple(score_repeats(task, first.main, runs, means))
-    write_scores(folders[0], replace(first, scores=own))
+        scores += tuple(score_repeats(task, first.main, runs, means))
+    write_scores(folders[0], replace(first, scores=scores))
 
 
 def _is_main(score: Score, main: str) -> bool:

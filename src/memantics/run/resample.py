@@ -116,7 +116,7 @@ def _drop_groups(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -
 
 
 def _regroup(pair: Pair, group: str) -> Pair:
-    first, second = (replace(own, item=replace(own.item, group=group)) for own in pair)
+    first, second = (replace(outcome, item=replace(outcome.item, group=group)) for outcome in pair)
     return first, second
 
 
@@ -124,13 +124,13 @@ def _rename(pair: Pair, copy: int) -> Pair:
     """Tell the copies of a meme apart, for tasks that look at ids or groups."""
     first, second = (
         replace(
-            own,
+            outcome,
             item=replace(
-                own.item,
-                id=f"{own.item.id}#{copy}",
-                group=own.item.group and f"{own.item.group}#{copy}",
+                outcome.item,
+                id=f"{outcome.item.id}#{copy}",
+                group=outcome.item.group and f"{outcome.item.group}#{copy}",
             ),
         )
-        for own in pair
+        for outcome in pair
     )
     return first, second

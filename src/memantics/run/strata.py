@@ -52,8 +52,8 @@ def choose(
     for item in items:
         ids.append(item.id)
         meme_of.append(memes.setdefault(item.group, len(memes)))
-        own = _find_stratum(item, kinds, languages)
-        stratum_of.append(strata.setdefault(own, len(strata)))
+        stratum = _find_stratum(item, kinds, languages)
+        stratum_of.append(strata.setdefault(stratum, len(strata)))
     turns, taken = _order_turns(strata), [0] * len(strata)
     keys: list[tuple[int, int, int]] = []
     for place in sorted(range(len(ids)), key=meme_of.__getitem__):
@@ -88,5 +88,5 @@ def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) ->
         told = next((context[name] for name in _TOLD if context.get(name)), item.form.question)
         language = item.tags.get("language") or read_script(told)
     # A few stray captions in another language make no stratum.
-    own = language if language in languages else ""
-    return (own, *(item.tags.get(kind, "") for kind in kinds))
+    text = language if language in languages else ""
+    return (text, *(item.tags.get(kind, "") for kind in kinds))

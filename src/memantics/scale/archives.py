@@ -114,9 +114,9 @@ def _add_fields(sample: _Sample, body: bytes, name: str, columns: Columns) -> No
     if not isinstance(fields, dict):
         return
     names = find_columns(fields, columns, Path(name), strict=False)
-    own, text = fields.get(names.id), fields.get(names.text)
+    value, text = fields.get(names.id), fields.get(names.text)
     language = fields.get("language")
-    sample.id = "" if own is None else str(own)
+    sample.id = "" if value is None else str(value)
     sample.text = text if isinstance(text, str) and text.strip() else sample.text
     sample.language = language if isinstance(language, str) else ""
 

@@ -170,9 +170,9 @@ class _Once:
             else:
                 yield replace(ref, fault=f"the id {ref.id!r} stands for another meme already")
 
-    def _add(self, own: str, what: bytes) -> bytes | None:
+    def _add(self, text: str, what: bytes) -> bytes | None:
         """Note what an id stands for, unless it stands for something already: that comes back."""
-        key = _digest(own.encode("utf-8", "surrogateescape"))
+        key = _digest(text.encode("utf-8", "surrogateescape"))
         added = self._base.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, what)).rowcount
         if added:
             return None

@@ -238,9 +238,9 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Ref]:
             for row in rows:
                 if inner:
                     text = row.get(names.text)
-                    own = row.get(names.id)
+                    value = row.get(names.id)
                     ref = Ref(
-                        str(own),
+                        str(value),
                         "table",
                         str(path),
                         number,
@@ -249,7 +249,7 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Ref]:
                         language=str(row.get("language") or ""),
                         stamp=stamp,
                     )
-                    yield _number(ref, path, number) if own in (None, "") else ref
+                    yield _number(ref, path, number) if value in (None, "") else ref
                 else:
                     yield _make_ref(row, names, path, number)
                 number += 1

@@ -51,8 +51,8 @@ class ImageDoor:
     @classmethod
     def open(cls, given: ServeBounds) -> ImageDoor:
         """The door of a service."""
-        own = Bounds()
-        bounds = Bounds(min(own.max_bytes, given.body_bytes), min(own.max_pixels, given.pixels))
+        value = Bounds()
+        bounds = Bounds(min(value.max_bytes, given.body_bytes), min(value.max_pixels, given.pixels))
         return cls(bounds, ImageFetcher(given.hosts, bounds.max_bytes))
 
     async def take(self, given: str) -> bytes:

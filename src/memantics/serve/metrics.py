@@ -22,25 +22,28 @@ class Metrics:
 
     def __init__(self) -> None:
         self._own = CollectorRegistry()
-        own = self._own
+        value = self._own
         self._requests = Counter(
-            "memantics_requests", "Requests answered.", ("route", "method", "status"), registry=own
+            "memantics_requests",
+            "Requests answered.",
+            ("route", "method", "status"),
+            registry=value,
         )
         self._seconds = Histogram(
             "memantics_request_seconds",
             "Seconds of a request.",
             ("route",),
             buckets=_SECONDS,
-            registry=own,
+            registry=value,
         )
         self._verdicts = Counter(
-            "memantics_verdicts", "Verdicts given.", ("status", "label"), registry=own
+            "memantics_verdicts", "Verdicts given.", ("status", "label"), registry=value
         )
         self._waiting = Gauge(
             "memantics_waiting",
             "Items that wait, by queue.",
             ("queue",),
-            registry=own,
+            registry=value,
             multiprocess_mode="livesum",
         )
         self._batches = Histogram(
@@ -48,13 +51,13 @@ class Metrics:
             "Items in a batch, by queue.",
             ("queue",),
             buckets=_SIZES,
-            registry=own,
+            registry=value,
         )
         self._jobs = Gauge(
             "memantics_jobs",
             "Jobs, by status.",
             ("status",),
-            registry=own,
+            registry=value,
             multiprocess_mode="mostrecent",
         )
         self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}

@@ -242,9 +242,9 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
         return
     harmful = verdict.label == HARMFUL
     yield HARMFUL, verdict.probability, harmful
-    for own in verdict.types:
-        for name in TYPES.get(own.type, () if own.type == "none" else (own.type,)):
-            yield name, own.probability, harmful and verdict.type == own.type
+    for chance in verdict.types:
+        for name in TYPES.get(chance.type, () if chance.type == "none" else (chance.type,)):
+            yield name, chance.probability, harmful and verdict.type == chance.type
 
 
 class PlainRoute(Route):

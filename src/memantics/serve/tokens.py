@@ -76,11 +76,11 @@ def read_tokens(
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(file, f"cannot be read: {error}", hint="check --tokens") from error
         found |= _parse(str(file), text)
-    own = _parse(VARIABLE, environment.get(VARIABLE, ""))
-    twice = sorted(found.keys() & own.keys())
+    tokens = _parse(VARIABLE, environment.get(VARIABLE, ""))
+    twice = sorted(found.keys() & tokens.keys())
     if twice:
         raise InputError(f"token {twice[0]} is in {file} and in {VARIABLE}", hint="drop one")
-    return tuple((found | own).values())
+    return tuple((found | tokens).values())
 
 
 def _parse(where: str, text: str) -> dict[str, Token]:

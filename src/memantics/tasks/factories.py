@@ -96,7 +96,9 @@ class Prompts:
     @property
     def all(self) -> list[Prompt]:
         """Those that a run remembers."""
-        return [own for own in (self.main, self.again, self.given) if own] + [*self.facts.values()]
+        return [prompt for prompt in (self.main, self.again, self.given) if prompt] + [
+            *self.facts.values()
+        ]
 
     def ask(self, item: Item, complaint: str | None) -> Request:
         """The request of an item."""
@@ -191,11 +193,11 @@ def mean_score(
     note: str = "",
 ) -> Score:
     """A mean with its interval, groups resampled as wholes; values that are None do not count."""
-    kept = [(value, own) for value, own in zip(values, groups, strict=True) if value is not None]
+    kept = [(value, text) for value, text in zip(values, groups, strict=True) if value is not None]
     if not kept:
         return Score(key, None, 0, by=by, label=label, note=note)
     rows = np.array([(value, 1.0) for value, _ in kept])
-    sums = sum_by_cluster(rows, [own for _, own in kept])
+    sums = sum_by_cluster(rows, [text for _, text in kept])
     span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
     mean = fmean(value for value, _ in kept)
     return spanned(Score(key, mean, len(kept), None, None, by, label, note), span)

@@ -92,7 +92,9 @@ class TaskSetup:
         used: Iterable[Prompt] | Mapping[str, str],
     ) -> Task:
         """The task of these functions; ``used`` are the prompts (or hashes) a run remembers."""
-        hashes = used if isinstance(used, Mapping) else {own.name: own.hash for own in used}
+        hashes = (
+            used if isinstance(used, Mapping) else {prompt.name: prompt.hash for prompt in used}
+        )
         return Task(
             name=self.name,
             items=items,

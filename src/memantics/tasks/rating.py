@@ -23,9 +23,9 @@ def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
         if facts.task.partition("/")[2] != task.partition("/")[2]:
             raise InputError(f"{folder} is a run of {facts.task}", hint=f"give runs of {task}")
         found.append(facts)
-    if len({own.fingerprint for own in found}) < len(found):
+    if len({run_facts.fingerprint for run_facts in found}) < len(found):
         raise InputError("a run was given twice", hint="give each setting once")
-    if len({own.data.get("checksum") for own in found}) > 1:
+    if len({run_facts.data.get("checksum") for run_facts in found}) > 1:
         raise InputError("these runs are on different data", hint="give runs on the same data")
     return found
 

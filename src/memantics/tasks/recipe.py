@@ -130,7 +130,7 @@ def open_recipe(recipe: Recipe, source: Source) -> RecipeRelease:
         if (source.root / name).is_file()
     ]
     if not found:
-        names = [name for own in recipe.files.values() for name in own]
+        names = [name for file in recipe.files.values() for name in file]
         raise DataError(
             source.root,
             f"no {recipe.title} here: looked for {', '.join(names)}",
@@ -173,25 +173,25 @@ def _read_label(label: LabelRecipe, row: Row, path: Path, number: int) -> tuple[
     """The labels of a row; none where an unlabelled part of a release has no such column."""
     if label.flags:
         return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
-    values = [own for own in _cut(row.get(label.column, "")) if own not in label.leave_out]
+    values = [text for text in _cut(row.get(label.column, "")) if text not in label.leave_out]
     if label.place is not None:
         values = values[label.place : label.place + 1]
-    for own in values:
-        if label.values and own not in label.values:
+    for value in values:
+        if label.values and value not in label.values:
             raise DataError(
                 path.name,
-                f"column {label.column!r}: unknown value {own!r}",
+                f"column {label.column!r}: unknown value {value!r}",
                 row=number,
                 hint=f"known: {', '.join(label.values)}",
             )
-    return tuple(label.values.get(own, own) for own in values)
+    return tuple(label.values.get(value, value) for value in values)
 
 
 def _cut(cell: str) -> list[str]:
     if not cell.startswith("["):
         return [cell] if cell else []
     try:
-        return [str(own) for own in orjson.loads(cell)]
+        return [str(value) for value in orjson.loads(cell)]
     except orjson.JSONDecodeError:
         return [cell]
 
@@ -202,8 +202,8 @@ def _find_image(source: Source, name: str) -> Path | None:
         return None
     roots = [source.images] if source.images else [source.root / place for place in _IMAGES]
     for root in roots:
-        for own in (name, Path(name).name):
-            path = inside(root, own)
+        for text in (name, Path(name).name):
+            path = inside(root, text)
             if path.is_file():
                 return path
     return None
@@ -212,9 +212,9 @@ def _find_image(source: Source, name: str) -> Path | None:
 def survey_recipe(release: RecipeRelease) -> Found:
     """Counts by split and label, checksum, and what is missing."""
     memes = release.memes
-    counts = Counter(f"split {own.split}" for own in memes)
-    images = sum(own.image is not None for own in memes)
-    expected = sum(own.names_image for own in memes)
+    counts = Counter(f"split {meme.split}" for meme in memes)
+    images = sum(meme.image is not None for meme in memes)
+    expected = sum(meme.names_image for meme in memes)
     note = "Images are not in this copy: models are asked about the text alone."
     return Found(
         records=len(memes),
@@ -230,7 +230,7 @@ def survey_recipe(release: RecipeRelease) -> Found:
 
 def count_recipe(recipe: Recipe, release: RecipeRelease) -> dict[str, JsonValue]:
     """The memes of each split that the recipe counts."""
-    counts = Counter(own.split for own in release.memes) | {"all": len(release.memes)}
+    counts = Counter(meme.split for meme in release.memes) | {"all": len(release.memes)}
     return {f"memes.{split}": counts.get(split) for split in recipe.counts}
 
 
@@ -251,12 +251,12 @@ def list_expected(recipe: Recipe) -> tuple[Expected, ...]:
 
 def read_labels(name: str, release: RecipeRelease) -> Iterator[LabelledMeme]:
     """The memes with their labels of one name; memes with one text are a group."""
-    labelled = {own.split for own in release.memes if own.labels[name]}
-    for own in release.memes:
-        if own.split in labelled:
-            group = name_group(own.text) or own.id
+    labelled = {meme.split for meme in release.memes if meme.labels[name]}
+    for meme in release.memes:
+        if meme.split in labelled:
+            group = name_group(meme.text) or meme.id
             yield LabelledMeme(
-                own.id, own.text, own.labels[name], group, image=own.image, split=own.split
+                meme.id, meme.text, meme.labels[name], group, image=meme.image, split=meme.split
             )
 
 
@@ -268,8 +268,13 @@ def make_plugin(recipe: Recipe) -> BenchmarkPlugin[RecipeRelease]:
         statistics=partial(count_recipe, recipe),
         make_task=partial(_make_task, recipe),
         labels={
-            name: LabelSource(own.what, partial(read_labels, name), own.several, own.topic or name)
-            for name, own in recipe.label.items()
+            name: LabelSource(
+                label_recipe.what,
+                partial(read_labels, name),
+                label_recipe.several,
+                label_recipe.topic or name,
+            )
+            for name, label_recipe in recipe.label.items()
         },
     )
 
@@ -279,14 +284,14 @@ def make_card(name: str, recipe: Recipe) -> Card:
     tasks = [
         TaskCard(
             name=label,
-            title=own.what,
+            title=label_recipe.what,
             main="macro_f1",
             unit="memes",
             baselines=("baseline/majority", "baseline/random"),
-            splits=(*sorted(recipe.files, key=lambda own: own != "test"), "all"),
+            splits=(*sorted(recipe.files, key=lambda file: file != "test"), "all"),
         )
-        for label, own in recipe.label.items()
-        if not own.several
+        for label, label_recipe in recipe.label.items()
+        if not label_recipe.several
     ]
     release = ReleaseCard(
         source=recipe.source,
@@ -324,27 +329,27 @@ def _list_items(recipe: Recipe, label: LabelRecipe, setup: TaskSetup) -> Iterato
     name = setup.card.name
     release = open_recipe(recipe, setup.need_source())
     memes = [
-        own
-        for own in release.memes
-        if setup.split in (own.split, "all") and len(own.labels[name]) == 1
+        meme
+        for meme in release.memes
+        if setup.split in (meme.split, "all") and len(meme.labels[name]) == 1
     ]
     if not memes:
-        known = sorted({own.split for own in release.memes})
+        known = sorted({meme.split for meme in release.memes})
         raise UnknownName(f"labelled split of {setup.name}:", setup.split, known)
-    counts = Counter(own.labels[name][0] for own in release.memes if own.labels[name])
-    classes = [own for own in (label.values.values() or sorted(counts)) if own in counts]
+    counts = Counter(meme.labels[name][0] for meme in release.memes if meme.labels[name])
+    classes = [text for text in (label.values.values() or sorted(counts)) if text in counts]
     if len(classes) > len(LETTERS):
         raise DataError(recipe.title, f"{len(classes)} values of {name} are too many to ask")
     keys = dict(zip(classes, LETTERS, strict=False))
     field = letter_field(classes, keys[counts.most_common(1)[0][0]])
     question = label.question or f"Which label fits: {label.what}?"
-    for own in memes:
-        picture = setup.picture(own.image, own.id) if own.image else None
-        context = {"text": own.text} if own.text else {}
+    for meme in memes:
+        picture = setup.picture(meme.image, meme.id) if meme.image else None
+        context = {"text": meme.text} if meme.text else {}
         form = Form(question, (field,), context=context)
-        tags = {"class": own.labels[name][0]}
+        tags = {"class": meme.labels[name][0]}
         images = (picture,) if picture else ()
-        yield Item(own.id, own.id, keys[own.labels[name][0]], form, images, tags)
+        yield Item(meme.id, meme.id, keys[meme.labels[name][0]], form, images, tags)
 
 
 def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:

@@ -244,7 +244,7 @@ class Scan(Generic[R]):
     def outline(self) -> Iterator[Item]:
         """Items that say no more than of which kind each record is whose image is there."""
         missing, tagged = self.table.missing, self.tagged.items()
-        return (Item(own, own, "", _BLANK, tags=t) for own, t in tagged if own not in missing)
+        return (Item(text, text, "", _BLANK, tags=t) for text, t in tagged if text not in missing)
 
 
 def scan_table(shape: type[R], file: str, source: Source, ask: Callable[[R], Choice]) -> Scan[R]:

@@ -38,7 +38,7 @@ def describe_picture(image: Image.Image, panels: Sequence[Panel]) -> tuple[Sight
     """Size and layout, main colours, and how it was made, where that can be told.
 
     >>> image = Image.new("RGB", (90, 60), "red")
-    >>> [(own.part, own.says) for own in describe_picture(image, [Panel(0, 0, 1, 1)])][:2]
+    >>> [(trait.part, trait.says) for trait in describe_picture(image, [Panel(0, 0, 1, 1)])][:2]
     [('layout', '90 × 60 pixels, one panel'), ('colours', 'red 100%')]
     """
     named = ", ".join(f"{name} {share:.0%}" for name, share in name_colours(image))
@@ -47,7 +47,7 @@ def describe_picture(image: Image.Image, panels: Sequence[Panel]) -> tuple[Sight
         Sight("colours", named, "counted pixels"),
         Sight("made as", tell_medium(image), f"flat areas, {MEDIUM_ACCURACY}"),
     )
-    return tuple(own for own in sights if own.says)
+    return tuple(sight for sight in sights if sight.says)
 
 
 def describe_layout(size: tuple[int, int], panels: Sequence[Panel]) -> str:

@@ -55,9 +55,9 @@ class SeenPictures:
             for known, size, thumb, text in self._seen
             if size == image.size and measure_distance(known, look) <= COPY_BITS
         ]
-        own = make_thumb(image) if near else None
+        values = make_thumb(image) if near else None
         return next(
-            (text for thumb, text in near if own is not None and _same(thumb, own)),
+            (text for thumb, text in near if values is not None and _same(thumb, values)),
             None,
         )
 

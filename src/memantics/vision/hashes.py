@@ -100,13 +100,13 @@ def pack_hashes(hashes: Sequence[int]) -> Bits:
     return np.array(hashes, dtype=np.uint64)
 
 
-def find_nearest(own: int, hashes: Bits, within: int) -> int | None:
+def find_nearest(number: int, hashes: Bits, within: int) -> int | None:
     """The place of the nearest hash, the first of several; None where none is near enough.
 
     >>> [find_nearest(0b111, pack_hashes([0b1, 0b11, 0b110]), bits) for bits in (0, 1)]
     [None, 1]
     """
-    distances = _count_bits(hashes ^ np.uint64(own))
+    distances = _count_bits(hashes ^ np.uint64(number))
     place = int(distances.argmin()) if distances.size else 0
     return place if distances.size and distances[place] <= within else None
 

@@ -102,27 +102,29 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
     pieces = [(text, _shift(box, frame)) for text, box in _list_pieces(block)]
     whole, shade, borders = find_letters(crop, inside, around, pieces)
     x, y = zone[0] - frame[0], zone[1] - frame[1]
-    own = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
-    lines = tuple(_tighten(whole[own], zone, box) for box in _part_rows(whole[own], zone, block))
-    ground = _judge_ground(crop[own], whole[own] | borders[own])
+    group = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
+    lines = tuple(
+        _tighten(whole[group], zone, box) for box in _part_rows(whole[group], zone, block)
+    )
+    ground = _judge_ground(crop[group], whole[group] | borders[group])
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
     whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
     if not ground.flat:
         body = _drop_specks(body, block.line_height)
-        lines = _measure_lines(body[own], zone, block, width) or lines
+        lines = _measure_lines(body[group], zone, block, width) or lines
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
         # No letters are that thick: what was found is the picture. Be legible at least.
         fill, outline, width = choose_legible(ground.colour, tall)
     texts = tuple(
-        _space(line.text, body[own], _shift(box, zone))
+        _space(line.text, body[group], _shift(box, zone))
         for line, box in zip(block.lines, lines, strict=True)
     )
     return Ink(
         zone=zone,
-        mask=whole[own],
+        mask=whole[group],
         box=enclose(lines),
         lines=lines,
         texts=texts,
@@ -131,7 +133,7 @@ def find_ink(pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (
         outline=outline,
         outline_width=width,
         stroke=stroke if ground.flat else min(stroke, 0.2 * tall),
-        borders=borders[own],
+        borders=borders[group],
     )
 
 
@@ -148,23 +150,23 @@ def _find_tilted_ink(pixels: Pixels, block: CaptionBlock) -> Ink:
     straight = cv2.warpAffine(pixels, turn, size, borderMode=cv2.BORDER_REPLICATE)
     left, top = (size[0] - wide) // 2, (size[1] - high) // 2
     level = TextLine(line.text, (left, top, left + wide, top + high), line.score)
-    own = find_ink(np.asarray(straight, np.uint8), replace(block, lines=(level,)))
+    ink = find_ink(np.asarray(straight, np.uint8), replace(block, lines=(level,)))
     sheet = np.zeros((size[1], size[0]), np.float32)
-    sheet[own.zone[1] : own.zone[3], own.zone[0] : own.zone[2]] = own.mask
+    sheet[ink.zone[1] : ink.zone[3], ink.zone[0] : ink.zone[2]] = ink.mask
     zone = find_zone(block, (pixels.shape[1], pixels.shape[0]))
     turn[:, 2] += turn[:, :2] @ np.array(zone[:2])
     shape = (zone[2] - zone[0], zone[3] - zone[1])
     mask: Mask = cv2.warpAffine(sheet, turn, shape, flags=cv2.WARP_INVERSE_MAP) > _HALF
     box = _tighten(mask, zone, zone)
     return replace(
-        own,
+        ink,
         zone=zone,
         mask=mask,
         box=box,
         lines=(box,),
         borders=np.zeros(mask.shape, bool),
         tilt=line.tilt,
-        span=(own.box[2] - own.box[0], own.box[3] - own.box[1]),
+        span=(ink.box[2] - ink.box[0], ink.box[3] - ink.box[1]),
     )
 
 
@@ -221,12 +223,12 @@ def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) ->
     return around
 
 
-def _judge_ground(own: Pixels, ink: Mask) -> Background:
+def _judge_ground(values: Pixels, ink: Mask) -> Background:
     """What lies behind, from the pixels between the letters."""
     import cv2
 
     rest = cv2.dilate(ink.astype(np.uint8), np.ones((5, 5), np.uint8)) == 0
-    between = own[rest] if rest.sum() >= 20 else own.reshape(-1, 3)
+    between = values[rest] if rest.sum() >= 20 else values.reshape(-1, 3)
     red, green, blue = (int(value) for value in np.median(between, axis=0))
     gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
     return Background((red, green, blue), bool((gaps <= FLAT // 2).mean() >= 0.96))
@@ -240,10 +242,10 @@ def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | Non
     near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
     if outline is not None:
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
-    own = near & ink
-    if own.sum() < _MOST * ink.sum():
+    value = near & ink
+    if value.sum() < _MOST * ink.sum():
         return ink  # letters of many colours
-    edges: Mask = cv2.dilate(own.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    edges: Mask = cv2.dilate(value.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     return ink & edges
 
 
@@ -280,9 +282,9 @@ def _measure_lines(
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
     """The letters without outline and soft edges: nearer to the fill than to what is ``beyond``."""
     wide = crop.astype(np.int32)
-    own = ((wide - np.array(fill)) ** 2).sum(axis=2)
+    value = ((wide - np.array(fill)) ** 2).sum(axis=2)
     other = ((wide - np.array(beyond)) ** 2).sum(axis=2)
-    body: Mask = ink & (own < other)
+    body: Mask = ink & (value < other)
     return body
 
 

@@ -31,7 +31,7 @@ def take_in_marks(
     apart = list(others)
     lines = []
     for line in block.lines:
-        marks = find_marks(pixels, line, [*apart, *(own.box for own in block.lines)])
+        marks = find_marks(pixels, line, [*apart, *(text_line.box for text_line in block.lines)])
         lines.append(replace(line, box=enclose([line.box, *marks])) if marks else line)
     return replace(block, lines=tuple(lines))
 
@@ -55,7 +55,7 @@ def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) 
     _, _, stats, _ = cv2.connectedComponentsWithStats(ink.astype(np.uint8), connectivity=8)
     found: list[PixelBox] = []
     edges = (left, right)
-    for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda own: -own[0]):
+    for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda value: -value[0]):
         box = (x + a, y + b, x + a + wide, y + b + tall)
         aside = box[2] <= left + 2 or box[0] >= right - 2
         # What goes on beyond the strip is a thing, and what is as high as it the side of a bubble.
@@ -85,11 +85,15 @@ def _share_near(colours: Pixels, colour: tuple[int, int, int], within: int) -> f
 def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> list[PixelBox]:
     """Marks that follow a line without a wide gap: the first one, the one after it, and so on."""
     kept, (start, end) = [], edges
-    for box in sorted((own for own in boxes if own[0] >= end - 2), key=lambda own: own[0]):
+    for box in sorted(
+        (numbers for numbers in boxes if numbers[0] >= end - 2), key=lambda numbers: numbers[0]
+    ):
         if box[0] - end <= gap:
             kept.append(box)
             end = max(end, box[2])
-    for box in sorted((own for own in boxes if own[2] <= start + 2), key=lambda own: -own[2]):
+    for box in sorted(
+        (numbers for numbers in boxes if numbers[2] <= start + 2), key=lambda numbers: -numbers[2]
+    ):
         if start - box[2] <= gap:
             kept.append(box)
             start = min(start, box[0])
@@ -98,10 +102,10 @@ def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> lis
 
 def _touches(box: PixelBox, others: Sequence[PixelBox], line: TextLine) -> bool:
     return any(
-        own != line.box
-        and min(box[2], own[2]) > max(box[0], own[0])
-        and min(box[3], own[3]) > max(box[1], own[1])
-        for own in others
+        numbers != line.box
+        and min(box[2], numbers[2]) > max(box[0], numbers[0])
+        and min(box[3], numbers[3]) > max(box[1], numbers[1])
+        for numbers in others
     )
 
 
@@ -115,16 +119,16 @@ def find_borders(ink: Mask, height: float) -> Mask:
     borders |= _find_rules(ink, max(12, round(_LONG * height)), thin)
     borders |= _find_rules(ink.T, max(12, round(_TALL * height)), thin).T
     count, parts, stats, middles = cv2.connectedComponentsWithStats(plane, connectivity=8)
-    for own in range(1, count):
-        left, top, wide, high, area = (int(value) for value in stats[own])
+    for place in range(1, count):
+        left, top, wide, high, area = (int(value) for value in stats[place])
         if area > 0.35 * wide * high or high < height or wide < 2 * height:
             continue
         x, y = middles[1:, 0], middles[1:, 1]
         held = (x > left) & (x < left + wide) & (y > top) & (y < top + high)
-        held[own - 1] = False
+        held[place - 1] = False
         inner = stats[1:, cv2.CC_STAT_AREA][held]
         if inner.sum() >= 0.5 * (plane.sum() - area) > 0 and held.sum() >= 2:
-            borders |= parts == own
+            borders |= parts == place
     return borders
 
 

@@ -40,11 +40,11 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
     mask: Mask = (cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0) & ~_widen(ink.borders)
     if not mask.any():
         return
-    own = pixels[top:bottom, left:right]
+    values = pixels[top:bottom, left:right]
     if ink.ground.flat:
-        own[mask] = ink.ground.colour
+        values[mask] = ink.ground.colour
         return
-    own[mask] = _paint_over(pixels, ink, mask)[mask]
+    values[mask] = _paint_over(pixels, ink, mask)[mask]
 
 
 def _widen(borders: Mask) -> Mask:

@@ -35,12 +35,12 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> Match:
     """Lay a text over its box in the best way; ``body`` covers the whole crop."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
-    own = crop[top : box[3], left : box[2]]
-    if min(own.shape[:2]) < 6 or not text.strip():
+    values = crop[top : box[3], left : box[2]]
+    if min(values.shape[:2]) < 6 or not text.strip():
         return Match(0.0, body)
-    scale = min(1.0, _HEIGHT / own.shape[0])
-    size = (max(8, round(own.shape[1] * scale)), max(6, round(own.shape[0] * scale)))
-    small = Image.fromarray(own).convert("L").resize(size, Image.Resampling.BOX)
+    scale = min(1.0, _HEIGHT / values.shape[0])
+    size = (max(8, round(values.shape[1] * scale)), max(6, round(values.shape[0] * scale)))
+    small = Image.fromarray(values).convert("L").resize(size, Image.Resampling.BOX)
     plane = _normalise(np.asarray(small, np.float32))
     best: tuple[float, Typeface | None, tuple[float, float]] = (0.0, None, (0.0, 0.0))
     for face in (REGULAR, BLACK) if has_chinese(text) else (ANTON, BALOO, REGULAR):
@@ -52,7 +52,7 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> Match:
                     best = (quality, face, (across, down))
     quality, chosen, pads = best
     if chosen is not None:
-        whole = (own.shape[1], own.shape[0])
+        whole = (values.shape[1], values.shape[0])
         body[top : box[3], left : box[2]] = _draw(text, chosen, whole, pads) > 150
     return Match(quality, body)
 
@@ -128,12 +128,12 @@ def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
 
 def _find_on_label(crop: Pixels, inside: Mask) -> Mask | None:
     """Letters on a label or in a bubble: its lines have two colours. None: they have more."""
-    own = crop[inside]
-    shares = _spread(own // 8)
+    values = crop[inside]
+    shares = _spread(values // 8)
     ground = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
-    gaps = np.abs(own.astype(np.int16) - ground).max(axis=1)
-    rest = own[gaps > 3 * FLAT]
-    if (gaps <= FLAT).mean() < _LABEL or len(rest) < 0.04 * len(own):
+    gaps = np.abs(values.astype(np.int16) - ground).max(axis=1)
+    rest = values[gaps > 3 * FLAT]
+    if (gaps <= FLAT).mean() < _LABEL or len(rest) < 0.04 * len(values):
         return None
     shares = _spread(rest // 8)
     colour = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
@@ -180,9 +180,9 @@ def _find_on_picture(
     if behind is not None and shade is not None:
         # Bubbles and labels have a ground of their own, which their surroundings lack as well.
         gaps = np.abs(crop.astype(np.int16) - behind).max(axis=2)
-        own = np.abs(crop.astype(np.int16) - shade).max(axis=2)
+        value = np.abs(crop.astype(np.int16) - shade).max(axis=2)
         extra &= gaps > FLAT
-        letters = letters & (own < gaps)
+        letters = letters & (value < gaps)
     return letters | extra, shade
 
 
@@ -243,15 +243,15 @@ def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
 
 def _judge_letters(near: Mask, inside: Mask, height: float) -> float:
     """How much some pixels of one colour look like letters: thin, and all along the lines."""
-    own: Mask = np.logical_and(near, inside)
-    share = own.sum() / max(1, inside.sum())
+    values: Mask = np.logical_and(near, inside)
+    share = values.sum() / max(1, inside.sum())
     if not 0.04 <= share <= 0.62:
         return 0.0
     rows, columns = inside.any(axis=1), inside.any(axis=0)
     # OCR boxes are loose: strokes need not reach their edges.
-    along = min(1.0, float(np.max(own, axis=0)[columns].mean()) / 0.7)
-    down = min(1.0, float(np.max(own, axis=1)[rows].mean()) / 0.55)
-    thin = measure_stroke(own) / max(1.0, height)
+    along = min(1.0, float(np.max(values, axis=0)[columns].mean()) / 0.7)
+    down = min(1.0, float(np.max(values, axis=1)[rows].mean()) / 0.55)
+    thin = measure_stroke(values) / max(1.0, height)
     return float((along * down) ** 2 * np.exp(-max(0.0, thin - 0.12) * 14))
 
 

@@ -145,10 +145,10 @@ def fit_text(text: str, lettering: Lettering, box: PixelBox, *, legible: bool = 
 def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
     """Take as size that at which the old text fits its old box: tilted letters look larger."""
     try:
-        own = fit_text(text, lettering, box, legible=False)
+        setting = fit_text(text, lettering, box, legible=False)
     except InputError:
         return lettering
-    return replace(lettering, size=min(lettering.size, max(4.0, own.size)))
+    return replace(lettering, size=min(lettering.size, max(4.0, setting.size)))
 
 
 def _set_rows(lines: tuple[str, ...], style: Lettering, box: PixelBox) -> Setting:
@@ -238,11 +238,11 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: Setting) 
             _stamp(outline, line, setting, place, max(1.0, scale * lettering.edge))
     if ink.tilt:
         body, outline = _turn(body, ink), _turn(outline, ink)
-    own = Image.fromarray(pixels[top:bottom, left:right])
+    image = Image.fromarray(pixels[top:bottom, left:right])
     if lettering.outline_width:
-        own.paste(lettering.outline, mask=outline)
-    own.paste(lettering.fill, mask=body)
-    pixels[top:bottom, left:right] = np.asarray(own)
+        image.paste(lettering.outline, mask=outline)
+    image.paste(lettering.fill, mask=body)
+    pixels[top:bottom, left:right] = np.asarray(image)
     drawn = np.maximum(np.asarray(body), np.asarray(outline)) > 40
     return _box_of(drawn, ink.zone)
 
@@ -253,9 +253,9 @@ def draw_plate(pixels: Pixels, ink: Ink, colour: Colour) -> None:
     mask = Image.new("L", (right - left, bottom - top), 255)
     if ink.tilt:
         mask = _turn(Image.new("L", (ink.span[0] + 8, ink.span[1] + 8), 255), ink)
-    own = Image.fromarray(pixels[top:bottom, left:right])
-    own.paste(colour, mask=mask)
-    pixels[top:bottom, left:right] = np.asarray(own)
+    image = Image.fromarray(pixels[top:bottom, left:right])
+    image.paste(colour, mask=mask)
+    pixels[top:bottom, left:right] = np.asarray(image)
 
 
 def _turn(sheet: Image.Image, ink: Ink) -> Image.Image:

@@ -155,14 +155,14 @@ def _new_page(ask: Ask, status: int, error: str) -> Response:
 @routes.post("/projects/new")
 def create(ask: Ask) -> Response:
     """Create a project from one of our workflows, or from the text of another."""
-    own, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
-    if not own and chosen not in list_workflows():
+    text, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
+    if not text and chosen not in list_workflows():
         return _new_page(ask, 422, ask.words("new.choose"))
     if not ask.text("title", 200):
         return _new_page(ask, 422, ask.words("new.untitled"))
     try:
         project = ask.service.projects.create(
-            ask.actor, ask.text("title", 200), own or chosen, language=ask.words.language
+            ask.actor, ask.text("title", 200), text or chosen, language=ask.words.language
         )
     except Forbidden:
         raise

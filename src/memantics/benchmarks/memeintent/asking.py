@@ -55,12 +55,16 @@ class Asking:
             "images": "present" if self.only_present else "all",
             "decoding": "greedy" if self.greedy else "server",
         }
-        own = {"role": self.role, "shots": "few" if self.few else "zero", "captions": self.captions}
+        names = {
+            "role": self.role,
+            "shots": "few" if self.few else "zero",
+            "captions": self.captions,
+        }
         if self.demonstrations is not None:
-            own["demonstrations"] = str(self.demonstrations)
+            names["demonstrations"] = str(self.demonstrations)
         needs = []
         if self.background == "auto":
-            needs.append(Need("background", "memeintent/background", shared | own))
+            needs.append(Need("background", "memeintent/background", shared | names))
         if self.captions == "model":
             needs.append(Need("image_caption", "memeintent/caption", shared, captioner=True))
         return tuple(needs)
@@ -238,7 +242,7 @@ def make_items(setup: TaskSetup, asking: Asking, fed: Fed) -> Iterator[Item]:
 
 def _list_facts(memes: Sequence[IntentMeme]) -> Library:
     """What annotators wrote about all memes, fact by fact."""
-    return make_library([Passage(f, f"meme {own.id}") for own in memes for f in own.background])
+    return make_library([Passage(f, f"meme {meme.id}") for meme in memes for f in meme.background])
 
 
 def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed) -> Fed:
@@ -246,9 +250,9 @@ def _look_up(meme: IntentMeme, asking: Asking, library: Library | None, fed: Fed
     if library is None:
         return fed
     question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
-    own = f"meme {meme.id}"
+    text = f"meme {meme.id}"
     most = asking.passages + len(meme.background)
-    found = [p for p in library.find(question, most) if p.source != own][: asking.passages]
+    found = [p for p in library.find(question, most) if p.source != text][: asking.passages]
     facts = {meme.id: list_facts([passage.text for passage in found])}
     return {**fed, "retrieved": facts, "sources": {meme.id: "; ".join(p.source for p in found)}}
 

@@ -44,23 +44,24 @@ def findings(release: IntentRelease) -> tuple[Finding, ...]:
 def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     """Fit a text to one half of the memes, score it on the other, both ways round."""
     references = [
-        [own if keep else strip_prefix(own, PREFIX) for own in row.intents] for row in release.rows
+        [intent if keep else strip_prefix(intent, PREFIX) for intent in row.intents]
+        for row in release.rows
     ]
     halves = [[i for i in range(len(references)) if i % 2 == odd] for odd in (0, 1)]
     values = [0.0] * len(references)
     texts = []
-    for own, other in (halves, halves[::-1]):
+    for numbers, other in (halves, halves[::-1]):
         found = find_best_constant([references[i] for i in other])
         if found is not None:
             texts.append(found.text)
-            for i in own:
+            for i in numbers:
                 values[i] = _rouge(found.text, references[i])
     plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
-    plains = [_rouge(plain, own) for own in references]
+    plains = [_rouge(plain, names) for names in references]
     groups = [row.id for row in release.rows]
     figure = mean_score("rouge_l", values, groups)
     published = _published() if release.source.kind == "release" else []
-    beaten = sum(own <= (figure.value or 0) for own in published)
+    beaten = sum(value <= (figure.value or 0) for value in published)
     top = max(published, default=None)
     beats = top is not None and (figure.value or 0) > top
     how = "with “the meme” kept" if keep else "with “the meme” taken off"
@@ -112,7 +113,7 @@ def _judge_background(release: IntentRelease) -> Finding:
 
 
 def _rouge(text: str, references: Sequence[str]) -> float:
-    return best(rouge_l(text, own).f1 for own in references) or 0.0
+    return best(rouge_l(text, reference).f1 for reference in references) or 0.0
 
 
 def _published() -> list[float]:

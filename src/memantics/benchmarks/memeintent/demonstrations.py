@@ -43,11 +43,13 @@ def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
     except ValidationError as error:
         raise DataError(path, first_fault(error), hint=_SHAPE) from error
     total = hashlib.sha256(body)
-    for own in shown:
-        if own.image:
-            total.update(read_bytes(inside(path.parent, own.image)))
+    for demonstration in shown:
+        if demonstration.image:
+            total.update(read_bytes(inside(path.parent, demonstration.image)))
     placed = (
-        own.model_copy(update={"image": str(path.parent / own.image)}) if own.image else own
-        for own in shown
+        demonstration.model_copy(update={"image": str(path.parent / demonstration.image)})
+        if demonstration.image
+        else demonstration
+        for demonstration in shown
     )
     return tuple(placed), total.hexdigest()[:16]

@@ -47,7 +47,7 @@ def export_human_evaluation(
 ) -> HumanExport:
     """Draw memes that every run answered, and write queue and key into the folder ``out``."""
     facts = read_runs(runs, TASK)
-    read = [_read(folder, own) for folder, own in zip(runs, facts, strict=True)]
+    read = [_read(folder, run_facts) for folder, run_facts in zip(runs, facts, strict=True)]
     shared = sorted(set.intersection(*(set(run.replies) for run in read)), key=_natural)
     if not shared:
         raise InputError("no meme is answered in all of these runs", hint="give finished runs")

@@ -18,10 +18,10 @@ def find_verb(intent: str) -> str:
 
 
 def _read_verbs(release: IntentRelease) -> Iterator[LabelledMeme]:
-    for own in release.rows:
-        verb = find_verb(own.intents[0])
+    for meme in release.rows:
+        verb = find_verb(meme.intents[0])
         if verb:
-            yield LabelledMeme(own.id, own.text, (verb,), image=own.image, split=own.split)
+            yield LabelledMeme(meme.id, meme.text, (verb,), image=meme.image, split=meme.split)
 
 
 LABELS: Mapping[str, LabelSource[IntentRelease]] = {

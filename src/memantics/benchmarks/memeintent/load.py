@@ -83,17 +83,17 @@ def open_release(source: Source) -> IntentRelease:
     rows: list[IntentMeme] = []
     files: dict[str, str] = {}
     for key, value in _entries(index).items():
-        own = conform(_Meme, value, index.name, key)
-        _check(key, own, files, index.name)
-        files[own.img] = key
-        text = repair_text(own.text)
-        repairs["texts with wrongly decoded characters"] += text != own.text
-        background = split_background(own.bks, index.name, key)
+        meme = conform(_Meme, value, index.name, key)
+        _check(key, meme, files, index.name)
+        files[meme.img] = key
+        text = repair_text(meme.text)
+        repairs["texts with wrongly decoded characters"] += text != meme.text
+        background = split_background(meme.bks, index.name, key)
         repairs["empty background placeholders"] += not background
-        image = images / own.img if images and own.img in pictures else None
-        caption, intents = own.image_caption, tuple(own.intents)
+        image = images / meme.img if images and meme.img in pictures else None
+        caption, intents = meme.image_caption, tuple(meme.intents)
         rows.append(
-            IntentMeme(key, own.img, text, caption, background, intents, find_split(key), image)
+            IntentMeme(key, meme.img, text, caption, background, intents, find_split(key), image)
         )
     _refuse_repeats(index)
     return IntentRelease(source, index, tuple(rows), images, repairs)
@@ -122,20 +122,22 @@ def _refuse_repeats(index: Path) -> None:
             raise DataError(index.name, "this key stands there twice", row=key)
 
 
-def _check(key: str, own: _Meme, files: Mapping[str, str], where: str) -> None:
+def _check(key: str, meme: _Meme, files: Mapping[str, str], where: str) -> None:
     if not _KEY.fullmatch(key):
         raise DataError(where, "a key has letters, digits, - and _ only", row=key[:60])
-    if own.img in (".", "..") or re.search(r"[/\\\0]", own.img):
-        raise DataError(where, f"image name {own.img[:60]!r} leads outside its folder", row=key)
-    if own.img in files:
-        raise DataError(where, f"image {own.img} belongs to row {files[own.img]} already", row=key)
-    for intent in own.intents:
+    if meme.img in (".", "..") or re.search(r"[/\\\0]", meme.img):
+        raise DataError(where, f"image name {meme.img[:60]!r} leads outside its folder", row=key)
+    if meme.img in files:
+        raise DataError(
+            where, f"image {meme.img} belongs to row {files[meme.img]} already", row=key
+        )
+    for intent in meme.intents:
         # The opening is English; a set in another script has none.
         if not (intent.startswith(PREFIX) or guess_language(intent).language in BY_SCRIPT):
             raise DataError(
                 where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
             )
-    if len(set(own.intents)) < len(own.intents):
+    if len(set(meme.intents)) < len(meme.intents):
         raise DataError(where, "an intent stands there twice", row=key)
 
 

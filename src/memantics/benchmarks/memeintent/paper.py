@@ -79,12 +79,12 @@ def figure_1(material: Material) -> PaperPart:
     """Example memes with what their authors do."""
     texts = tuple(
         PaperText(
-            f"meme {own.id}",
+            f"meme {meme.id}",
             "\n".join(
-                [f"text: {own.text}", *own.intents, *(f"* {fact}" for fact in own.background)]
+                [f"text: {meme.text}", *meme.intents, *(f"* {fact}" for fact in meme.background)]
             ),
         )
-        for own in material.release.rows[:2]
+        for meme in material.release.rows[:2]
     )
     caption = "Example memes, from these data: text, intents, background knowledge."
     return PaperPart("Figure 1", caption, texts=texts)
@@ -119,8 +119,8 @@ def _read_ratings(material: Material, name: str) -> Iterator[float]:
     for review in material.reviews:
         if review.card.workflow != "collect-and-edit":
             continue
-        for own in review.judged:
-            votes = [] if own.verdict is None else own.verdict.votes
+        for reviewed in review.judged:
+            votes = [] if reviewed.verdict is None else reviewed.verdict.votes
             given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
             rows = [value for value in given if isinstance(value, list)]
             for column in zip(*rows, strict=False):
@@ -133,9 +133,9 @@ def _prompts(label: str, caption: str, *names: str) -> PaperPart:
     known = read_prompts(FOLDER / "prompts")
     texts = [PaperText(name, known[name].text) for name in names]
     shown = tomllib.loads((Path(FOLDER) / "demonstrations.toml").read_text(encoding="utf-8"))
-    for number, own in enumerate(shown["demonstration"], 1):
-        facts = "\n".join(f"* {fact}" for fact in own["background"])
-        body = f"{own['text']}\n{own['image_caption']}\n{facts}\n→ {own['intent']}"
+    for number, value in enumerate(shown["demonstration"], 1):
+        facts = "\n".join(f"* {fact}" for fact in value["background"])
+        body = f"{value['text']}\n{value['image_caption']}\n{facts}\n→ {value['intent']}"
         texts.append(PaperText(f"demonstration {number}", body))
     note = "The paper's demonstrations were not released; --set demonstrations=FILE takes yours."
     return PaperPart(label, caption, texts=tuple(texts), notes=(note,))

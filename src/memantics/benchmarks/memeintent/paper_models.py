@@ -103,7 +103,7 @@ def table_4(material: Material) -> PaperPart:
 def _find_row(material: Material, task: str, options: Mapping[str, str]) -> PublishedRow | None:
     """The legible row of a setting; one that lost its kind of background stands for none."""
     return next(
-        (own for own in material.published if own.task == task and own.options == options), None
+        (row for row in material.published if row.task == task and row.options == options), None
     )
 
 
@@ -167,14 +167,14 @@ def _others(
             )  # fmt: skip
             cells.append(replace(score_cell(score, 3, 1.0), fill=fill))
         rows.append(PaperRow(told, tuple(cells), "own", run.model))
-        for own in run.figures.baselines:
-            known.setdefault(own.model, {})
-            cells = [score_cell(find_score(own.scores, name), 3, 1.0) for name in _METRICS]
-            label = PaperRow(own.model, tuple(cells), "baseline", "Baselines")
-            if not known[own.model]:
-                known[own.model] = {"shown": "yes"}
+        for baseline in run.figures.baselines:
+            known.setdefault(baseline.model, {})
+            cells = [score_cell(find_score(baseline.scores, name), 3, 1.0) for name in _METRICS]
+            label = PaperRow(baseline.model, tuple(cells), "baseline", "Baselines")
+            if not known[baseline.model]:
+                known[baseline.model] = {"shown": "yes"}
                 rows.append(label)
-    return sorted(rows, key=lambda own: own.kind == "baseline")
+    return sorted(rows, key=lambda row: row.kind == "baseline")
 
 
 def contrasts(material: Material) -> PaperPart:
@@ -192,9 +192,9 @@ def contrasts(material: Material) -> PaperPart:
             names = ("model", "role", "shots", "background")
             key = ", ".join(chosen[name] for name in names if name in chosen)
             grid.setdefault(key, {}).setdefault(level, run)
-        for setting, own in grid.items():
-            for first, second in combinations(own, 2):
-                made = contrast_pairs(marks[own[first].folder], marks[own[second].folder])
+        for setting, group in grid.items():
+            for first, second in combinations(group, 2):
+                made = contrast_pairs(marks[group[first].folder], marks[group[second].folder])
                 if made is not None and made.p is not None:
                     found.append((factor, f"{first} → {second} ({setting})", made))
     adjusted = correct_known([made.p for *_, made in found])
@@ -202,13 +202,22 @@ def contrasts(material: Material) -> PaperPart:
         PaperRow(
             label,
             (
-                Cell(value=own.difference, low=own.low, high=own.high, n=own.memes, digits=3),
-                *(Cell(value=_show_p(p), digits=3) for p in (p, own.t_paired, own.t_unpaired)),
+                Cell(
+                    value=contrast.difference,
+                    low=contrast.low,
+                    high=contrast.high,
+                    n=contrast.memes,
+                    digits=3,
+                ),
+                *(
+                    Cell(value=_show_p(p), digits=3)
+                    for p in (p, contrast.t_paired, contrast.t_unpaired)
+                ),
             ),
             "own",
             factor,
         )
-        for (factor, label, own), p in zip(found, adjusted, strict=True)
+        for (factor, label, contrast), p in zip(found, adjusted, strict=True)
     ]
     grid_of = "--set background=none,auto,human --set shots=zero,few"
     if not rows:
@@ -242,8 +251,8 @@ def _mark(run: ScoredRun) -> Mapping[str, float]:
     scoring = replace(read_scoring(run.facts.options, Services()), bert=None, nli=None)
     values = mark("intent", outcomes, scoring)["rouge_l"]
     return {
-        own.item.group: value
-        for own, value in zip(outcomes, values, strict=True)
+        outcome.item.group: value
+        for outcome, value in zip(outcomes, values, strict=True)
         if value is not None
     }
 
@@ -257,32 +266,32 @@ def across_settings(material: Material) -> PaperPart:
             continue
         other = next(
             (
-                own
-                for own in material.of_task("background")
-                if own.model == run.model
+                scored_run
+                for scored_run in material.of_task("background")
+                if scored_run.model == run.model
                 and all(
-                    own.facts.options.get(name) == run.facts.options.get(name)
+                    scored_run.facts.options.get(name) == run.facts.options.get(name)
                     for name in ("role", "shots")
                 )
             ),
             None,
         )
         scores = [
-            None if own is None else find_score(own.figures.scores, "rouge_l")
-            for own in (other, run)
+            None if scored_run is None else find_score(scored_run.figures.scores, "rouge_l")
+            for scored_run in (other, run)
         ]
         label = (
             f"{run.model}, {run.facts.options.get('role')}, {run.facts.options.get('shots')}-shot"
         )
         fill = f"memantics run {material.name}/background --model {run.model}"
-        cells = [replace(score_cell(own, 3, 1.0), fill=fill) for own in scores]
+        cells = [replace(score_cell(score, 3, 1.0), fill=fill) for score in scores]
         rows.append(PaperRow(label, tuple(cells), "own"))
-        if all(own is not None and own.value is not None for own in scores):
-            pairs.append([own.value for own in scores if own and own.value is not None])
+        if all(score is not None and score.value is not None for score in scores):
+            pairs.append([score.value for score in scores if score and score.value is not None])
     fill = f"memantics run {material.name}/intent --set background=auto --set shots=zero,few"
     if not rows:
         rows = [PaperRow("AutoBK", tuple(Cell(fill=fill) for _ in range(2)))]
-    value = spearman([own[0] for own in pairs], [own[1] for own in pairs])
+    value = spearman([figures[0] for figures in pairs], [figures[1] for figures in pairs])
     said = "–" if value is None else f"{value:+.2f}"
     return PaperPart(
         "Section 5.1",
@@ -331,14 +340,14 @@ def _rate(review: Review) -> list[PaperRow]:
         for line in lines
     }
     by_setting: dict[str, dict[str, list[tuple[float, str]]]] = {}
-    for own in review.judged:
+    for reviewed in review.judged:
         for scale in _RATED:
-            votes = [] if own.verdict is None else own.verdict.votes
+            votes = [] if reviewed.verdict is None else reviewed.verdict.votes
             given = [v.values.get(scale) for v in votes]
             marks = [float(m) for m in given if isinstance(m, int | float)]
-            if marks and own.item.id in named:
-                place = by_setting.setdefault(named[own.item.id], {}).setdefault(scale, [])
-                place.append((fmean(marks), own.item.group))
+            if marks and reviewed.item.id in named:
+                place = by_setting.setdefault(named[reviewed.item.id], {}).setdefault(scale, [])
+                place.append((fmean(marks), reviewed.item.group))
     rows = []
     for name, scales in by_setting.items():
         cells = []

@@ -54,11 +54,14 @@ def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Sco
     if task != "intent":
         marks = _mark_all(task, sheets, scoring)
         return tuple(
-            mean_score(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()
+            mean_score(key, figures, memes, note=notes.get(key, ""))
+            for key, figures in marks.items()
         )
     ways = {strip: _mark_words(task, sheets, scoring, strip) for strip in (False, True)}
     marks = ways[scoring.strip_prefix] | _mark_meaning(task, sheets, scoring, scoring.strip_prefix)
-    rows = [mean_score(key, own, memes, note=notes.get(key, "")) for key, own in marks.items()]
+    rows = [
+        mean_score(key, figures, memes, note=notes.get(key, "")) for key, figures in marks.items()
+    ]
     for strip, label in ((False, "kept"), (True, "stripped")):
         rows += [
             mean_score(key, ways[strip][key], memes, by="prefix", label=label)
@@ -116,8 +119,8 @@ def _mark_words(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bo
     stem = _find_stem() if scoring.stem else None
 
     def count(pair: Pair) -> float:
-        own, other = (tokenize(text, scoring.tokenizer, lower=scoring.lower) for text in pair)
-        return bleu_4(own, other, scoring.smoothing)
+        names, other = (tokenize(text, scoring.tokenizer, lower=scoring.lower) for text in pair)
+        return bleu_4(names, other, scoring.smoothing)
 
     marks: Marks = {"rouge_l": [], "rouge_l_precision": [], "rouge_l_recall": []}
     if scoring.with_bleu:
@@ -125,9 +128,9 @@ def _mark_words(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bo
     for sheet in sheets:
         groups = _pair_up(task, sheet, scoring, strip)
         likeness = [max((rouge_l(*pair, stem) for pair in group), key=_by_f1) for group in groups]
-        marks["rouge_l"].append(_average([own.f1 for own in likeness]))
-        marks["rouge_l_precision"].append(_average([own.precision for own in likeness]))
-        marks["rouge_l_recall"].append(_average([own.recall for own in likeness]))
+        marks["rouge_l"].append(_average([value.f1 for value in likeness]))
+        marks["rouge_l_precision"].append(_average([value.precision for value in likeness]))
+        marks["rouge_l_recall"].append(_average([value.recall for value in likeness]))
         if scoring.with_bleu:
             marks["bleu_4"].append(_average([max(map(count, group)) for group in groups]))
     return marks
@@ -140,7 +143,7 @@ def _by_f1(likeness: RougeL) -> float:
 def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:
     """Neural figures, one pass over all pairs each."""
     groups = [_pair_up(task, sheet, scoring, strip) for sheet in sheets]
-    pairs = [pair for own in groups for group in own for pair in group]
+    pairs = [pair for members in groups for group in members for pair in group]
     marks: Marks = {}
     if scoring.bert is not None:
         found = scoring.services.bert(scoring.bert).score_pairs(pairs)
@@ -156,7 +159,7 @@ def _gather(
 ) -> list[float | None]:
     """Put flat values back to their sheets: the best of each group, then the mean of groups."""
     rest = iter(values)
-    return [_average([max([next(rest) for _ in group]) for group in own]) for own in groups]
+    return [_average([max([next(rest) for _ in group]) for group in members]) for members in groups]
 
 
 def _average(values: Sequence[float]) -> float | None:
@@ -200,7 +203,7 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
         )
         if name == "background" and len(set(states)) > 1:
             for state in sorted(set(states)):
-                kept = [place for place, own in enumerate(states) if own == state]
+                kept = [place for place, text in enumerate(states) if text == state]
                 rows.append(
                     mean_score(
                         "rouge_l",

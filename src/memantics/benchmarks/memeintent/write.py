@@ -29,17 +29,17 @@ def write_intents(review: Review) -> Made:
     table: list[Record] = []
     used: set[str] = set()
     left_out: Counter[str] = Counter()
-    for own, meme in walk_kept(review, memes):
-        intents, background = take_texts(own, "intents"), take_texts(own, "background")
-        lacking = find_lacking(own, "text", "description") if intents else "no intent"
+    for reviewed, meme in walk_kept(review, memes):
+        intents, background = take_texts(reviewed, "intents"), take_texts(reviewed, "background")
+        lacking = find_lacking(reviewed, "text", "description") if intents else "no intent"
         if lacking:
             left_out[lacking] += 1
             continue
-        used.add(own.item.group)
+        used.add(reviewed.item.group)
         rows[str(len(rows) + 1)] = {
             "img": meme.file,
             "text": meme.text,
-            "image_caption": take_text(own, "description", default=""),
+            "image_caption": take_text(reviewed, "description", default=""),
             "bks": "\n".join(f"* {line}" for line in background or [""]),
             "intents": list(dict.fromkeys(map(complete, intents))),
         }

@@ -103,7 +103,7 @@ def _judge_scale() -> Finding:
     perfect = np.ones((1, 8))
     missed = perfect.copy()
     missed[0, 6] = 0
-    top, left = (float(components(own)[0, 3]) for own in (perfect, missed))
+    top, left = (float(components(values)[0, 3]) for values in (perfect, missed))
     return Finding(
         key="mer_bench.scale",
         title="The figure of a missed target",

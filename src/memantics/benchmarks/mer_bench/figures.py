@@ -107,7 +107,7 @@ def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
 def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[float | None]]:
     """Each judgement's own figures; drawn views have none, since they weigh judgements by draws."""
     found = [_read(outcome) for outcome in outcomes]
-    if not found or any(own.tag("view") != "all" for own in found):
+    if not found or any(judgement.tag("view") != "all" for judgement in found):
         return {}
     if rules.invalid == "lowest":
         found = _count(found, "lowest")
@@ -117,8 +117,8 @@ def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[flo
         key: rows[:, place].tolist() for place, key in enumerate((*METRICS, *COMPONENTS))
     }
     if rules.invalid == "drop":
-        for own in marks.values():
-            own[:] = [v if f.valid else None for v, f in zip(own, found, strict=True)]
+        for figures in marks.values():
+            figures[:] = [v if f.valid else None for v, f in zip(figures, found, strict=True)]
     return marks
 
 
@@ -130,9 +130,12 @@ def _read(outcome: Outcome) -> Judged:
 def _count(judged: Sequence[Judged], invalid: Invalid) -> list[Judged]:
     """The judgements that count, as what they count."""
     if invalid == "drop":
-        return [own for own in judged if own.valid]
+        return [judgement for judgement in judged if judgement.valid]
     if invalid == "lowest":
-        return [own if own.valid else Judged(own.outcome, None) for own in judged]
+        return [
+            judgement if judgement.valid else Judged(judgement.outcome, None)
+            for judgement in judged
+        ]
     return list(judged)
 
 
@@ -143,17 +146,20 @@ def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
     """
     if not judged:
         return
-    memes, by = [own.meme for own in judged], "invalid after the last attempt"
+    memes, by = [judgement.meme for judgement in judged], "invalid after the last attempt"
     for label, hits in (
-        ("a rule still broken", [not own.valid and own.judgement is not None for own in judged]),
-        ("no judgement", [own.judgement is None for own in judged]),
+        (
+            "a rule still broken",
+            [not judgement.valid and judgement.judgement is not None for judgement in judged],
+        ),
+        ("no judgement", [judgement.judgement is None for judgement in judged]),
     ):
         yield share("share", hits, memes, by, label, note=f"{sum(hits)} of {len(hits)} replies")
-    if all(own.valid for own in judged):
+    if all(judgement.valid for judgement in judged):
         return
     for invalid, label in _COUNTED.items():
-        own = _count(judged, invalid)
-        found = _summarise(own, _runs(own), formula)
+        judgements = _count(judged, invalid)
+        found = _summarise(judgements, _runs(judgements), formula)
         if found is None:
             continue
         for key in ("rfs", "rfs_run", "ppe", "tas"):
@@ -163,17 +169,19 @@ def _invalid(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
 def _summarise(judged: Sequence[Judged], runs: list[list[int]], formula: Formula) -> Summary | None:
     if not judged:
         return None
-    return summarise(to_units(judged), runs, [own.meme for own in judged], formula)
+    return summarise(to_units(judged), runs, [judgement.meme for judgement in judged], formula)
 
 
 def _runs(judged: Sequence[Judged]) -> list[list[int]]:
     """By run where the view has runs over everything, else each once."""
-    return [[0] if own.tag("view") == "category" else own.runs("") for own in judged]
+    return [
+        [0] if judgement.tag("view") == "category" else judgement.runs("") for judgement in judged
+    ]
 
 
 def to_units(judged: Sequence[Judged]) -> Floats:
     """The eight metrics of each judgement on the scale from 0 to 1."""
-    rows: Floats = np.array([own.rate() for own in judged], dtype=np.float64)
+    rows: Floats = np.array([judgement.rate() for judgement in judged], dtype=np.float64)
     rows[:, _LIKERT] = unit(rows[:, _LIKERT])
     return rows
 
@@ -210,9 +218,9 @@ def _tables(judged: Sequence[Judged], formula: Formula) -> Iterator[Score]:
 def _table(
     judged: Sequence[Judged], formula: Formula, by: str, table: str, keys: Sequence[str]
 ) -> Iterator[Score]:
-    for label in sorted({own.tag(by) for own in judged} - {""}):
-        own = [person for person in judged if person.tag(by) == label and person.runs(table)]
-        found = _summarise(own, [person.runs(table) for person in own], formula)
+    for label in sorted({judgement.tag(by) for judgement in judged} - {""}):
+        judgements = [person for person in judged if person.tag(by) == label and person.runs(table)]
+        found = _summarise(judgements, [person.runs(table) for person in judgements], formula)
         if found is None:
             continue
         for key in keys:
@@ -226,10 +234,16 @@ def _table(
 
 def _cross(judged: Sequence[Judged], formula: Formula, factor: str) -> Iterator[Score]:
     """RFS of each editor in each category: the paper's radar charts, figure 5 (a) to (n)."""
-    pairs = sorted({(own.tag("editor"), own.tag(factor)) for own in judged if own.tag(factor)})
+    pairs = sorted(
+        {
+            (judgement.tag("editor"), judgement.tag(factor))
+            for judgement in judged
+            if judgement.tag(factor)
+        }
+    )
     for editor, level in pairs if len({name for name, _ in pairs}) > 1 else ():
-        own = [p for p in judged if (p.tag("editor"), p.tag(factor)) == (editor, level)]
-        found = _summarise(own, _runs(own), formula)
+        judgements = [p for p in judged if (p.tag("editor"), p.tag(factor)) == (editor, level)]
+        found = _summarise(judgements, _runs(judgements), formula)
         if found is not None:
             figure = found.figures["rfs_run"]
             yield _row("rfs_run", figure, found, f"editor × {factor}", f"{editor} × {level}")
@@ -246,7 +260,7 @@ def _row(key: str, figure: Figure, found: Summary, by: str = "", label: str = ""
 def _raw(judged: Sequence[Judged]) -> Iterator[Score]:
     """The ratings as they were given, from 1 to 5."""
     if judged:
-        rows = np.array([own.rate() for own in judged])
+        rows = np.array([judgement.rate() for judgement in judged])
         for place in _LIKERT:
             mean = float(rows[:, place].mean())
             note = "mean of judged pairs, each once"
@@ -258,43 +272,43 @@ def _raw(judged: Sequence[Judged]) -> Iterator[Score]:
 def _perceived(judged: Sequence[Judged]) -> Iterator[Score]:
     """The confusion matrix: for each target, how often each label was perceived."""
     for target in EMOTIONS:
-        own = [(p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target]
-        if own:
+        pairs = [(p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target]
+        if pairs:
             for label in LABELS:
-                hits = [label == perceived for perceived, _ in own]
+                hits = [label == perceived for perceived, _ in pairs]
                 by = f"perceived, target {target}"
-                yield share("share", hits, [meme for _, meme in own], by, label)
+                yield share("share", hits, [meme for _, meme in pairs], by, label)
 
 
 def _discipline(judged: Sequence[Judged]) -> Iterator[Score]:
     """How well the judge kept to its rules."""
-    own = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
-    memes = [person.meme for _, person in own]
-    if not own:
+    pairs = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
+    memes = [person.meme for _, person in pairs]
+    if not pairs:
         return
     by = "judge's discipline"
-    yield share("share", [p.outcome.attempts == 1 for _, p in own], memes, by, "valid at once")
-    yield share("share", [j.ordered for j, _ in own], memes, by, "reasons where asked for")
-    yield share("share", [j.bare for j, _ in own], memes, by, "no reasons given")
+    yield share("share", [p.outcome.attempts == 1 for _, p in pairs], memes, by, "valid at once")
+    yield share("share", [j.ordered for j, _ in pairs], memes, by, "reasons where asked for")
+    yield share("share", [j.bare for j, _ in pairs], memes, by, "no reasons given")
     for rule in BROKEN:
-        hits = [rule in j.broken for j, _ in own]
+        hits = [rule in j.broken for j, _ in pairs]
         yield share("share", hits, memes, by, f"{rule} broken, let pass")
 
 
 def _layout(judged: Sequence[Judged]) -> Iterator[Score]:
     """Whether the judge's word on the layout is that of the two programmatic checks."""
     for label, tag in (("panel count", "panels"), ("caption regions", "captions")):
-        own = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
-        said = [j.lc for _, j, _ in own if j is not None]
-        checked = [_holds(tag, value) for _, _, value in own]
-        memes = [person.meme for person, _, _ in own]
+        pairs = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
+        said = [j.lc for _, j, _ in pairs if j is not None]
+        checked = [_holds(tag, value) for _, _, value in pairs]
+        memes = [person.meme for person, _, _ in pairs]
         found = agree(said, checked)
         if found is None:
             continue
         by = "layout check"
         alike = [a == b for a, b in zip(said, checked, strict=True)]
         yield share("agreement", alike, memes, by, label)
-        yield Score("kappa", found.kappa, len(own), by=by, label=label, note="Cohen's")
+        yield Score("kappa", found.kappa, len(pairs), by=by, label=label, note="Cohen's")
         yield share("kept", checked, memes, by, label)
 
 

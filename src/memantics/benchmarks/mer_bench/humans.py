@@ -64,7 +64,7 @@ def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 
     drawn = random.Random(seed).sample(sorted(shared), min(memes, len(shared)))
     named = {f"r{number:04}": items[name] for number, name in enumerate(drawn, 1)}
     editors = {name: item.tags["editor"] for name, item in named.items()}
-    write_apart(out / KEY, [KeyRow(name, own, own, {}) for name, own in editors.items()])
+    write_apart(out / KEY, [KeyRow(name, editor, editor, {}) for name, editor in editors.items()])
     write_apart(out / PAIRS, [{"id": name, "item": item.id} for name, item in named.items()])
     card = QueueCard(title="Edited memes", workflow=WORKFLOW, warning=facts[0].warning, origin=TASK)
     rows = [_item(name, item, out / QUEUE) for name, item in named.items()]
@@ -107,15 +107,15 @@ def read_people(queue: Path, verdicts: Sequence[Verdict]) -> dict[str, dict[str,
     pairs = {row.id: row.item for row in rows}
     found: dict[str, dict[str, list[float]]] = {}
     for verdict in verdicts:
-        own = found.setdefault(pairs[verdict.item], {})
+        fields = found.setdefault(pairs[verdict.item], {})
         for vote in verdict.votes:
             for name, value in vote.values.items():
                 if name in LIKERT and isinstance(value, int | float):
-                    own.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))
+                    fields.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))
                 elif name == "lc":
-                    own.setdefault(name, []).append(float(value == "yes"))
+                    fields.setdefault(name, []).append(float(value == "yes"))
                 elif name == "label":
-                    own.setdefault("label", []).append(float(_LABELS.index(str(value))))
+                    fields.setdefault("label", []).append(float(_LABELS.index(str(value))))
     return found
 
 
@@ -148,13 +148,14 @@ def make_study(
     targets = {name: item.tags["target"] for name, item in items.items()}
     judges = {
         judge: {
-            pair: to_dimensions(own, targets[pair]) for pair, own in read_judgements(run).items()
+            pair: to_dimensions(judgement, targets[pair])
+            for pair, judgement in read_judgements(run).items()
         }
         for judge, run in runs.items()
     }
     said = {
         pair: {
-            **{name: list(own) for name, own in given.items() if name != "label"},
+            **{name: list(figures) for name, figures in given.items() if name != "label"},
             "ppe": [
                 float(_LABELS[int(label)] == targets[pair]) for label in given.get("label", ())
             ],
@@ -176,8 +177,8 @@ def compare_with_people(study: Study) -> Iterator[Score]:
     for judge, said in study.judges.items():
         for dimension in DIMENSIONS:
             both = [
-                (own[dimension], mean, pair)
-                for pair, own in said.items()
+                (figures[dimension], mean, pair)
+                for pair, figures in said.items()
                 if (mean := study.mean(pair, dimension)) is not None
             ]
             apart = [abs(one - other) for one, other, _ in both]
@@ -189,12 +190,12 @@ def compare_with_people(study: Study) -> Iterator[Score]:
 
 def agree_among_people(study: Study) -> Iterator[Score]:
     """Krippendorff's alpha of the raters themselves, by dimension."""
-    most = max((len(own) for by in study.people.values() for own in by.values()), default=0)
+    most = max((len(figures) for by in study.people.values() for figures in by.values()), default=0)
     for dimension in DIMENSIONS:
         rows = [
-            [*own, *[None] * (most - len(own))]
+            [*figures, *[None] * (most - len(figures))]
             for by in study.people.values()
-            if (own := list(by.get(dimension, ())))
+            if (figures := list(by.get(dimension, ())))
         ]
         yield Score(
             "alpha", krippendorff_alpha(rows, "interval"), len(rows), by="raters", label=dimension
@@ -207,7 +208,9 @@ def agree_among_judges(study: Study) -> Iterator[Score]:
     ``sd`` is the root of the mean variance over judges of the same output, on the scale 0 to 1.
     """
     names = list(study.judges)
-    shared = sorted(set.intersection(*(set(own) for own in study.judges.values())) if names else ())
+    shared = sorted(
+        set.intersection(*(set(group) for group in study.judges.values())) if names else ()
+    )
     for dimension in DIMENSIONS if len(names) > 1 else ():
         rows = [[study.judges[name][pair][dimension] for name in names] for pair in shared]
         yield Score(

@@ -65,7 +65,7 @@ def _weigh(reading: Reading, target: str, *, clip: bool, broken: bool = False) -
             "other": reading.other,
             "bare": not reading.reasons,
             "ordered": reading.ordered,
-            "broken": tuple(rule for rule, own in found.items() if own),
+            "broken": tuple(rule for rule, flag in found.items() if flag),
         }
     )
 
@@ -283,12 +283,14 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
     if not given:
         raise Unparsed("no JSON object found")
     parts = {part.name: _mend(given.get(part.name)) for part in PARTS}
-    bare = not any(isinstance(own, dict) and {REASON, OTHER} & own.keys() for own in parts.values())
+    bare = not any(
+        isinstance(groups, dict) and {REASON, OTHER} & groups.keys() for groups in parts.values()
+    )
     faults = [fault for part in PARTS for fault in _faults(part, parts[part.name], bare)]
     if faults:
         raise Unparsed(join_faults(faults))
     # From here on every part is an object of the right shape.
-    blocks = {name: own for name, own in parts.items() if isinstance(own, dict)}
+    blocks = {name: groups for name, groups in parts.items() if isinstance(groups, dict)}
     values = {
         metric: _plain(blocks[part.name][key])
         for part in PARTS
@@ -297,9 +299,9 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Reading:
     other = blocks[EMOTION].get(OTHER)
     return Reading(
         values,
-        {} if bare else {name: str(own[REASON]) for name, own in blocks.items()},
+        {} if bare else {name: str(fields[REASON]) for name, fields in blocks.items()},
         other.strip() or None if isinstance(other, str) else None,
-        all(_keeps_order(list(own), rationale) for own in blocks.values()),
+        all(_keeps_order(list(fields), rationale) for fields in blocks.values()),
     )
 
 
@@ -336,17 +338,17 @@ def _keeps_order(keys: list[str], rationale: Rationale) -> bool:
     return REASON not in keys or keys.index(REASON) == (0 if rationale == "RF" else len(keys) - 1)
 
 
-def _faults(part: Part, own: JsonValue, bare: bool) -> Iterator[str]:
-    if not isinstance(own, dict):
-        yield f"{part.name} is missing" if own is None else f"{part.name} is not an object"
+def _faults(part: Part, groups: JsonValue, bare: bool) -> Iterator[str]:
+    if not isinstance(groups, dict):
+        yield f"{part.name} is missing" if groups is None else f"{part.name} is not an object"
         return
     wanted = [*part.values, *(() if bare else (REASON,))]
-    wanted += [OTHER] if part.name == EMOTION and OTHER in own else []
+    wanted += [OTHER] if part.name == EMOTION and OTHER in groups else []
     for key in wanted:
         name = f"{part.name}.{key}"
-        if key not in own:
+        if key not in groups:
             yield f"{name} is missing"
-        elif (problem := _problem(key, own[key])) is not None:
+        elif (problem := _problem(key, groups[key])) is not None:
             yield f"{name} {problem}"
 
 

@@ -176,14 +176,14 @@ def open_release(source: Source) -> ReappraisalRelease:
     rows: dict[str, ReappraisalRow] = {}
     repairs: Counter[str] = Counter()
     for number, value in enumerate(_entries(index), 1):
-        own = conform(_Row, value, index.name, number)
-        _check(own, index.name, number)
-        if own.id in rows:
-            raise DataError(index.name, f"id {own.id} stands there twice", row=number)
-        row = _convert(own, images / own.id if images and own.id in pictures else None)
-        repairs["rewritten captions unwrapped"] += row.rewritten != own.pos_txt.strip()
-        repairs["edit plans unwrapped"] += row.plan != own.spec.strip()
-        rows[own.id] = row
+        entry = conform(_Row, value, index.name, number)
+        _check(entry, index.name, number)
+        if entry.id in rows:
+            raise DataError(index.name, f"id {entry.id} stands there twice", row=number)
+        row = _convert(entry, images / entry.id if images and entry.id in pictures else None)
+        repairs["rewritten captions unwrapped"] += row.rewritten != entry.pos_txt.strip()
+        repairs["edit plans unwrapped"] += row.plan != entry.spec.strip()
+        rows[entry.id] = row
     edited = _find_folder(root, EDITED_FOLDERS)
     return ReappraisalRelease(source, index, tuple(rows.values()), images, edited, repairs)
 
@@ -197,36 +197,36 @@ def _entries(index: Path) -> list[JsonValue]:
     return value
 
 
-def _check(own: _Row, where: str, number: int) -> None:
-    if not _ID.fullmatch(own.id):
+def _check(row: _Row, where: str, number: int) -> None:
+    if not _ID.fullmatch(row.id):
         raise DataError(
-            where, f"id {own.id[:60]!r} is not a plain name that ends in .png", row=number
+            where, f"id {row.id[:60]!r} is not a plain name that ends in .png", row=number
         )
-    if own.gen_id != own.id:
-        raise DataError(where, f"gen_id {own.gen_id[:60]!r} differs from id {own.id}", row=number)
-    if TARGETS[own.det_emo] != own.tgt_emo:
+    if row.gen_id != row.id:
+        raise DataError(where, f"gen_id {row.gen_id[:60]!r} differs from id {row.id}", row=number)
+    if TARGETS[row.det_emo] != row.tgt_emo:
         raise DataError(
             where,
-            f"{own.det_emo} leads to {TARGETS[own.det_emo]}, not to {own.tgt_emo}",
+            f"{row.det_emo} leads to {TARGETS[row.det_emo]}, not to {row.tgt_emo}",
             row=number,
         )
 
 
-def _convert(own: _Row, image: Path | None) -> ReappraisalRow:
+def _convert(row: _Row, image: Path | None) -> ReappraisalRow:
     return ReappraisalRow(
-        id=own.id,
-        source_emotion=own.det_emo,
-        target_emotion=own.tgt_emo,
-        description=own.img_desc,
-        caption=own.text.strip(),
-        rewritten=unwrap(own.pos_txt),
-        plan=unwrap(own.spec),
-        visual_type=own.visual_type,
-        polarity=own.sentiment_polarity,
-        layout="MultiPanel" if own.layout_type.startswith("Multi") else "SinglePanel",
+        id=row.id,
+        source_emotion=row.det_emo,
+        target_emotion=row.tgt_emo,
+        description=row.img_desc,
+        caption=row.text.strip(),
+        rewritten=unwrap(row.pos_txt),
+        plan=unwrap(row.spec),
+        visual_type=row.visual_type,
+        polarity=row.sentiment_polarity,
+        layout="MultiPanel" if row.layout_type.startswith("Multi") else "SinglePanel",
         image=image,
-        written=own.pos_txt,
-        planned=own.spec,
+        written=row.pos_txt,
+        planned=row.spec,
     )
 
 

@@ -70,7 +70,7 @@ _RUN_LEVEL = (
 def table_1() -> PaperPart:
     """The paper's comparison of data sets."""
     rows = [
-        PaperRow(name, tuple(Cell(own, reason=_LITERATURE) for own in (modality, *marks)))
+        PaperRow(name, tuple(Cell(value, reason=_LITERATURE) for value in (modality, *marks)))
         for name, modality, marks in OTHERS
     ]
     columns = ("Modality", "Recognition", "Reasoning / Regulation", "Generation", "Social media")
@@ -80,7 +80,10 @@ def table_1() -> PaperPart:
 
 def figure_1(material: Material) -> PaperPart:
     """One meme, and the wish for its better self."""
-    row = next((own for own in material.release.rows if own.caption), material.release.rows[0])
+    row = next(
+        (reappraisal_row for reappraisal_row in material.release.rows if reappraisal_row.caption),
+        material.release.rows[0],
+    )
     texts = (
         PaperText(f"{row.id}: {row.source_emotion}", row.caption),
         PaperText(f"to {row.target_emotion}", row.rewritten),
@@ -280,8 +283,8 @@ def invalid(material: Material) -> PaperPart:
     for run, judge in zip(runs, name_judges(runs), strict=True):
         scores = run.figures.scores
         by = "invalid after the last attempt"
-        shares = [find_score(scores, f"share[{by}={own}]") for own in _INVALID]
-        share = sum(own.value or 0 for own in shares if own)
+        shares = [find_score(scores, f"share[{by}={text}]") for text in _INVALID]
+        share = sum(score.value or 0 for score in shares if score)
         plain = find_score(scores, run.figures.main)
         ways = [
             find_score(scores, f"{run.figures.main}[invalid replies counted as={way}]") or plain
@@ -289,7 +292,7 @@ def invalid(material: Material) -> PaperPart:
         ]
         n = shares[0].n if shares[0] else 0
         first = Cell(value=100 * share, digits=1, n=n, fill=fill)
-        rows.append(PaperRow(judge, (first, *(score_cell(own, 2) for own in ways)), "own"))
+        rows.append(PaperRow(judge, (first, *(score_cell(score, 2) for score in ways)), "own"))
     if not rows:
         rows = [PaperRow("a judge", tuple(Cell(fill=fill) for _ in columns))]
     return PaperPart(

@@ -41,7 +41,7 @@ def _judges(material: Material) -> dict[str, Path]:
         options = run.facts.options
         key = (
             run.model,
-            *(options.get(own, "") for own in ("rationale", "placement", "references")),
+            *(options.get(text, "") for text in ("rationale", "placement", "references")),
         )
         if key not in best or _judged(run) > _judged(best[key]):
             best[key] = run
@@ -57,7 +57,9 @@ def _studies(material: Material) -> Iterator[Study]:
     named = _judges(material)
     for review in material.reviews:
         if review.card.workflow == WORKFLOW:
-            verdicts = [own.verdict for own in review.judged if own.verdict is not None]
+            verdicts = [
+                reviewed.verdict for reviewed in review.judged if reviewed.verdict is not None
+            ]
             yield make_study(named, read_people(review.folder, verdicts))
 
 
@@ -105,15 +107,19 @@ def _people_cells(studies: list[Study], name: str, judges: list[str]) -> Iterato
         yield from (Cell(fill=_PEOPLE) for _ in range(2 + len(judges)))
         return
     study = studies[0]
-    said = [own for by in study.people.values() for own in by.get(name, ())]
+    said = [value for by in study.people.values() for value in by.get(name, ())]
     mean = fmean(said) if said else None
     if mean is not None and name in LIKERT:
         mean = 1 + 5 * mean
     yield Cell(value=mean, n=len(said), digits=2, fill=_PEOPLE)
-    alpha = next(own for own in agree_among_people(study) if own.label == name)
+    alpha = next(score for score in agree_among_people(study) if score.label == name)
     yield _plain(alpha)
-    apart = [own for own in compare_with_people(study) if own.key == "apart" and own.label == name]
-    yield from (replace(score_cell(own, 3, 1.0), fill=_PEOPLE) for own in apart)
+    apart = [
+        score
+        for score in compare_with_people(study)
+        if score.key == "apart" and score.label == name
+    ]
+    yield from (replace(score_cell(score, 3, 1.0), fill=_PEOPLE) for score in apart)
 
 
 def _plain(score: Score) -> Cell:
@@ -131,7 +137,9 @@ def figure_4_wins(material: Material) -> PaperPart:
         names = ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
         rows = [PaperRow(name, (Cell(fill=fill),)) for name in names]
     else:
-        rows = [PaperRow(own.label, (score_cell(own, 1),), "own") for own in win_rates(studies[0])]
+        rows = [
+            PaperRow(score.label, (score_cell(score, 1),), "own") for score in win_rates(studies[0])
+        ]
     return PaperPart(
         "Figure 4, win rates",
         "How often each configuration is nearer to people than another; a tie is half a win.",
@@ -155,10 +163,10 @@ def judges(material: Material) -> PaperPart:
     fill = "memantics run mer_bench --model JUDGE --model OTHER_JUDGE; or --repeat 3"
     rows = []
     for name in DIMENSIONS:
-        own = {score.key: score for score in found if score.label == name}
+        scores = {score.key: score for score in found if score.label == name}
         cells = (
-            (_plain(own["alpha"]), score_cell(own["sd"], 3, 1.0))
-            if own
+            (_plain(scores["alpha"]), score_cell(scores["sd"], 3, 1.0))
+            if scores
             else (Cell(fill=fill), Cell(fill=fill))
         )
         rows.append(PaperRow(name.upper(), cells))

@@ -114,7 +114,7 @@ def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
     chosen = setup.options
     release, kept = _filter(setup.need_source(), chosen["editors"])
     targets = Counter(row.target_emotion for row in kept.rows)
-    fields = list_fields(min(targets, key=lambda own: (-targets[own], own)))
+    fields = list_fields(min(targets, key=lambda target: (-targets[target], target)))
     facts = {
         "view": chosen["view"],
         "kept": f"{len(kept.rows)}/{kept.total}",
@@ -145,7 +145,9 @@ def _item(
         "target_emotion": row.target_emotion,
     }
     context |= {name: texts[name] for name in references if texts[name]}
-    runs = {f"runs {table}".strip(): " ".join(map(str, own)) for table, own in pair.runs.items()}
+    runs = {
+        f"runs {table}".strip(): " ".join(map(str, numbers)) for table, numbers in pair.runs.items()
+    }
     return Item(
         id=f"{pair.editor}/{row.id}",
         group=row.id,

@@ -69,9 +69,9 @@ def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kep
     reasons: Counter[str] = Counter()
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
         faults = pool.map(lambda row: list(_find_faults(release, editors, row)), release.rows)
-        for row, own in zip(release.rows, faults, strict=True):
-            reasons.update(own)
-            if not own:
+        for row, names in zip(release.rows, faults, strict=True):
+            reasons.update(names)
+            if not names:
                 kept.append(row)
     if not kept:
         worst = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))

@@ -42,15 +42,15 @@ def write_reappraisals(review: Review) -> Made:
     rows: list[Record] = []
     table: list[Record] = []
     files: Files = {}
-    for own, meme in walk_kept(review, memes):
-        values = {name: take_text(own, name) for name in _COLUMNS}
+    for reviewed, meme in walk_kept(review, memes):
+        values = {name: take_text(reviewed, name) for name in _COLUMNS}
         if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
             pair = f"{values['source_emotion']} to {values['target_emotion']}"
-            raise DataError(own.item.id, f"{pair} is no pair", hint="correct it in the review")
-        _check_pictures(own, values)
+            raise DataError(reviewed.item.id, f"{pair} is no pair", hint="correct it in the review")
+        _check_pictures(reviewed, values)
         rows.append(_row(meme, values))
         table.append({"meme": meme.id, **values})
-        for editor, image in _list_edits(own):
+        for editor, image in _list_edits(reviewed):
             edited = read_png(inside(review.folder, image))
             files[f"EditedResults/{editor}/{meme.file}"] = edited
     return Made(
@@ -62,12 +62,14 @@ def write_reappraisals(review: Review) -> Made:
     )
 
 
-def _check_pictures(own: Reviewed, values: dict[str, str]) -> None:
+def _check_pictures(reviewed: Reviewed, values: dict[str, str]) -> None:
     """Refuse a meme whose caption or plan a person revised after its pictures were made."""
-    revised = [name for name in _DRAWN if own.item.values.get(name, values[name]) != values[name]]
-    if revised and own.item.hidden.get("edits"):
+    revised = [
+        name for name in _DRAWN if reviewed.item.values.get(name, values[name]) != values[name]
+    ]
+    if revised and reviewed.item.hidden.get("edits"):
         raise DataError(
-            own.item.id,
+            reviewed.item.id,
             f"a person revised {' and '.join(revised)}, but the pictures show the draft",
             hint="make them again: memantics build remake BUILD, then have the new queue judged",
         )
@@ -89,13 +91,13 @@ def _row(meme: PublishedMeme, values: dict[str, str]) -> Record:
     }
 
 
-def _list_edits(own: Reviewed) -> Iterator[tuple[str, str]]:
-    edits = own.item.hidden.get("edits", {})
+def _list_edits(reviewed: Reviewed) -> Iterator[tuple[str, str]]:
+    edits = reviewed.item.hidden.get("edits", {})
     if not isinstance(edits, dict):
-        raise DataError(own.item.id, "'edits' is no table of pictures by editor")
+        raise DataError(reviewed.item.id, "'edits' is no table of pictures by editor")
     for editor, image in edits.items():
         if not isinstance(image, str):
-            raise DataError(own.item.id, f"the picture of {editor!r} is no file name")
+            raise DataError(reviewed.item.id, f"the picture of {editor!r} is no file name")
         yield editor, image
 
 

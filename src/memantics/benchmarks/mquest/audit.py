@@ -38,7 +38,9 @@ def pictures(release: MquestRelease) -> Iterator[str]:
 
 def makers(release: MquestRelease) -> tuple[Maker, ...]:
     """The questions say that a model wrote them; only the paper says which."""
-    written = any(release.read_question(own).generator == GENERATED for own in release.files[:100])
+    written = any(
+        release.read_question(file).generator == GENERATED for file in release.files[:100]
+    )
     maker = Maker("questions", "Qwen3-VL-8B-Instruct", ("qa",), "the paper; the files name none")
     return (maker,) if written else ()
 
@@ -58,25 +60,25 @@ def findings(release: MquestRelease) -> tuple[Finding, ...]:
 
 def _read(release: MquestRelease) -> Iterator[_Asked]:
     for file in release.files:
-        own = release.read_question(file)
+        record = release.read_question(file)
         # A class name with an inner capital cannot stand in a question by chance.
-        named = bool(_INNER_CAPITAL.search(file.declared)) and file.declared in own.question
-        yield _Asked(own.meme, own.dimension, own.question, bool(own.related), named)
+        named = bool(_INNER_CAPITAL.search(file.declared)) and file.declared in record.question
+        yield _Asked(record.meme, record.dimension, record.question, bool(record.related), named)
 
 
 def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
-    bare = [not own.grounded for own in asked]
+    bare = [not question.grounded for question in asked]
     count = sum(bare)
     rows = [
-        _share(part, lambda own: not own.grounded, "dimension", name)
+        _share(part, lambda question: not question.grounded, "dimension", name)
         for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
-        if (part := [own for own in asked if own.dimension == name])
+        if (part := [question for question in asked if question.dimension == name])
     ]
     return Finding(
         key="mquest.ungrounded",
         title="Questions without grounds in the knowledge base",
         measured="share of questions that name no individual of their meme's knowledge base",
-        figure=_share(asked, lambda own: not own.grounded),
+        figure=_share(asked, lambda question: not question.grounded),
         expected=0.0,
         reference="every question made from the knowledge base",
         verdict="broken" if count >= 0.2 * len(bare) else "worth knowing" if count else "sound",
@@ -93,12 +95,12 @@ def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
 
 
 def _judge_names(asked: Sequence[_Asked]) -> Finding:
-    bare = [own for own in asked if not own.grounded]
-    grounded = [own for own in asked if own.grounded]
+    bare = [question for question in asked if not question.grounded]
+    grounded = [question for question in asked if question.grounded]
     counted = bare or asked
-    figure = _share(counted, lambda own: own.named)
-    count = sum(own.named for own in counted)
-    example = Counter(own.text for own in counted if own.named).most_common(1)
+    figure = _share(counted, lambda question: question.named)
+    count = sum(question.named for question in counted)
+    example = Counter(question.text for question in counted if question.named).most_common(1)
     return Finding(
         key="mquest.class_names",
         title="Class names inside questions",
@@ -115,7 +117,7 @@ def _judge_names(asked: Sequence[_Asked]) -> Finding:
         advice="Leave these questions out, or reword them." if count else "Nothing.",
         task="mquest/qa",
         rows=tuple(
-            _share(part, lambda own: own.named, "questions", name)
+            _share(part, lambda question: question.named, "questions", name)
             for name, part in (("ungrounded", bare), ("grounded", grounded))
             if part
         ),
@@ -125,9 +127,9 @@ def _judge_names(asked: Sequence[_Asked]) -> Finding:
 
 def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
     memes: dict[str, set[str]] = {}
-    for own in asked:
-        memes.setdefault(own.text, set()).add(own.meme)
-    figure = _share(asked, lambda own: len(memes[own.text]) > 1)
+    for question in asked:
+        memes.setdefault(question.text, set()).add(question.meme)
+    figure = _share(asked, lambda question: len(memes[question.text]) > 1)
     text, most = max(memes.items(), key=lambda pair: (len(pair[1]), pair[0]))
     many = (figure.value or 0) >= 0.2
     return Finding(
@@ -149,14 +151,22 @@ def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
 def _share(
     asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
 ) -> Score:
-    return share("share", [test(own) for own in asked], [own.meme for own in asked], by, label)
+    return share(
+        "share",
+        [test(question) for question in asked],
+        [question.meme for question in asked],
+        by,
+        label,
+    )
 
 
 def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:
     """By question that cites elements: their words, of which a chain names at least one."""
     found: dict[str, list[frozenset[str]]] = {}
-    for own in release.questions("all"):
-        words = {w for name in own.related for w in re.findall(r"[A-Z]?[a-z]+", name) if len(w) > 3}
+    for record in release.questions("all"):
+        words = {
+            w for name in record.related for w in re.findall(r"[A-Z]?[a-z]+", name) if len(w) > 3
+        }
         if words - _NO_NAMES:
-            found[own.id] = [frozenset(words - _NO_NAMES)]
+            found[record.id] = [frozenset(words - _NO_NAMES)]
     return found

@@ -34,12 +34,12 @@ def find_dimension(name: str) -> str | None:
     return _CANONICAL.get(name)
 
 
-def canonical(name: str, where: object, *, own: bool = False) -> str:
+def canonical(name: str, where: object, *, published: bool = False) -> str:
     """The canonical name of a dimension; an unknown one is refused with the file it stands in.
 
-    ``own`` data may have dimensions of their own.
+    ``published`` by a user, data may have other dimensions.
     """
-    found = find_dimension(name) or (name if own and _OWN.fullmatch(name) else None)
+    found = find_dimension(name) or (name if published and _OWN.fullmatch(name) else None)
     if found is None:
         raise DataError(
             where, f"unknown dimension {name!r}", hint=f"known: {', '.join(sorted(_CANONICAL))}"
@@ -82,14 +82,14 @@ def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
     return [
         QaIndividual(
             meme_of(path),
-            canonical(own.class_name, path.name, own=own_names),
-            own.instance_name,
-            own.label,
-            own.description,
-            tuple(Relation(*said) for said in (*own.direct(), *own.related())),
-            own.class_name,
+            canonical(individual.class_name, path.name, published=own_names),
+            individual.instance_name,
+            individual.label,
+            individual.description,
+            tuple(Relation(*said) for said in (*individual.direct(), *individual.related())),
+            individual.class_name,
         )
-        for own in base.dimensions
+        for individual in base.dimensions
     ]
 
 

@@ -15,10 +15,14 @@ _SPELLINGS = {"mysogynous": "misogynous"}
 
 def _read_toxicity(release: MquestRelease) -> Iterator[LabelledMeme]:
     """The kind that the knowledge base gives, as it stands there; ``none`` without one."""
-    for meme, listed in groupby(release.individuals("raw"), key=lambda own: own.meme):
+    for meme, listed in groupby(release.individuals("raw"), key=lambda individual: individual.meme):
         members = list(listed)
         text = " ".join(o.description for o in members if o.dimension == "TextualMaterial")
-        named = [own.label.strip().casefold() for own in members if own.dimension == "Toxicity"]
+        named = [
+            individual.label.strip().casefold()
+            for individual in members
+            if individual.dimension == "Toxicity"
+        ]
         kind = _SPELLINGS.get(named[0], named[0]) if named else NONE
         yield LabelledMeme(meme, text, (kind,))
 

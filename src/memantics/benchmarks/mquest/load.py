@@ -40,9 +40,9 @@ def find_selection(root: Path) -> tuple[str, ...]:
     evaluation logs near the release and the list that ships with this package: a log may stem
     from a run that was broken off.
     """
-    own = root / LIST_NAME
-    if own.is_file():
-        return read_list(own)
+    folder = root / LIST_NAME
+    if folder.is_file():
+        return read_list(folder)
     candidates = [read_list(SHIPPED)] if SHIPPED.is_file() else []
     candidates += [read_log(path) for path in _logs(root)]
     best = max(candidates, key=len, default=())
@@ -193,7 +193,7 @@ class MquestRelease:
     def questions(self, split: str = "all") -> Iterator[QaRecord]:
         """The well-formed questions of a split, by meme; malformed ones are left out."""
         files = self.select(split)
-        return (own for own in map(self.read_question, files) if not fault(own))
+        return (record for record in map(self.read_question, files) if not fault(record))
 
     def select(self, split: str) -> tuple[QuestionFile, ...]:
         """The files of a split; a split of which nothing is here is an error."""
@@ -225,22 +225,24 @@ class MquestRelease:
             # Most graphs state none: parsing them all would take as long as reading the questions.
             names = {name.decode() for name in _TOXIC_ELEMENT.findall(read_file(path))}
             if names:
-                own = read_refined(path)
-                found[meme_of(path)] = frozenset(one.dimension for one in own if one.name in names)
+                individuals = read_refined(path)
+                found[meme_of(path)] = frozenset(
+                    one.dimension for one in individuals if one.name in names
+                )
         return found
 
     @cached_property
     def memes(self) -> tuple[str, ...]:
         """Every meme that has a question or a knowledge base here."""
-        known = {own.meme for own in self.files}
+        known = {file.meme for file in self.files}
         return tuple(sorted(known.union(map(meme_of, self.raw), map(meme_of, self.refined))))
 
     def read_question(self, file: QuestionFile) -> QaRecord:
         """Read one file, well-formed or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
-        own, name = self.source.published, file.path.name
-        dimension = canonical(pair.dimension, name, own=own)
-        if dimension != canonical(file.declared, name, own=own):
+        flag, name = self.source.published, file.path.name
+        dimension = canonical(pair.dimension, name, published=flag)
+        if dimension != canonical(file.declared, name, published=flag):
             raise DataError(
                 file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
             )
@@ -309,7 +311,7 @@ def open_release(source: Source) -> MquestRelease:
         raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
     qa, files = _first(root, QA_FOLDERS, _list_questions)
     for file in files:
-        canonical(file.declared, file.path.name, own=source.published)
+        canonical(file.declared, file.path.name, published=source.published)
     _, bases = _first(root, FOLDERS, _list_bases)
     raw = tuple(path for path in bases if path.name.endswith(RAW))
     refined = tuple(path for path in bases if path.name.endswith(REFINED))

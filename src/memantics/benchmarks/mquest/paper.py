@@ -55,9 +55,13 @@ _NOT_RELEASED = "The list of the 251 questions of the extension was never releas
 def table_1(material: Material) -> PaperPart:
     """Questions by dimension: toxicity first, the extension, the whole."""
     judged = _judged(material)
-    accepted = [own for own in judged if own.accepted]
-    toxic = [own for own in accepted if not own.first or own.dimension == "Toxicity"]
-    extended = [own for own in accepted if own.first and own.dimension != "Toxicity"]
+    accepted = [question for question in judged if question.accepted]
+    toxic = [
+        question for question in accepted if not question.first or question.dimension == "Toxicity"
+    ]
+    extended = [
+        question for question in accepted if question.first and question.dimension != "Toxicity"
+    ]
     review = f"memantics paper {material.name} --verdicts QUEUE"
     rows = []
     if material.compared:
@@ -66,9 +70,11 @@ def table_1(material: Material) -> PaperPart:
             material.figure(keys[name]) if paper is not None else Cell()
             for name, paper in zip(NAMES, _TOXMQUEST, strict=False)
         ]
-        ends = [material.figure(f"toxmquest350.{own}") for own in ("memes", "per_meme")]
+        ends = [material.figure(f"toxmquest350.{text}") for text in ("memes", "per_meme")]
         rows.append(PaperRow("ToxM-Quest", (*cells, *ends)))
-        closed = [Cell(own, reason=_NOT_RELEASED) if own else Cell() for own in _EXTENSION[:11]]
+        closed = [
+            Cell(number, reason=_NOT_RELEASED) if number else Cell() for number in _EXTENSION[:11]
+        ]
         average = Cell(_EXTENSION[-1], round(251 / 180, 2), digits=2, arithmetic=True)
         rows.append(PaperRow("Extension", (*closed, average)))
         rows.append(PaperRow("M-Quest", _sum_up()))
@@ -98,7 +104,7 @@ def table_1(material: Material) -> PaperPart:
 
 def _sum_up() -> tuple[Cell, ...]:
     sums = [(a or 0) + (b or 0) for a, b in zip(_TOXMQUEST[:10], _EXTENSION[:10], strict=True)]
-    cells = [Cell(own, made, arithmetic=True) for own, made in zip(_WHOLE, sums, strict=False)]
+    cells = [Cell(value, made, arithmetic=True) for value, made in zip(_WHOLE, sums, strict=False)]
     average = round(sum(sums) / 307, 2)
     return (*cells, Cell(307, 307, arithmetic=True), Cell(1.98, average, digits=2, arithmetic=True))
 
@@ -109,7 +115,7 @@ def _count_row(
     """The questions of the ten dimensions that the data hold."""
     values = material.values
     counts = [values.get(f"questions.dimension.{name}") for name in NAMES]
-    total = sum(own for own in counts if isinstance(own, int))
+    total = sum(groups for groups in counts if isinstance(groups, int))
     memes = values.get("memes")
     average = round(total / memes, 2) if isinstance(memes, int) and memes else None
     cells = [
@@ -123,8 +129,8 @@ def _review_row(
     label: str, accepted: Sequence[JudgedQuestion], paper: Sequence[float | None], fill: str
 ) -> PaperRow:
     """The questions that people accepted, by dimension."""
-    counts = Counter(own.dimension for own in accepted)
-    memes = len({own.meme for own in accepted})
+    counts = Counter(question.dimension for question in accepted)
+    memes = len({question.meme for question in accepted})
     average = round(len(accepted) / memes, 2) if memes else None
     values = [*(counts[name] for name in NAMES), memes]
     cells = [
@@ -138,7 +144,7 @@ def _review_row(
 
 
 def _judged(material: Material) -> list[JudgedQuestion]:
-    return [own for review in material.reviews for own in list_judged_questions(review)]
+    return [question for review in material.reviews for question in list_judged_questions(review)]
 
 
 def figure_4(material: Material) -> PaperPart:
@@ -166,9 +172,9 @@ def figure_5(material: Material) -> PaperPart:
     fill = f"memantics paper {material.name} --verdicts QUEUE"
     rows = []
     for name in (*_ACCEPTED, "Toxicity"):
-        own = [one for one in judged if one.dimension == name]
-        found = share("", [one.accepted for one in own], [one.meme for one in own])
-        cell = score_cell(found if own else None, 1)
+        questions = [one for one in judged if one.dimension == name]
+        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
+        cell = score_cell(found if questions else None, 1)
         printed = _ACCEPTED.get(name, 29.4)
         rows.append(
             PaperRow(NAMES[name], (replace(cell, paper=printed, compared=False, fill=fill),))
@@ -201,15 +207,15 @@ def figure_8(material: Material) -> PaperPart:
     split = "toxmquest350" if material.compared else "ten"
     known = release.files and any(f.id in release.selection for f in release.files)
     questions = release.questions(split if known or split == "ten" else "ten")
-    texts = tuple(_show_pair(own) for own, _ in zip(questions, range(2), strict=False))
+    texts = tuple(_show_pair(record) for record, _ in zip(questions, range(2), strict=False))
     return PaperPart("Figure 8", "Question-answer pairs with their explanations.", texts=texts)
 
 
-def _show_pair(own: QaRecord) -> PaperText:
-    options = "\n".join(f"({LETTERS[i]}) {text}" for i, text in enumerate(own.options))
-    right = LETTERS[own.answer] if own.answer is not None else "–"
-    body = f"{own.question}\n\n{options}\n\nAnswer: {right}\n\n{own.explanation}"
-    return PaperText(f"Meme {own.meme}, {NAMES.get(own.dimension, own.dimension)}", body)
+def _show_pair(record: QaRecord) -> PaperText:
+    options = "\n".join(f"({LETTERS[i]}) {text}" for i, text in enumerate(record.options))
+    right = LETTERS[record.answer] if record.answer is not None else "–"
+    body = f"{record.question}\n\n{options}\n\nAnswer: {right}\n\n{record.explanation}"
+    return PaperText(f"Meme {record.meme}, {NAMES.get(record.dimension, record.dimension)}", body)
 
 
 def in_the_text(material: Material) -> PaperPart:
@@ -240,7 +246,9 @@ def relations(material: Material) -> PaperPart:
     rows = [
         PaperRow(
             NAMES[name],
-            tuple(material.figure(f"materialised.{name}.{own}") for own in ("triples", "dangling")),
+            tuple(
+                material.figure(f"materialised.{name}.{text}") for text in ("triples", "dangling")
+            ),
         )
         for name in MATERIALISERS
     ]

@@ -90,7 +90,7 @@ def _name(runs: Sequence[ScoredRun]) -> list[str]:
         known = (
             system
             for system, model in _MODELS.items()
-            if any(same_system(run.model, own) for own in (system, model))
+            if any(same_system(run.model, text) for text in (system, model))
         )
         found.append(label if label != run.model else next(known, label))
     return found
@@ -119,14 +119,14 @@ def traits(material: Material) -> PaperPart:
     """Table 2 by what its models were trained for, as the paper explains the differences."""
     heads = ("instruction tuning", "reasoning")
     known: dict[str, Mapping[str, str]] = {
-        system: dict(zip(heads, own, strict=True)) for system, own in _TRAITS.items()
+        system: dict(zip(heads, texts, strict=True)) for system, texts in _TRAITS.items()
     }
     known |= material.traits
-    names = dict.fromkeys(name for own in known.values() for name in own)
+    names = dict.fromkeys(name for texts in known.values() for name in texts)
     rows = []
     for trait in names:
-        for value in sorted({own[trait] for own in known.values() if trait in own}):
-            members = [model for model, own in known.items() if own.get(trait) == value]
+        for value in sorted({texts[trait] for texts in known.values() if trait in texts}):
+            members = [model for model, texts in known.items() if texts.get(trait) == value]
             rows += _trait_rows(material, f"{trait}: {value}", members)
     return PaperPart(
         "Table 2 by model traits",
@@ -147,21 +147,21 @@ def _trait_rows(material: Material, label: str, members: Sequence[str]) -> list[
     runs = [run for run in material.of_task("qa") if any(same_system(run.model, n) for n in names)]
     rows = []
     if printed:
-        means = {own: 100 * fmean(row.figures[own] for row in printed) for own in _TABLE_2}
+        means = {key: 100 * fmean(row.figures[key] for row in printed) for key in _TABLE_2}
         cells = tuple(
             Cell(value=mean, n=len(printed), digits=2, arithmetic=True) for mean in means.values()
         )
         rows.append(PaperRow("the paper's models", cells, section=label))
     if runs:
         rows.append(
-            PaperRow("your runs", tuple(_mean(runs, own) for own in _TABLE_2), "own", label)
+            PaperRow("your runs", tuple(_mean(runs, text) for text in _TABLE_2), "own", label)
         )
     return rows
 
 
 def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
     found = [find_score(run.figures.scores, figure) for run in runs]
-    values = [own.value for own in found if own is not None and own.value is not None]
+    values = [score.value for score in found if score is not None and score.value is not None]
     return Cell(value=100 * fmean(values), n=len(values), digits=2) if values else Cell()
 
 
@@ -216,20 +216,20 @@ def _find_case(runs: Sequence[ScoredRun], kind: str) -> tuple[PaperText, ...]:
         return ()
     said = [last_answers(run.folder) for run in runs]
     items = [item for item in read_bare_items(runs[0].folder) if item.tags.get("kind") == kind]
-    shared = [item for item in items if all(item.id in own for own in said)]
+    shared = [item for item in items if all(item.id in group for group in said)]
     if not shared:
         return ()
 
     def spread(item: Item) -> int:
-        return len({str(own[item.id].value) for own in said})
+        return len({str(group[item.id].value) for group in said})
 
     item = max(shared, key=spread)
     options = list_options(item.form.fields[0].options)
     head = f"{item.form.question}\n\n{options}\n\nright: {item.gold}"
     title = f"Meme {item.group}, {NAMES.get(item.tags['dimension'], item.tags['dimension'])}"
     answers = [
-        PaperText(name, own[item.id].text[:_CHARACTERS] or f"({own[item.id].status})")
-        for name, own in zip(_name(runs), said, strict=True)
+        PaperText(name, group[item.id].text[:_CHARACTERS] or f"({group[item.id].status})")
+        for name, group in zip(_name(runs), said, strict=True)
     ]
     return (PaperText(title, head), *answers)
 
@@ -244,7 +244,7 @@ def figure_6(material: Material) -> PaperPart:
     texts = []
     for run, name in zip(material.of_task("qa"), _name(material.of_task("qa")), strict=True):
         line = next(read_items(run.folder), None)
-        parts = [part for own in line.messages for part in own.parts] if line else []
+        parts = [part for message in line.messages for part in message.parts] if line else []
         shown = "\n".join("[image]" if isinstance(part, Image) else part for part in parts)
         if shown:
             texts.append(PaperText(f"as sent to {name}", shown))

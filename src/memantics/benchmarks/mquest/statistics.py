@@ -57,9 +57,11 @@ def survey(release: MquestRelease) -> Found:
 
 def _count(release: MquestRelease, kind: Literal["raw", "refined"], repairs: Counter[str]) -> int:
     total = 0
-    for own in release.individuals(kind):
+    for individual in release.individuals(kind):
         total += 1
-        repairs[f"{own.declared} read as {own.dimension}"] += own.declared in ALIASES
+        repairs[f"{individual.declared} read as {individual.dimension}"] += (
+            individual.declared in ALIASES
+        )
     return total
 
 
@@ -179,7 +181,7 @@ class _Tally:
         real = [option for option in question.options if not is_none_option(option)]
         self.counts["options"] += len(real)
         self.counts["options.outside"] += sum(not 2 <= len(o.split()) <= 8 for o in real)
-        self.nones.update(i for i, own in enumerate(question.options) if is_none_option(own))
+        self.nones.update(i for i, text in enumerate(question.options) if is_none_option(text))
         if question.answer is None:
             return
         self.positions[question.dimension, question.answer] += 1
@@ -226,7 +228,7 @@ def _question_figures(release: MquestRelease) -> Figures:
         figures[f"none.position.{place}"] = tally.nones[place]
         by_dimension = {name: tally.positions[name, place] for name in names}
         figures[f"key.position.{place}"] = sum(
-            count for (_, own), count in tally.positions.items() if own == place
+            count for (_, position), count in tally.positions.items() if position == place
         )
         figures |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
     figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in names}
@@ -260,14 +262,14 @@ def _raw_figures(release: MquestRelease) -> Figures:
     toxic: Counter[str] = Counter()
     intents: Counter[str] = Counter()
     related = 0
-    for own in release.individuals("raw"):
-        dimensions[own.dimension] += 1
-        related += own.dimension == "BackgroundKnowledge" and bool(own.relations)
-        if own.dimension == "Toxicity":
-            labels[own.label] += 1
-            toxic[own.meme] += 1
-        elif own.dimension == "OverallIntent":
-            intents[own.name] += 1
+    for individual in release.individuals("raw"):
+        dimensions[individual.dimension] += 1
+        related += individual.dimension == "BackgroundKnowledge" and bool(individual.relations)
+        if individual.dimension == "Toxicity":
+            labels[individual.label] += 1
+            toxic[individual.meme] += 1
+        elif individual.dimension == "OverallIntent":
+            intents[individual.name] += 1
     figures: Figures = {
         "individuals.raw.total": dimensions.total(),
         **{f"individuals.raw.{name}": dimensions[name] for name in DIMENSIONS},
@@ -303,13 +305,13 @@ def _refined_figures(release: MquestRelease) -> Figures:
     namespaces: dict[str, str] = {}
     made: list[tuple[str, str, str]] = []
     names: set[tuple[str, str]] = set()
-    for own in release.individuals("refined"):
-        dimensions[own.dimension] += 1
-        namespaces[own.meme] = own.namespace
-        names.add((own.meme, own.name))
+    for individual in release.individuals("refined"):
+        dimensions[individual.dimension] += 1
+        namespaces[individual.meme] = individual.namespace
+        names.add((individual.meme, individual.name))
         made += [
-            (own.dimension, own.meme, link.target)
-            for link in own.relations
+            (individual.dimension, individual.meme, link.target)
+            for link in individual.relations
             if link.name in MATERIALISED
         ]
     counts = Counter(name for name, _, _ in made)

@@ -61,11 +61,11 @@ def _open(source: Source, split: str) -> _Opened:
     release = open_once(open_release, source)
     keys: list[str] = []
     toxic: dict[str, str] = {}
-    for own in release.questions(split):
-        if own.answer is not None:
-            keys.append(LETTERS[own.answer])
-            if own.dimension == TOXICITY:
-                toxic.setdefault(own.meme, own.id)
+    for record in release.questions(split):
+        if record.answer is not None:
+            keys.append(LETTERS[record.answer])
+            if record.dimension == TOXICITY:
+                toxic.setdefault(record.meme, record.id)
     return _Opened(release, commonest(keys), toxic)
 
 
@@ -132,15 +132,15 @@ def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
 
     Where no question is linked, a meme's questions are one group, as far as it has both kinds.
     """
-    linked = any(own.item.tags.get("pair") for own in outcomes)
+    linked = any(outcome.item.tags.get("pair") for outcome in outcomes)
     kept: list[tuple[Outcome, str]] = []
-    for own in outcomes:
-        tags = own.item.tags
-        name = own.item.id if tags["kind"] == "T" else tags.get("pair", "")
-        kept += [(own, name if linked else own.item.group)] if name or not linked else []
-    memes = {name: own.item.group for own, name in kept}
-    right = hits([own for own, _ in kept])
-    kinds = [own.item.tags["kind"] for own, _ in kept]
+    for outcome in outcomes:
+        tags = outcome.item.tags
+        name = outcome.item.id if tags["kind"] == "T" else tags.get("pair", "")
+        kept += [(outcome, name if linked else outcome.item.group)] if name or not linked else []
+    memes = {name: outcome.item.group for outcome, name in kept}
+    right = hits([outcome for outcome, _ in kept])
+    kinds = [outcome.item.tags["kind"] for outcome, _ in kept]
     found = group_hits(right, [name for _, name in kept], kinds, frozenset("TR"))
     note = (
         "toxicity questions with the questions linked to them, all of them right"

@@ -90,39 +90,41 @@ def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
 
 def write_questions(review: Review) -> Made:
     """Every question that was kept, with the knowledge bases of the memes it is about."""
-    if not any("questions" in own.item.hidden for own in review.items):
+    if not any("questions" in reviewed.item.hidden for reviewed in review.items):
         raise DataError(
             review.folder,
             "is no queue of questions",
             hint="chats are published with the puns that they are about: --chats",
         )
     build = find_build(review.folder)
-    given = {own.id: own for own in read_memes(build)}
+    given = {value.id: value for value in read_memes(build)}
     memes = {
         name: replace(
-            own,
+            gather_meme,
             text=given[name].text,
-            language=given[name].language or own.language,
+            language=given[name].language or gather_meme.language,
             family=given[name].family,
         )
-        for name, own in gather_memes(review).items()
+        for name, gather_meme in gather_memes(review).items()
         if name in given
     }
     kept = set(_list_kept(review))
     questions = [
-        own if own.pair in kept else own.model_copy(update={"pair": ""})
-        for own in _read_lines(_Question, build / QUESTIONS)
-        if own.id in kept and own.meme in memes
+        question if question.pair in kept else question.model_copy(update={"pair": ""})
+        for question in _read_lines(_Question, build / QUESTIONS)
+        if question.id in kept and question.meme in memes
     ]
     if not questions:
         raise DataError(build / QUESTIONS, "none of its questions was kept")
-    used = {own.meme for own in questions}
+    used = {question.meme for question in questions}
     known = {
-        own.meme: own for own in _read_lines(_Knowledge, build / KNOWLEDGE) if own.meme in used
+        value.meme: value
+        for value in _read_lines(_Knowledge, build / KNOWLEDGE)
+        if value.meme in used
     }
     files: Files = {}
-    for own in questions:
-        files |= _pair_file(own, memes[own.meme])
+    for question in questions:
+        files |= _pair_file(question, memes[question.meme])
     for name, knowledge in known.items():
         place = f"kb/{memes[name].id}_dimensions_reversed_raw.json"
         files[place] = pack(_base(knowledge, memes[name]))
@@ -131,7 +133,7 @@ def write_questions(review: Review) -> Made:
         ("qa",),
         tuple(meme for name, meme in memes.items() if name in used),
         files,
-        {"questions": [_row(own, memes) for own in questions]},
+        {"questions": [_row(question, memes) for question in questions]},
     )
 
 
@@ -149,31 +151,33 @@ def find_build(queue: Path) -> Path:
 
 def _list_kept(review: Review) -> Iterator[str]:
     """Ids of the questions that people confirmed, or that nobody judged where that is allowed."""
-    for own in review.items:
-        if own.kept:
-            ids = take_texts(own, "questions")
+    for reviewed in review.items:
+        if reviewed.kept:
+            ids = take_texts(reviewed, "questions")
             yield from ids[:1]
-            if own.verdict is None or all(own.verdict.values.get(f) == "yes" for f in _SECOND):
+            if reviewed.verdict is None or all(
+                reviewed.verdict.values.get(f) == "yes" for f in _SECOND
+            ):
                 yield from ids[1:]
 
 
-def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
-    dimension = QA_NAMES.get(own.dimension, own.dimension)
-    name = _name_file(own.id, dimension, meme)
+def _pair_file(question: _Question, meme: PublishedMeme) -> Files:
+    dimension = QA_NAMES.get(question.dimension, question.dimension)
+    name = _name_file(question.id, dimension, meme)
     digest, place = name[-12:], f"qa/{meme.id}_qa/{dimension}/{name}.jsonld"
-    source = own.provenance
+    source = question.provenance
     pair: dict[str, object] = {
         "@context": {"@vocab": NAMESPACE},
         "@id": f"{NAMESPACE}qa_{digest}",
         "@type": "QuestionAnswerPair",
-        "question": own.question,
+        "question": question.question,
         "answers": [
-            {"text": option.text, "is_correct": place == own.answer}
-            for place, option in enumerate(own.options)
+            {"text": option.text, "is_correct": place == question.answer}
+            for place, option in enumerate(question.options)
         ],
-        "explanation": own.explanation,
+        "explanation": question.explanation,
         "dimension": dimension,
-        "relatedInstances": [key.partition("/")[2] for key in own.cites],
+        "relatedInstances": [key.partition("/")[2] for key in question.cites],
         "generationTimestamp": source.when if source else "",
         "generationMethod": source.model if source else "",
         "sourceImage": {
@@ -183,8 +187,8 @@ def _pair_file(own: _Question, meme: PublishedMeme) -> Files:
             "path": f"images/{meme.file}",
         },
     }
-    if own.pair:
-        pair["pairedWith"] = _name_file(own.pair, QA_NAMES["Toxicity"], meme)
+    if question.pair:
+        pair["pairedWith"] = _name_file(question.pair, QA_NAMES["Toxicity"], meme)
     return {place: pack(pair)}
 
 
@@ -196,7 +200,7 @@ def _name_file(question: str, dimension: str, meme: PublishedMeme) -> str:
 
 def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:
     return {
-        "dimensions": [_individual(own) for own in knowledge.individuals],
+        "dimensions": [_individual(individual) for individual in knowledge.individuals],
         "metadata": {
             "image_path": f"images/{meme.file}",
             "image_name": meme.file,
@@ -210,43 +214,48 @@ def _base(knowledge: _Knowledge, meme: PublishedMeme) -> dict[str, object]:
     }
 
 
-def _individual(own: _Individual) -> dict[str, object]:
-    name = KB_NAMES.get(own.dimension, own.dimension)
+def _individual(individual: _Individual) -> dict[str, object]:
+    name = KB_NAMES.get(individual.dimension, individual.dimension)
     row: dict[str, object] = {
         "class_name": name,
         "class_uri": name,
-        "instance_name": own.name,
-        "label": own.label,
-        "description": own.description,
-        "extraction_method": own.provenance.model if own.provenance else "",
-        "dimension_index": [*DIMENSIONS, own.dimension].index(own.dimension) + 1,
+        "instance_name": individual.name,
+        "label": individual.label,
+        "description": individual.description,
+        "extraction_method": individual.provenance.model if individual.provenance else "",
+        "dimension_index": [*DIMENSIONS, individual.dimension].index(individual.dimension) + 1,
     }
     links = [
-        {"from": own.name, "relation": link.relation, "to": link.target.partition("/")[2]}
-        for link in own.relations
+        {"from": individual.name, "relation": link.relation, "to": link.target.partition("/")[2]}
+        for link in individual.relations
     ]
     return row | ({"directRelations": links} if links else {})
 
 
 def _latest(individuals: Sequence[_Individual]) -> str:
-    return max((own.provenance.when for own in individuals if own.provenance), default="")
+    return max(
+        (individual.provenance.when for individual in individuals if individual.provenance),
+        default="",
+    )
 
 
 def _models(individuals: Sequence[_Individual]) -> list[str]:
-    return sorted({own.provenance.model for own in individuals if own.provenance})
+    return sorted(
+        {individual.provenance.model for individual in individuals if individual.provenance}
+    )
 
 
-def _row(own: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
+def _row(question: _Question, memes: Mapping[str, PublishedMeme]) -> Record:
     return {
-        "id": own.id,
-        "meme": memes[own.meme].id,
-        "dimension": own.dimension,
-        "question": own.question,
-        "options": [option.text for option in own.options],
-        "answer": own.answer,
-        "explanation": own.explanation,
-        "cites": list(own.cites),
-        "pair": own.pair,
+        "id": question.id,
+        "meme": memes[question.meme].id,
+        "dimension": question.dimension,
+        "question": question.question,
+        "options": [option.text for option in question.options],
+        "answer": question.answer,
+        "explanation": question.explanation,
+        "cites": list(question.cites),
+        "pair": question.pair,
     }
 
 

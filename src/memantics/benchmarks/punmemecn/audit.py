@@ -85,7 +85,7 @@ def _judge_always_pun(release: PunRelease) -> Finding:
     verdict: FindingVerdict = "worth knowing"
     if release.folder != FOLDER / "sample":
         published, alone = _published(), _published("1")
-        below, bare = (sum(own <= (value or 0) for own in rows) for rows in (published, alone))
+        below, bare = (sum(row <= (value or 0) for row in rows) for rows in (published, alone))
         words += (
             f" {below} of {len(published)} published figures are not above it, {bare} of "
             f"{len(alone)} of those with the image alone."
@@ -196,7 +196,7 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     """How much better annotators look when they vote on the label they are scored by."""
     puns = [meme for meme in memes if meme.is_pun and len(meme.votes) == 3]
-    own = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
+    group = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
     left = [
         (vote == others[0], meme.group)
         for meme in puns
@@ -206,7 +206,7 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     rows = tuple(
         _vote_row(pairs, label)
         for pairs, label in (
-            (own, "against the final label, own vote included"),
+            (group, "against the final label, own vote included"),
             (left, "against the two others, where they agree"),
         )
         if pairs

@@ -237,7 +237,7 @@ def _items(brief: Brief) -> Iterator[Item]:
     chats = brief.release.chats(level)
     if not chats:
         raise DataError(
-            next(name for own, name in CHATS.items() if own == level),
+            next(name for text, name in CHATS.items() if text == level),
             f"no chats of the {level} level with all four memes in this copy",
             hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
         )

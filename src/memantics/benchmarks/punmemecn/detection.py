@@ -143,7 +143,7 @@ def parse_structured(text: str, judgment: str) -> str:
     >>> parse_structured("non-pun", "judgment")
     'non-pun'
     """
-    held = [own[judgment] for own in find_objects(clean(text)) if judgment in own]
+    held = [groups[judgment] for groups in find_objects(clean(text)) if judgment in groups]
     said = {read_choice(value, ALIASES, judgment, _OPPOSITES) for value in held}
     if len(said) > 1:
         raise Unparsed("several judgments that differ")

@@ -47,13 +47,13 @@ def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tupl
     pool = sorted(memes, key=lambda meme: meme.file)
     drawn: list[tuple[PunMeme, int]] = []
     for target in TARGETS:
-        own = [meme for meme in pool if meme.target == target]
-        if not own:
+        group = [meme for meme in pool if meme.target == target]
+        if not group:
             continue
-        whole, rest = divmod(per_target, len(own))
-        drawn += [(meme, turn) for turn in range(1, whole + 1) for meme in own]
+        whole, rest = divmod(per_target, len(group))
+        drawn += [(meme, turn) for turn in range(1, whole + 1) for meme in group]
         if rest:
-            drawn += [(meme, whole + 1) for meme in chance.sample(own, rest)]
+            drawn += [(meme, whole + 1) for meme in chance.sample(group, rest)]
     return sorted(drawn, key=lambda pair: f"{pair[0].file}@{pair[1]}")
 
 

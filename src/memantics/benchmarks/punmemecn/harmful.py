@@ -91,7 +91,9 @@ def make(brief: Brief) -> Task:
         keys = (first, second, third)
     if brief.source is not None and brief.options["memes"] == "folders":
         # The checksum of the release does not cover what the user put beside it.
-        names = " ".join(own.id for kind in FOLDERS for own in _list_folder(brief, kind))
+        names = " ".join(
+            harmful_item.id for kind in FOLDERS for harmful_item in _list_folder(brief, kind)
+        )
         prompts["harmful memes"] = hashlib.sha256(names.encode()).hexdigest()[:16]
 
     def ask(item: Item, _complaint: str | None) -> Request:
@@ -120,10 +122,10 @@ def find_harmful(brief: Brief) -> list[Harmful]:
     """The harmful memes: from the two folders, from labels in their stead, or from the sample."""
     if brief.options["memes"] == "negative":
         return list(_stand_in(brief))
-    found = [own for kind in FOLDERS for own in _list_folder(brief, kind)]
+    found = [harmful_item for kind in FOLDERS for harmful_item in _list_folder(brief, kind)]
     if not found and brief.source is not None and brief.source.kind == "starter":
         found = list(_read_starter(brief))
-    kinds = {own.kind for own in found}
+    kinds = {harmful_item.kind for harmful_item in found}
     if not kinds.issuperset(NEEDED):
         missing = " and ".join(FOLDERS[kind] for kind in NEEDED if kind not in kinds)
         raise DataError(
@@ -204,21 +206,21 @@ def _items(brief: Brief, keys: tuple[str, str, str]) -> Iterator[Item]:
         majority=words[HARMFUL],
         positive=words[HARMFUL],
     )
-    for own in find_harmful(brief):
-        told = own.caption and brief.options["caption"] == "known"
+    for harmful_item in find_harmful(brief):
+        told = harmful_item.caption and brief.options["caption"] == "known"
         yield Item(
-            id=own.id,
-            group=own.group,
+            id=harmful_item.id,
+            group=harmful_item.group,
             gold=HARMFUL,
             form=Form(
                 QUESTION[brief.language],
                 (Field(meaning, "text"), Field(matching, "text"), choice),
                 language=brief.language,
                 reply="json",
-                context={"caption": own.caption} if told else {},
+                context={"caption": harmful_item.caption} if told else {},
             ),
-            images=(Image(own.image),),
-            tags={"kind": own.kind},
+            images=(Image(harmful_item.image),),
+            tags={"kind": harmful_item.kind},
         )
 
 
@@ -247,9 +249,9 @@ def parse_conclusion(text: str, name: str) -> str:
     'harmless'
     """
     found = [
-        read_choice(own[name], ALIASES, name, {HARMFUL: HARMLESS})
-        for own in find_objects(clean(text))
-        if name in own
+        read_choice(groups[name], ALIASES, name, {HARMFUL: HARMLESS})
+        for groups in find_objects(clean(text))
+        if name in groups
     ]
     if not found:
         raise Unparsed(f"no JSON object with {name}")
@@ -273,10 +275,10 @@ def score(outcomes: Sequence[Outcome], *, refusals: bool = False) -> tuple[Score
     memes = [outcome.item.group for outcome in outcomes]
     rows = []
     for kind in FOLDERS:
-        kept = [i for i, own in enumerate(kinds) if own == kind]
+        kept = [i for i, text in enumerate(kinds) if text == kind]
         if kept or kind in NEEDED:
-            own, groups = [found[i] for i in kept], [memes[i] for i in kept]
-            rows.append(share(f"recall_{kind}", own, groups))
+            flags, groups = [found[i] for i in kept], [memes[i] for i in kept]
+            rows.append(share(f"recall_{kind}", flags, groups))
     rows.append(_drop("drop", found, kinds, memes, ("nonpun", "pun")))
     if "toxicn" in kinds:
         rows += [
@@ -304,7 +306,7 @@ def _drop(
     """Recall of one kind less that of the other, resampling memes."""
     rows = np.array(
         [
-            [part for own in pair for part in (hit and kind == own, kind == own)]
+            [part for text in pair for part in (hit and kind == text, kind == text)]
             for hit, kind in zip(found, kinds, strict=True)
         ],
         dtype=np.float64,

@@ -11,21 +11,21 @@ from memantics.core.labelled import LabelledMeme, LabelSource
 
 def _read(label_of: Callable[[PunMeme], str]) -> Callable[[PunRelease], Iterator[LabelledMeme]]:
     def read(release: PunRelease) -> Iterator[LabelledMeme]:
-        for own in release.memes:
-            label = (label_of(own),)
-            yield LabelledMeme(own.id, own.caption, label, own.group, image=own.image)
+        for meme in release.memes:
+            label = (label_of(meme),)
+            yield LabelledMeme(meme.id, meme.caption, label, meme.group, image=meme.image)
 
     return read
 
 
 LABELS: Mapping[str, LabelSource[PunRelease]] = {
     "sentiment_type": LabelSource(
-        "positive, neutral or negative", _read(lambda own: own.type), topic="sentiment"
+        "positive, neutral or negative", _read(lambda meme: meme.type), topic="sentiment"
     ),
     "sentiment_target": LabelSource(
-        "whom it is about: self, other or both", _read(lambda own: own.target), topic="about"
+        "whom it is about: self, other or both", _read(lambda meme: meme.target), topic="about"
     ),
     "pun": LabelSource(
-        "pun or no pun", _read(lambda own: "pun" if own.is_pun else "no pun"), topic="pun"
+        "pun or no pun", _read(lambda meme: "pun" if meme.is_pun else "no pun"), topic="pun"
     ),
 }

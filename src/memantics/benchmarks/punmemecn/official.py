@@ -106,7 +106,7 @@ def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str |
 
 def _know(language: str, number: str) -> dict[str, bool]:
     """Which of the conditions in the script hold."""
-    facts = {f"prompt_mode == {own}": str(own) == number for own in range(1, 8)}
+    facts = {f"prompt_mode == {count}": str(count) == number for count in range(1, 8)}
     facts["language == 'cn'"] = language == "zh"
     facts["'pinyin' in mode[prompt_mode]"] = number in _PINYIN
     facts["not one_shot"] = True
@@ -144,8 +144,8 @@ def _read_parts(
 
 
 def _read_lines(node: ast.expr) -> str:
-    own = node.elts if isinstance(node, ast.List) else ()
-    return "\n".join(text for text in (_read(one, {}) for one in own) if text is not None)
+    group = node.elts if isinstance(node, ast.List) else ()
+    return "\n".join(text for text in (_read(one, {}) for one in group) if text is not None)
 
 
 def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, ast.expr]:
@@ -169,7 +169,7 @@ def _read(node: ast.expr, holes: Mapping[str, str]) -> str | None:
         if node.func.attr == "dedent" and len(node.args) == 1:
             text = _read(node.args[0], holes)
             return None if text is None else textwrap.dedent(text)
-        if node.func.attr == "strip" and [ast.unparse(own) for own in node.args] == [r"'\n'"]:
+        if node.func.attr == "strip" and [ast.unparse(arg) for arg in node.args] == [r"'\n'"]:
             text = _read(node.func.value, holes)
             return None if text is None else text.strip("\n")
     return read_text(node, holes)

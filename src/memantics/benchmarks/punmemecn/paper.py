@@ -140,15 +140,15 @@ def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
     said = [
         {
             (vote.values.get("pun"), vote.values.get("pun_word"), vote.values.get("homophone"))
-            for vote in own.verdict.votes
-            if vote.stage == own.verdict.votes[0].stage
+            for vote in reviewed.verdict.votes
+            if vote.stage == reviewed.verdict.votes[0].stage
         }
         for review in material.reviews
         if review.card.workflow == "pun-form"
-        for own in review.judged
-        if own.verdict is not None and len(own.verdict.votes) > 1
+        for reviewed in review.judged
+        if reviewed.verdict is not None and len(reviewed.verdict.votes) > 1
     ]
-    return (100 * sum(len(own) == 1 for own in said) / len(said), len(said)) if said else None
+    return (100 * sum(len(pairs) == 1 for pairs in said) / len(said), len(said)) if said else None
 
 
 def figure_3(material: Material) -> PaperPart:
@@ -170,7 +170,7 @@ def table_3() -> PaperPart:
     rows = []
     for number, style in STYLES.items():
         marks = (True, style.caption, style.pinyin, style.shots, style.reasons)
-        cells = tuple(Cell(value="✓" if own else "×", compared=False) for own in marks)
+        cells = tuple(Cell(value="✓" if mark else "×", compared=False) for mark in marks)
         rows.append(PaperRow(f"Prompt {number}", cells))
     return PaperPart("Table 3", "The seven prompts.", columns, tuple(rows), "Prompt")
 

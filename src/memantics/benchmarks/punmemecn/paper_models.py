@@ -58,14 +58,14 @@ class Column:
 
 
 def _columns(prompt: str) -> tuple[Column, ...]:
-    own = {"prompt": prompt}
+    names = {"prompt": prompt}
     return (
-        *(Column(k.upper(), "detection", k, own) for k in ("tpr", "tnr", "f1")),
-        Column("Acc target", "sentiment", "target_accuracy", own),
-        Column("Acc type", "sentiment", "type_accuracy", own),
-        Column("Acc overall", "sentiment", "accuracy", own),
-        Column("Acc hard", "chat", "accuracy", {**own, "level": "hard"}),
-        Column("Acc easy", "chat", "accuracy", {**own, "level": "easy"}),
+        *(Column(k.upper(), "detection", k, names) for k in ("tpr", "tnr", "f1")),
+        Column("Acc target", "sentiment", "target_accuracy", names),
+        Column("Acc type", "sentiment", "type_accuracy", names),
+        Column("Acc overall", "sentiment", "accuracy", names),
+        Column("Acc hard", "chat", "accuracy", {**names, "level": "hard"}),
+        Column("Acc easy", "chat", "accuracy", {**names, "level": "easy"}),
     )
 
 
@@ -115,14 +115,14 @@ def table_2(material: Material) -> PaperPart:
             def is_model(run: ScoredRun, names: tuple[str, str] = (system, model)) -> bool:
                 return any(same_system(run.model, name) for name in names)
 
-            cells = tuple(_cell(material, own, is_model, system) for own in columns)
+            cells = tuple(_cell(material, column, is_model, system) for column in columns)
             rows.append(PaperRow(system, cells, section=section))
         rows += _own_rows(material, columns, section)
         rows += _people_rows(material, columns, section)
     return PaperPart(
         "Table 2",
         "Zero-shot evaluation.",
-        tuple(own.title for own in _columns("1")),
+        tuple(column.title for column in _columns("1")),
         tuple(rows),
         "Model",
         shaded=True,
@@ -149,7 +149,7 @@ def _own_rows(material: Material, columns: Sequence[Column], section: str) -> li
         def is_model(run: ScoredRun, name: str = model) -> bool:
             return run.model == name
 
-        cells = tuple(_cell(material, own, is_model, "") for own in columns)
+        cells = tuple(_cell(material, value, is_model, "") for value in columns)
         rows.append(PaperRow(model, cells, "own", section))
     return rows
 
@@ -157,13 +157,13 @@ def _own_rows(material: Material, columns: Sequence[Column], section: str) -> li
 def _people_rows(material: Material, columns: Sequence[Column], section: str) -> list[PaperRow]:
     """The annotators, where a run of the sentiment task knows their votes."""
     for run in material.of_task("sentiment"):
-        found = {own.model: own.scores for own in run.figures.baselines}
+        found = {baseline.model: baseline.scores for baseline in run.figures.baselines}
         if "annotators" in found:
             cells = [
-                score_cell(find_score(found["annotators"], own.figure), 3, 1.0)
-                if own.task == "sentiment"
+                score_cell(find_score(found["annotators"], column.figure), 3, 1.0)
+                if column.task == "sentiment"
                 else Cell()
-                for own in columns
+                for column in columns
             ]
             return [PaperRow("annotators", tuple(cells), "baseline", section)]
     return []
@@ -201,27 +201,27 @@ def figure_4(material: Material) -> PaperPart:
 
 
 def _is_system(model: str, systems: Iterable[str]) -> bool:
-    return any(same_system(model, name) for own in systems for name in (own, SYSTEMS[own]))
+    return any(same_system(model, name) for system in systems for name in (system, SYSTEMS[system]))
 
 
 def table_4(material: Material) -> PaperPart:
     """Fine-tuned models on held-out groups, and on memes from elsewhere."""
-    tuned = [own for own in material.detectors if own.facts.get("question") == "pun"]
+    tuned = [detector for detector in material.detectors if detector.facts.get("question") == "pun"]
     rows, taken = [], set[object]()
     for place, row in enumerate(material.rows_of("detection", "Table 4")):
         style, system = list(TUNED)[place % 3], row.system.partition(",")[0]
-        own = next(
+        detector = next(
             (d for d in tuned if d.facts["style"] == style and _is_system(d.name, (system,))), None
         )
-        taken |= {own.folder} if own else set()
+        taken |= {detector.folder} if detector else set()
         printed = (row.figures["tpr"], row.figures["tnr"], EXTERNAL[place])
-        cells = _tuned_cells(material.name, own, style, printed)
+        cells = _tuned_cells(material.name, detector, style, printed)
         rows.append(PaperRow(f"{row.system}: {TUNED[style]}", cells))
-    for own in tuned:
-        if own.folder not in taken:
-            style = str(own.facts["style"])
-            cells = _tuned_cells(material.name, own, style)
-            rows.append(PaperRow(f"{own.name}: {TUNED[style]}", cells, "own"))
+    for detector in tuned:
+        if detector.folder not in taken:
+            style = str(detector.facts["style"])
+            cells = _tuned_cells(material.name, detector, style)
+            rows.append(PaperRow(f"{detector.name}: {TUNED[style]}", cells, "own"))
     runs = [run for run in material.of_task("detection") if run.facts.split == "test"]
     for run, label in zip(runs, name_runs(runs), strict=True):
         found = [score_cell(find_score(run.figures.scores, key), 3, 1.0) for key in ("tpr", "tnr")]
@@ -240,7 +240,10 @@ def table_4(material: Material) -> PaperPart:
 
 
 def _tuned_cells(
-    name: str, own: ScoredDetector | None, style: str, printed: Sequence[float | None] = (None,) * 3
+    name: str,
+    detector: ScoredDetector | None,
+    style: str,
+    printed: Sequence[float | None] = (None,) * 3,
 ) -> tuple[Cell, ...]:
     """TPR and TNR on held-out groups, TNR on other memes."""
     fill = (
@@ -248,7 +251,9 @@ def _tuned_cells(
         f"memantics paper {name} --detectors TUNED"
     )
     places = (("held out", "tpr"), ("held out", "tnr"), ("external", "tnr"))
-    scores = [find_score(own.scores.get(part, ()), key) if own else None for part, key in places]
+    scores = [
+        find_score(detector.scores.get(part, ()), key) if detector else None for part, key in places
+    ]
     return tuple(
         replace(score_cell(score, 3, 1.0), paper=paper, compared=False, fill=fill)
         for score, paper in zip(scores, printed, strict=True)
@@ -311,13 +316,15 @@ def _harm_cells(
 
 def table_7(material: Material) -> PaperPart:
     """Reading captions and their sound."""
-    columns = tuple(Column(own, own, "substring", {}) for own in ("ocr", "pinyin"))
+    columns = tuple(Column(text, text, "substring", {}) for text in ("ocr", "pinyin"))
     rows = []
     for system, model in SYSTEMS.items():
         cells = []
         for column in columns:
             row = next(
-                own for own in material.rows_of(column.task, "Table 7") if own.system == system
+                published_row
+                for published_row in material.rows_of(column.task, "Table 7")
+                if published_row.system == system
             )
             run = material.find_run(row, model)
             score = find_score(run.figures.scores, "substring") if run else None
@@ -331,7 +338,7 @@ def table_7(material: Material) -> PaperPart:
                 )
             )
         rows.append(PaperRow(system, tuple(cells)))
-    rows += [replace(own, section="") for own in _own_rows(material, columns, "")]
+    rows += [replace(paper_row, section="") for paper_row in _own_rows(material, columns, "")]
     return PaperPart(
         "Table 7",
         "Image OCR and pinyin transfer: share of captions found in full.",
@@ -358,9 +365,11 @@ def table_8(material: Material) -> PaperPart:
         cells = [
             score_cell(find_score(scores, key), 3, 1.0) for key in ("accuracy", "word_accuracy")
         ]
-        wrong = [find_score(scores, f"share[wrong homophones={own}]") for own in sorts]
+        wrong = [find_score(scores, f"share[wrong homophones={text}]") for text in sorts]
         none = "No homophone was wrong."
-        cells += [replace(score_cell(own, 3, 1.0), reason="" if own else none) for own in wrong]
+        cells += [
+            replace(score_cell(score, 3, 1.0), reason="" if score else none) for score in wrong
+        ]
         rows.append(PaperRow(label, tuple(cells), "own"))
         listed = [s.label for s in scores if s.by == "confused"]
         if listed:

@@ -93,8 +93,8 @@ def _items(brief: Brief) -> Iterator[Item]:
 
 def _parse(text: str, form: Form) -> JsonValue:
     names = NAMES[form.language]
-    for own in find_objects(clean(text)):
-        word, heard = own.get(names["word"]), own.get(names["heard"])
+    for groups in find_objects(clean(text)):
+        word, heard = groups.get(names["word"]), groups.get(names["heard"])
         if isinstance(word, str) and (heard is None or isinstance(heard, str)):
             return {"word": word.strip(), "heard": (heard or "").strip()}
     raise Unparsed(f"no JSON object with {names['word']} and {names['heard']}")
@@ -166,16 +166,16 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
-        share("accuracy", [own.right for own in named], memes),
-        share("word_accuracy", [own.word_right for own in named], memes),
+        share("accuracy", [value.right for value in named], memes),
+        share("word_accuracy", [value.word_right for value in named], memes),
         *_confuse(named),
     )
 
 
 def _confuse(named: Sequence[Named]) -> Iterator[Score]:
     """Of what sort the wrong homophones are, and which they are, the commonest first."""
-    wrong = [own for own in named if not own.right and own.outcome.status == "answered"]
-    kinds = Counter(judge_wrong(own.heard, plain(own.caption)) for own in wrong)
+    wrong = [value for value in named if not value.right and value.outcome.status == "answered"]
+    kinds = Counter(judge_wrong(value.heard, plain(value.caption)) for value in wrong)
     sorts: tuple[Wrong, ...] = (
         "as printed",
         "another word of that sound",
@@ -187,7 +187,8 @@ def _confuse(named: Sequence[Named]) -> Iterator[Score]:
         note = f"{part} of {n} wrong ones"
         yield Score("share", part / n, n, by="wrong homophones", label=kind, note=note)
     pairs = Counter(
-        f"{own.caption}: {own.heard or '–'} for {own.outcome.item.tags['reading']}" for own in wrong
+        f"{value.caption}: {value.heard or '–'} for {value.outcome.item.tags['reading']}"
+        for value in wrong
     )
     for label, count in pairs.most_common(LISTED):
         yield Score("count", float(count), len(wrong), by="confused", label=label)

@@ -81,7 +81,7 @@ def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]
     for row in score_humans(outcomes):
         if row.label in PEOPLE and row.n:
             rows[PEOPLE[row.label]].append(replace(row, by="", label=""))
-    return {name: tuple(own) for name, own in rows.items() if own}
+    return {name: tuple(scores) for name, scores in rows.items() if scores}
 
 
 def _against_final(outcomes: Sequence[Outcome]) -> Iterator[Judgement]:
@@ -95,7 +95,7 @@ def _against_others(outcomes: Sequence[Outcome], key: str, *, model: bool) -> It
     for outcome in outcomes:
         votes = read_votes(outcome)
         for place, vote in enumerate(votes):
-            others = {part(own, key) for i, own in enumerate(votes) if i != place}
+            others = {part(text, key) for i, text in enumerate(votes) if i != place}
             if len(others) == 1 and len(votes) > 1:
                 # Any of the other votes will do: on this part they agree.
                 wanted = votes[place - 1]
@@ -266,8 +266,8 @@ def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[
     {'target': 'self', 'type': 'negative'}
     """
     found = []
-    for own in find_objects(clean(text)):
-        folded = {key.strip().casefold(): value for key, value in own.items()}
+    for groups in find_objects(clean(text)):
+        folded = {key.strip().casefold(): value for key, value in groups.items()}
         if all(name in folded for name in names.values()):
             found.append({part: folded[name] for part, name in names.items()})
     if not found:
@@ -302,16 +302,16 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         "target_accuracy": [_says(o, "target") for o in outcomes],
         "type_accuracy": [_says(o, "type") for o in outcomes],
     }
-    rows = [share(key, own, memes) for key, own in right.items()]
+    rows = [share(key, flags, memes) for key, flags in right.items()]
     for part in VALUES:
         kinds = [outcome.item.tags[part] for outcome in outcomes]
-        own = right[f"{part}_accuracy"]
-        low, high = macro_interval(own, kinds, memes) or (None, None)
+        flags = right[f"{part}_accuracy"]
+        low, high = macro_interval(flags, kinds, memes) or (None, None)
         rows.append(
             Score(
                 f"{part}_balanced",
-                macro(accuracy_by(own, kinds)),
-                len(own),
+                macro(accuracy_by(flags, kinds)),
+                len(flags),
                 low,
                 high,
                 note="unweighted mean of the accuracies of the classes",
@@ -320,9 +320,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     for part, names in VALUES.items():
         for name in names:
             kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
-            own = [right[f"{part}_accuracy"][i] for i in kept]
+            flags = [right[f"{part}_accuracy"][i] for i in kept]
             rows.append(
-                share(f"{part}_accuracy", own, [memes[i] for i in kept], by=part, label=name)
+                share(f"{part}_accuracy", flags, [memes[i] for i in kept], by=part, label=name)
             )
     return (*rows, *score_humans(outcomes))
 

@@ -64,7 +64,7 @@ class Brief(TaskSetup):
     @classmethod
     def of(cls, setup: TaskSetup) -> Brief:
         """The same setup as a brief."""
-        return cls(**{own.name: getattr(setup, own.name) for own in fields(setup)})
+        return cls(**{field.name: getattr(setup, field.name) for field in fields(setup)})
 
     @cached_property
     def release(self) -> PunRelease:
@@ -79,13 +79,13 @@ class Brief(TaskSetup):
     @cached_property
     def style(self) -> Style:
         """What the prompt shows: its number, and the hint that may be laid over it."""
-        own = STYLES[self.options["prompt"]]
+        value = STYLES[self.options["prompt"]]
         hint = self.options["hint"]
-        pinyin = own.pinyin if hint == "prompt" else hint == "pinyin"
+        pinyin = value.pinyin if hint == "prompt" else hint == "pinyin"
         # Readings say the caption anyway, so it is shown with them.
-        told = own.caption or hint == "readings"
+        told = value.caption or hint == "readings"
         structured = self.options.get("question") == "structured"
-        return Style(told, pinyin, own.shots, own.reasons, structured)
+        return Style(told, pinyin, value.shots, value.reasons, structured)
 
     def read_official(self, task: str) -> Prompt | None:
         """The authors' own prompt for these options; None where ours is asked for.
@@ -98,10 +98,10 @@ class Brief(TaskSetup):
         if self.options.get("prompt", "1") in "34567":
             theirs |= {"layout": "message", "shots": "auto"}
         for name, value in theirs.items():
-            own = self.options.get(name, value)
-            if own not in (value, "authors"):
+            text = self.options.get(name, value)
+            if text not in (value, "authors"):
                 raise InputError(
-                    f"wording=official has no words for {name}={own}",
+                    f"wording=official has no words for {name}={text}",
                     hint=f"use {name}={value}, or leave wording out",
                 )
         prompt = self.prompts.get(f"official_{task}.{self.language}")
@@ -178,8 +178,8 @@ class PunWording:
 def read_wording(brief: Brief) -> PunWording:
     """The prompts in the language of a brief."""
     ending = f".{brief.language}"
-    own = {n.removesuffix(ending): p for n, p in brief.prompts.items() if n.endswith(ending)}
-    return PunWording(brief.language, own)
+    prompts = {n.removesuffix(ending): p for n, p in brief.prompts.items() if n.endswith(ending)}
+    return PunWording(brief.language, prompts)
 
 
 def tidy(text: str) -> str:

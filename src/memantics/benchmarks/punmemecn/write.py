@@ -38,15 +38,15 @@ def write_puns(review: Review) -> Made:
     named: list[PublishedMeme] = []
     kept = list(walk_kept(review, memes))
     names = _name_groups(review.folder, kept)
-    for own, meme in kept:
-        if own.item.id not in names:
+    for reviewed, meme in kept:
+        if reviewed.item.id not in names:
             continue
-        is_pun = own.values.get("pun") == "yes"
-        new = replace(meme, id=names[own.item.id])
+        is_pun = reviewed.values.get("pun") == "yes"
+        new = replace(meme, id=names[reviewed.item.id])
         named.append(new)
-        meta[new.file] = _entry(own, is_pun=is_pun)
-        row = {name: str(own.values.get(name) or "") for name in _COLUMNS}
-        table.append({"meme": new.id, "known_as": own.item.group, **row})
+        meta[new.file] = _entry(reviewed, is_pun=is_pun)
+        row = {name: str(reviewed.values.get(name) or "") for name in _COLUMNS}
+        table.append({"meme": new.id, "known_as": reviewed.item.group, **row})
     return Made(
         "punmemecn",
         (*TASKS, *(["punchline"] if any(map(_has_homophone, meta.values())) else [])),
@@ -79,10 +79,11 @@ def _name_groups(folder: Path, kept: Sequence[tuple[Reviewed, PublishedMeme]]) -
     path = folder / LOOK_ALIKES
     if not path.is_file():
         return {
-            own.item.id: f"CN{number:05}" + ("" if own.values.get("pun") == "yes" else _ALONE)
-            for number, (own, _) in enumerate(kept, 1)
+            reviewed.item.id: f"CN{number:05}"
+            + ("" if reviewed.values.get("pun") == "yes" else _ALONE)
+            for number, (reviewed, _) in enumerate(kept, 1)
         }
-    known = {own.item.id for own, _ in kept}
+    known = {reviewed.item.id for reviewed, _ in kept}
     names: dict[str, str] = {}
     for row, value in read_jsonl(path):
         group = conform(_Group, value, path, row)
@@ -108,21 +109,21 @@ _COLUMNS = (
 )
 
 
-def _entry(own: Reviewed, *, is_pun: bool) -> Record:
-    caption = take_text(own, "caption")
-    label = _label(own.values)
+def _entry(reviewed: Reviewed, *, is_pun: bool) -> Record:
+    caption = take_text(reviewed, "caption")
+    label = _label(reviewed.values)
     entry = {
         "meme_type": "pun" if is_pun else "non-pun",
         "caption_1": caption,
         "meme_sentiment": label,
-        "meme_sentiment_annotations": repr(_votes(own, label)),
-        "meme_explanation": take_text(own, "explanation", default=""),
+        "meme_sentiment_annotations": repr(_votes(reviewed, label)),
+        "meme_explanation": take_text(reviewed, "explanation", default=""),
     }
     if not is_pun:
         return entry
-    word, sound = take_text(own, "pun_word"), take_text(own, "homophone")
+    word, sound = take_text(reviewed, "pun_word"), take_text(reviewed, "homophone")
     if word not in caption:
-        raise DataError(own.item.id, f"pun word {word!r} is not in its caption {caption!r}")
+        raise DataError(reviewed.item.id, f"pun word {word!r} is not in its caption {caption!r}")
     return entry | {
         "caption_2": caption.replace(word, sound, 1),
         "meme_chat": dict.fromkeys(TOPICS),
@@ -136,12 +137,12 @@ def _label(values: Mapping[str, object]) -> str:
     return f"{target}-{kind}"
 
 
-def _votes(own: Reviewed, label: str) -> dict[str, str]:
+def _votes(reviewed: Reviewed, label: str) -> dict[str, str]:
     """Three votes, as the format asks for; where fewer people voted the label fills up.
 
     Who decided a tie at a later stage is no fourth voter.
     """
-    votes = own.verdict.votes if own.verdict else []
+    votes = reviewed.verdict.votes if reviewed.verdict else []
     cast = [_label(vote.values) for vote in votes if vote.stage == votes[0].stage]
     cast = (cast + [label] * VOTERS)[:VOTERS]
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}

@@ -50,7 +50,7 @@ def add_chats(made: Made, review: Review) -> Made:
     # The format takes chats about puns only, wrong answers included.
     puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
     names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
-    kept = {own.item.id: own for own in review.items if own.kept}
+    kept = {reviewed.item.id: reviewed for reviewed in review.items if reviewed.kept}
     wanted = [_edit(line, kept[line.id]) for line in _read(review.folder) if line.id in kept]
     lines = [line for line in wanted if _fits(line, names)]
     if not lines:
@@ -73,23 +73,23 @@ def add_chats(made: Made, review: Review) -> Made:
     )
 
 
-def _edit(line: _Line, own: Reviewed) -> _Line:
+def _edit(line: _Line, reviewed: Reviewed) -> _Line:
     """The chat as people left it: lines that say who speaks, the meme's own not among them."""
-    written = own.values.get("turns")
-    if not isinstance(written, str) or written == own.item.values.get("turns", written):
+    written = reviewed.values.get("turns")
+    if not isinstance(written, str) or written == reviewed.item.values.get("turns", written):
         return line
     turns = []
     for text in filter(None, map(str.strip, written.splitlines())):
         found = _SPOKEN.fullmatch(text)
         if found is None:
             raise DataError(
-                own.item.id,
+                reviewed.item.id,
                 f"{text[:40]!r} does not begin with who speaks",
                 hint="write every message as 'A: …' or 'B: …'",
             )
         turns.append(Turn(speaker=_SPEAKERS[found[1].upper()], text=found[2]))
     if not turns:
-        raise DataError(own.item.id, "nothing is left of the chat", hint="drop it instead")
+        raise DataError(reviewed.item.id, "nothing is left of the chat", hint="drop it instead")
     return line.model_copy(update={"turns": turns})
 
 
@@ -121,11 +121,11 @@ def _write(
     rows = {}
     for number, line in enumerate(lines, 1):
         said = Said(tuple(line.turns), "A" if line.sender == "A" else "B")
-        own = line.options
+        value = line.options
         options = Options(
-            tuple(own.easy),
-            {kind: own.hard[kind] for kind in KINDS},
-            {kind: tuple(own.candidates.get(kind, ())) for kind in KINDS},
+            tuple(value.easy),
+            {kind: value.hard[kind] for kind in KINDS},
+            {kind: tuple(value.candidates.get(kind, ())) for kind in KINDS},
         )
         entry = make_entry(line.meme, line.topic, said, options, names, level)
         rows[f"chat_{number:05}"] = entry

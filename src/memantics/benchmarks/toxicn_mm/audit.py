@@ -40,7 +40,9 @@ def narrow(release: HarmRelease, split: str) -> HarmRelease:
     """The memes of a split, in every label version."""
     if split == "all":
         return release
-    return replace(release, parts={key: own for key, own in release.parts.items() if split in key})
+    return replace(
+        release, parts={key: memes for key, memes in release.parts.items() if split in key}
+    )
 
 
 def across(release: HarmRelease) -> tuple[Finding, ...]:

@@ -59,10 +59,17 @@ def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str)
     counts, spans = _count(outcomes, classes)
     rows = [*_macro(counts, spans, len(outcomes)), share_right("accuracy", outcomes)]
     for name in classes:
-        own = counts[name]
-        if own.occurs:
+        class_counts = counts[name]
+        if class_counts.occurs:
             span = spans.f1_by_class[name]
-            rows.append(spanned(Score("f1", f1(own), own.tp + own.fn, by=by, label=name), span))
+            rows.append(
+                spanned(
+                    Score(
+                        "f1", f1(class_counts), class_counts.tp + class_counts.fn, by=by, label=name
+                    ),
+                    span,
+                )
+            )
     return rows
 
 

@@ -15,42 +15,42 @@ def _read(
     """Memes with a label; those of version 1 where no version is named and it is there."""
 
     def read(release: HarmRelease) -> Iterator[LabelledMeme]:
-        for own in release.memes(version or release.versions[0]):
-            label = label_of(own)
+        for meme in release.memes(version or release.versions[0]):
+            label = label_of(meme)
             if label is not None:
                 yield LabelledMeme(
-                    own.id,
-                    own.text,
+                    meme.id,
+                    meme.text,
                     (label,),
-                    text_caption=own.text_caption,
-                    image_caption=own.image_caption,
-                    image=own.image,
-                    split=own.split,
+                    text_caption=meme.text_caption,
+                    image_caption=meme.image_caption,
+                    image=meme.image,
+                    split=meme.split,
                 )
 
     return read
 
 
-def _name_type(own: HarmMeme) -> str | None:
+def _name_type(meme: HarmMeme) -> str | None:
     # One row of version 2.0 is harmful without a type.
-    return None if own.harmful and own.type == "none" else own.type
+    return None if meme.harmful and meme.type == "none" else meme.type
 
 
 LABELS: Mapping[str, LabelSource[HarmRelease]] = {
     "harm": LabelSource(
         "harmful or harmless",
-        _read(lambda own: "harmful" if own.harmful else "harmless"),
+        _read(lambda meme: "harmful" if meme.harmful else "harmless"),
         topic="harm",
     ),
     "type": LabelSource("the type of harm, or none", _read(_name_type), topic="harm type"),
     "modality": LabelSource(
         "where the harm of a harmful meme lies: text, image, both, or only both together (fusion)",
-        _read(lambda own: own.modality),
+        _read(lambda meme: meme.modality),
         topic="harm modality",
     ),
     "target": LabelSource(
         "whom a meme attacks, of those with a target (label version 2.0)",
-        _read(lambda own: own.target, "v2"),
+        _read(lambda meme: meme.target, "v2"),
         topic="target",
     ),
 }

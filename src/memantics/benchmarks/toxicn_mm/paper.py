@@ -76,13 +76,13 @@ def _version(material: Material, *, targets: bool = False) -> str:
 def _part(material: Material, name: str, *, targets: bool = False) -> tuple[HarmMeme, ...] | None:
     """The memes of a split; ``total`` is both, or the only one that these data have."""
     version = _version(material, targets=targets)
-    parts = {split: own for (own_version, split), own in material.release.parts.items()
+    parts = {split: memes for (own_version, split), memes in material.release.parts.items()
              if own_version == version}  # fmt: skip
     if name != "total":
         return parts.get(name)  # type: ignore[call-overload, no-any-return]
     if material.comparable and len(parts) < 2:
         return None
-    return tuple(meme for own in parts.values() for meme in own)
+    return tuple(meme for memes in parts.values() for meme in memes)
 
 
 def _count(
@@ -106,7 +106,7 @@ def figure_1(material: Material) -> PaperPart:
     memes = _part(material, "total") or _part(material, "train") or _part(material, "test") or ()
     texts = []
     for kind in ("none", *HARMS):
-        found = next((own for own in memes if own.type == kind), None)
+        found = next((meme for meme in memes if meme.type == kind), None)
         if found is not None:
             lines = [found.text, f"image: {found.image_caption}", f"text: {found.text_caption}"]
             texts.append(PaperText(f"{_LABELS.get(kind, kind)}: {found.id}", "\n".join(lines)))
@@ -121,20 +121,20 @@ def figure_1(material: Material) -> PaperPart:
 def table_1(material: Material) -> PaperPart:
     """Data sets of harmful memes: language, size, share of harmful ones, harm without a target."""
     memes = _part(material, "total") or ()
-    share = round(100 * sum(own.harmful for own in memes) / len(memes), 2) if memes else None
+    share = round(100 * sum(meme.harmful for meme in memes) / len(memes), 2) if memes else None
     rows = [
         PaperRow(
             name,
             tuple(
-                Cell(own, digits=2 if isinstance(own, float) else None, reason=_QUOTED)
-                for own in (*told, "no")
+                Cell(text, digits=2 if isinstance(text, float) else None, reason=_QUOTED)
+                for text in (*told, "no")
             ),
         )
         for name, told in _OTHERS.items()
     ]
-    spoken = Counter(guess_language(own.text).language for own in memes[:_TEXTS])
+    spoken = Counter(guess_language(meme.text).language for meme in memes[:_TEXTS])
     language = spoken.most_common(1)[0][0] if spoken else None
-    aimless = any(own.type not in ("none", "targeted") for own in memes)
+    aimless = any(meme.type not in ("none", "targeted") for meme in memes)
     found = (
         _count(material, "Chinese", _LANGUAGES.get(str(language), language)),
         _count(material, 12000, len(memes) or None),
@@ -154,9 +154,9 @@ def table_1(material: Material) -> PaperPart:
 
 def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
     """Harmless, harmful, the four types, the three modalities ("both" in two of them), all."""
-    kinds = Counter(own.type for own in memes)
-    where = Counter(own.modality for own in memes)
-    harmful = sum(own.harmful for own in memes)
+    kinds = Counter(meme.type for meme in memes)
+    where = Counter(meme.modality for meme in memes)
+    harmful = sum(meme.harmful for meme in memes)
     both = where["both"]
     return (
         len(memes) - harmful,
@@ -176,7 +176,9 @@ def table_3(material: Material) -> PaperPart:
         memes = _part(material, name)
         values: Sequence[int | None] = _list_counts(memes) if memes else (None,) * len(printed)
         pairs = zip(printed, values, strict=True)
-        rows.append(PaperRow(name.capitalize(), tuple(_count(material, *own) for own in pairs)))
+        rows.append(
+            PaperRow(name.capitalize(), tuple(_count(material, *numbers) for numbers in pairs))
+        )
     heads = ("N-Harm.", "Harm.", *_SHORT.values(), "T-I", "Harm.T", "Harm.I", "Total")
     notes = (
         "The paper's split rows are 80 and 20 % of its totals, rounded: not the released split.",
@@ -196,16 +198,18 @@ def table_4(material: Material) -> PaperPart:
     """Where the harm lies, by type; also with labels 2.0, which the paper does not use."""
     rows = []
     for version in material.release.versions:
-        parts = [own for (v, _), own in material.release.parts.items() if v == version]
-        memes = [meme for own in parts for meme in own]
+        parts = [part for (v, _), part in material.release.parts.items() if v == version]
+        memes = [meme for part in parts for meme in part]
         printed = _TABLE_4 if version == _version(material) else {}
         lacks = bool(printed) and material.comparable and len(parts) < 2
         for kind in (*HARMS, "total"):
-            counts = _list_counts([own for own in memes if kind in (own.type, "total")])
+            counts = _list_counts(
+                [harm_meme for harm_meme in memes if kind in (harm_meme.type, "total")]
+            )
             values = (None,) * 4 if lacks else counts[6:]
             told = zip(printed.get(kind, (None,) * 4), values, strict=True)
             label = _SHORT.get(kind, "Total")
-            cells = tuple(_count(material, *own) for own in told)
+            cells = tuple(_count(material, *numbers) for numbers in told)
             rows.append(PaperRow(label, cells, section=f"labels {version}"))
     heads = ("T-I", "Harm.T", "Harm.I", "Total")
     caption = "Modality combination of the harmful types; the last total counts harmless memes too."
@@ -216,11 +220,11 @@ def table_b7(material: Material) -> PaperPart:
     """Targets of targeted memes (labels 2.0)."""
     memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
     none = "No meme of these data has a target." if memes else ""
-    counts = Counter(own.target for own in memes or ())
+    counts = Counter(meme.target for meme in memes or ())
     total = sum(counts[name] for names in TABLE_B7.values() for name in names)
     rows = []
     for name, printed in _TABLE_B7.items():
-        value = sum(counts[own] for own in TABLE_B7[name]) if memes else None
+        value = sum(counts[key] for key in TABLE_B7[name]) if memes else None
         share = None if value is None or not total else round(100 * value / total, 2)
         ratio = round(100 * printed / 1016, 2)
         cells = (_count(material, printed, value), _count(material, ratio, share, 2, none))
@@ -245,10 +249,10 @@ def table_b7(material: Material) -> PaperPart:
 def figure_b2(material: Material) -> PaperPart:
     """Memes whose image is harmful by itself."""
     memes = _part(material, "total") or _part(material, "train") or _part(material, "test") or ()
-    found = [own for own in memes if own.modality in ("image", "both")][:2]
+    found = [meme for meme in memes if meme.modality in ("image", "both")][:2]
     texts = tuple(
-        PaperText(f"{own.id}: {own.modality}", f"{own.text}\nimage: {own.image_caption}")
-        for own in found
+        PaperText(f"{meme.id}: {meme.modality}", f"{meme.text}\nimage: {meme.image_caption}")
+        for meme in found
     )
     caption = "Harmful memes whose images independently exhibit toxicity."
     notes = () if texts else ("No meme of these data is harmful by its image.",)
@@ -271,7 +275,7 @@ def versions(material: Material) -> PaperPart:
 
 def leakage(material: Material) -> PaperPart:
     """Test texts that the training part holds."""
-    keys = [f"leakage.text.{own}" for own in ("exact", "near", "near.share", "repeated.train")]
+    keys = [f"leakage.text.{text}" for text in ("exact", "near", "near.share", "repeated.train")]
     part = list_figures(material, "Leakage", "Not in the paper: texts that come twice.", keys)
     note = "Nearly: the Jaccard index of the sets of characters is at least 0.8 (docs, audit too)."
     return replace(part, notes=(note,))

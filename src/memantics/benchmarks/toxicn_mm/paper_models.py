@@ -106,7 +106,9 @@ def table_5(material: Material) -> PaperPart:
     first = material.rows_of("detection", "Table 5")
     second = material.rows_of("type", "Table 5")
     # Of several studies the first that has a variant stands in the paper's row.
-    detectors = {own.name: own for own in reversed(material.detectors)}
+    detectors = {
+        scored_detector.name: scored_detector for scored_detector in reversed(material.detectors)
+    }
     rows, used, taken = list[PaperRow](), list[ScoredDetector](), set[Path]()
     for one, other in zip(first, second, strict=True):
         cells: list[Cell] = []
@@ -117,11 +119,13 @@ def table_5(material: Material) -> PaperPart:
             taken |= {run.folder} if run else set()
             cells += _published(material, row, run, detector)
         rows.append(PaperRow(one.system, tuple(cells), section=_section(one)))
-    rows.sort(key=lambda own: ("Text", "Image", "Multimodal").index(own.section))
-    for own in material.detectors:
-        if own not in used:
-            found = [_cell(_find(own, task, key)) for task, key in _list_columns()]
-            rows.append(PaperRow(_name(own, material), tuple(found), "own", "Other detectors"))
+    rows.sort(key=lambda paper_row: ("Text", "Image", "Multimodal").index(paper_row.section))
+    for scored_detector in material.detectors:
+        if scored_detector not in used:
+            found = [_cell(_find(scored_detector, task, key)) for task, key in _list_columns()]
+            rows.append(
+                PaperRow(_name(scored_detector, material), tuple(found), "own", "Other detectors")
+            )
     rows += _other_runs(material, taken)
     return PaperPart(
         "Table 5",
@@ -140,7 +144,11 @@ def table_5(material: Material) -> PaperPart:
 
 def _tested(material: Material) -> str:
     """How many memes studies were tested on."""
-    sizes = {own.facts.get("tested_on") for own in material.detectors if "study" in own.facts}
+    sizes = {
+        detector.facts.get("tested_on")
+        for detector in material.detectors
+        if "study" in detector.facts
+    }
     told = " or ".join(sorted(f"{size:,}" for size in sizes if isinstance(size, int)))
     return f"{told} test memes" if told else "the test part"
 
@@ -151,7 +159,7 @@ def _list_columns() -> Iterator[tuple[str, str]]:
 
 def _name(detector: ScoredDetector, material: Material) -> str:
     """Its name; namesakes with their folder. A single detector has no test part of its own."""
-    twins = sum(own.name == detector.name for own in material.detectors) > 1
+    twins = sum(scored_detector.name == detector.name for scored_detector in material.detectors) > 1
     marks = [detector.folder.name] if twins else []
     marks += [] if "study" in detector.facts else ["held out inside training"]
     return f"{detector.name} ({', '.join(marks)})" if marks else detector.name
@@ -183,7 +191,7 @@ def _published(
             compared=material.compares(run),
             fill="" if done else fill,
             reason="No meme of this class was asked about." if done else "",
-            note="; ".join(own for own in (score.note if score else "", row.reason) if own),
+            note="; ".join(text for text in (score.note if score else "", row.reason) if text),
         )
 
 
@@ -194,14 +202,14 @@ def _other_runs(material: Material, taken: set[Path]) -> list[PaperRow]:
     for task in _FIGURES:
         runs = material.of_task(task)
         for run, label in zip(runs, name_runs(runs), strict=True):
-            for own in run.figures.baselines:
-                baselines.setdefault(own.model, {})[task] = own.scores
+            for baseline in run.figures.baselines:
+                baselines.setdefault(baseline.model, {})[task] = baseline.scores
             if run.folder not in taken:
                 found.setdefault(label, {})[task] = run.figures.scores
     rows = []
     for kind, named, section in (
         ("own", found, "Other runs"),
-        ("baseline", {n: own for n, own in baselines.items() if n not in found}, "Baselines"),
+        ("baseline", {n: fields for n, fields in baselines.items() if n not in found}, "Baselines"),
     ):
         for label, scores in named.items():
             cells = [
@@ -216,16 +224,18 @@ def table_5_tests(material: Material) -> PaperPart:
     rows = []
     for detector in material.detectors:
         contrasts = detector.facts.get("contrasts")
-        for own in contrasts if isinstance(contrasts, list) else ():
-            if isinstance(own, dict):
+        for groups in contrasts if isinstance(contrasts, list) else ():
+            if isinstance(groups, dict):
                 seeds = "A fast detector has no seeds; a test over seeds needs two of each."
                 cells = (
-                    _point(own, "difference", "low", "high"),
-                    Cell(value=_round(own.get("corrected")), digits=3, reason="One meme."),
-                    Cell(value=_round(own.get("seeds_corrected")), digits=3, reason=seeds),
+                    _point(groups, "difference", "low", "high"),
+                    Cell(value=_round(groups.get("corrected")), digits=3, reason="One meme."),
+                    Cell(value=_round(groups.get("seeds_corrected")), digits=3, reason=seeds),
                 )
-                task = "type" if own.get("task") == "type" else "detection"
-                rows.append(PaperRow(f"{own.get('first')} → {detector.name}", cells, section=task))
+                task = "type" if groups.get("task") == "type" else "detection"
+                rows.append(
+                    PaperRow(f"{groups.get('first')} → {detector.name}", cells, section=task)
+                )
     if not rows:
         empty = Cell(fill=study_command(material))
         rows = [PaperRow("all", (empty,) * 3)]
@@ -233,15 +243,15 @@ def table_5_tests(material: Material) -> PaperPart:
         "Table 5, tests",
         "Differences of macro-F1 in points; p-values after Holm, over memes and over seeds.",
         ("difference", "p (memes)", "p (seeds)"),
-        tuple(sorted(rows, key=lambda own: own.section)),
+        tuple(sorted(rows, key=lambda row: row.section)),
         "Variants",
         notes=("The paper: 'all results are statistically significant (t-test, p < 0.01)'.",),
     )
 
 
-def _point(own: Mapping[str, JsonValue], *names: str) -> Cell:
+def _point(groups: Mapping[str, JsonValue], *names: str) -> Cell:
     value, low, high = (
-        100 * v if isinstance(v := own.get(name), int | float) else None for name in names
+        100 * v if isinstance(v := groups.get(name), int | float) else None for name in names
     )
     return Cell(value=value, low=low, high=high, digits=2)
 
@@ -256,15 +266,17 @@ def case_study(material: Material) -> PaperPart:
     labels = name_runs(runs)
     answers = [last_answers(run.folder) for run in runs]
     verdicts: dict[str, Mapping[str, float]] = {
-        label: {name: float(own.value == HARMFUL) for name, own in said.items()}
+        label: {name: float(answer.value == HARMFUL) for name, answer in said.items()}
         for label, said in zip(labels, answers, strict=True)
     }
-    verdicts |= {_name(own, material): own.said for own in material.detectors if own.said}
+    verdicts |= {
+        _name(detector, material): detector.said for detector in material.detectors if detector.said
+    }
     memes = {
-        own.id: own
+        meme.id: meme
         for part in reversed(list(material.release.parts.values()))
-        for own in part
-        if own.harmful and any(own.id in said for said in verdicts.values())
+        for meme in part
+        if meme.harmful and any(meme.id in said for said in verdicts.values())
     }
 
     def part(name: str) -> float:
@@ -301,14 +313,14 @@ def case_study(material: Material) -> PaperPart:
 def _explain(
     name: str, labels: Sequence[str], answers: Sequence[Mapping[str, Answer]]
 ) -> Iterator[str]:
-    for label, own in zip(labels, answers, strict=True):
-        if name in own:
-            yield f"{label}: {' '.join(own[name].text.split())[:_LONG]}"
+    for label, group in zip(labels, answers, strict=True):
+        if name in group:
+            yield f"{label}: {' '.join(group[name].text.split())[:_LONG]}"
 
 
 def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
     given = {label: said[name] for label, said in verdicts.items() if name in said}
-    return ", ".join(f"{label} {'✓' if own > 0.5 else '✗'}" for label, own in given.items())
+    return ", ".join(f"{label} {'✓' if value > 0.5 else '✗'}" for label, value in given.items())
 
 
 def figure_c1(material: Material) -> PaperPart:
@@ -316,7 +328,9 @@ def figure_c1(material: Material) -> PaperPart:
     parts = ("fusion", "text", "image", "both")
     runs = material.of_task("detection")
     named: dict[str, Sequence[Score]] = {
-        own.name: own.scores["detection"] for own in material.detectors if "detection" in own.scores
+        detector.name: detector.scores["detection"]
+        for detector in material.detectors
+        if "detection" in detector.scores
     }
     named |= {label: run.figures.scores for run, label in zip(runs, name_runs(runs), strict=True)}
     rows = [
@@ -324,10 +338,10 @@ def figure_c1(material: Material) -> PaperPart:
             name,
             tuple(
                 replace(
-                    score_cell(find_score(scores, f"accuracy[modality={own}]")),
+                    score_cell(find_score(scores, f"accuracy[modality={part}]")),
                     reason="No harmful meme of this kind was asked about.",
                 )
-                for own in parts
+                for part in parts
             ),
             "own",
         )

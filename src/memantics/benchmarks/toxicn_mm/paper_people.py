@@ -44,15 +44,15 @@ def table_2(material: Material) -> PaperPart:
         vote.values
         for review in material.reviews
         if review.card.workflow == "questionnaire"
-        for own in review.judged
-        for vote in (own.verdict.votes if own.verdict else ())
+        for reviewed in review.judged
+        for vote in (reviewed.verdict.votes if reviewed.verdict else ())
         if vote.values.get("consent") in ("yes", True)
     ]
     ask = "memantics annotate questionnaire --out people"
     fill = f"{ask} && {_judge(material, 'people', ' --db people.db')}"
     rows = []
     for name, groups in _PEOPLE.items():
-        said = Counter(str(own[name]) for own in answers if own.get(name) is not None)
+        said = Counter(str(fields[name]) for fields in answers if fields.get(name) is not None)
         for group in dict.fromkeys((*groups, *said)):
             value = said[group] if answers else None
             cell = Cell(groups.get(group), value, compared=False, fill=fill)
@@ -70,18 +70,18 @@ def table_2(material: Material) -> PaperPart:
 def agreement(material: Material) -> PaperPart:
     """Fleiss' kappa of the votes."""
     votes = [
-        own.verdict.votes
+        reviewed.verdict.votes
         for review in material.reviews
         if review.card.workflow == "label-by-vote"
-        for own in review.judged
-        if own.verdict is not None
+        for reviewed in review.judged
+        if reviewed.verdict is not None
     ]
     fill = _judge(material, "MEMES", " --workflow label-by-vote")
     rows = []
     for name, printed in _AGREEMENT.items():
         table = [
-            [_answer(vote.values.get(name)) for vote in own if vote.stage == "label"]
-            for own in votes
+            [_answer(vote.values.get(name)) for vote in group if vote.stage == "label"]
+            for group in votes
         ]
         kappa = fleiss_kappa(table) if table else None
         cell = Cell(printed, None if kappa is None else round(kappa, 4), digits=2, compared=False)
@@ -96,11 +96,11 @@ def agreement(material: Material) -> PaperPart:
 def error_types(material: Material) -> PaperPart:
     """Why models go wrong, as people coded it; the paper names two types and counts none."""
     said = Counter(
-        str(own.values.get("error"))
+        str(reviewed.values.get("error"))
         for review in material.reviews
         if review.card.workflow == "code-errors"
-        for own in review.judged
-        if own.values.get("error") is not None
+        for reviewed in review.judged
+        if reviewed.values.get("error") is not None
     )
     fill = f"memantics annotate errors RUN… && {_judge(material, 'errors')}"
     rows = []

@@ -41,7 +41,7 @@ _TITLES = {
 
 def table_b8(material: Material) -> PaperPart:
     """Which encoders and models stood behind the rows of Table 5."""
-    known = {own.name: own.facts.get("settings") for own in material.detectors}
+    known = {detector.name: detector.facts.get("settings") for detector in material.detectors}
     rows = []
     for variant, (kind, printed) in _ENCODERS.items():
         settings = known.get(variant)
@@ -63,14 +63,14 @@ def table_b9(material: Material) -> PaperPart:
     """With what the trained rows were trained."""
     names = ("resnet", "vit")
     pictures = _settings(material, names)
-    others = _settings(material, tuple(own for own in VARIANTS.values() if own not in names))
+    others = _settings(material, tuple(text for text in VARIANTS.values() if text not in names))
     rows = []
     for name, printed in _HYPER.items():
         cells = [
-            Cell(paper, own.get(name), compared=False, fill=study_command(material))
+            Cell(paper, groups.get(name), compared=False, fill=study_command(material))
             if paper is not None
             else Cell()
-            for paper, own in zip(printed, (pictures, others), strict=True)
+            for paper, groups in zip(printed, (pictures, others), strict=True)
         ]
         rows.append(PaperRow(_TITLES[name], tuple(cells)))
     caption = "Hyperparameters for experiments."
@@ -78,9 +78,9 @@ def table_b9(material: Material) -> PaperPart:
 
 
 def _settings(material: Material, variants: Sequence[str]) -> Mapping[str, JsonValue]:
-    for own in material.detectors:
-        settings = own.facts.get("settings")
-        if own.name in variants and isinstance(settings, dict) and settings:
+    for detector in material.detectors:
+        settings = detector.facts.get("settings")
+        if detector.name in variants and isinstance(settings, dict) and settings:
             return settings
     return {}
 

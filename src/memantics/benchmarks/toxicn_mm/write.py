@@ -56,14 +56,14 @@ def write_harms(review: Review) -> Made:
     table: list[Record] = []
     used: dict[str, PublishedMeme] = {}
     left_out: Counter[str] = Counter()
-    for own, meme in walk_kept(review, memes):
-        if lacking := find_lacking(own, "text", "description", "meaning"):
+    for reviewed, meme in walk_kept(review, memes):
+        if lacking := find_lacking(reviewed, "text", "description", "meaning"):
             left_out[lacking] += 1
             continue
-        used[own.item.group] = meme
-        rows.append(_row(own, meme))
+        used[reviewed.item.group] = meme
+        rows.append(_row(reviewed, meme))
         fields = ("harmful", "type", "modality", "target")
-        labels = {name: str(own.values.get(name) or "") for name in fields}
+        labels = {name: str(reviewed.values.get(name) or "") for name in fields}
         table.append({"meme": meme.id, **labels})
     if not rows:
         raise refuse_nothing(review, "ToxiCN MM", left_out)
@@ -111,35 +111,37 @@ def split_harms(made: Made, shares: Sequence[int]) -> Made:
     )
 
 
-def _row(own: Reviewed, meme: PublishedMeme) -> Record:
-    harmful = own.values.get("harmful")
+def _row(reviewed: Reviewed, meme: PublishedMeme) -> Record:
+    harmful = reviewed.values.get("harmful")
     if harmful not in ("yes", "no"):
-        raise DataError(own.item.id, "is labelled neither harmful nor harmless")
+        raise DataError(reviewed.item.id, "is labelled neither harmful nor harmless")
     bad = harmful == "yes"
-    kind = _pick(own, "type", TYPES) if bad else 0
-    text, image = MODALITIES[_name(own, "modality", MODALITIES)] if bad else (0, 0)
+    kind = _pick(reviewed, "type", TYPES) if bad else 0
+    text, image = MODALITIES[_name(reviewed, "modality", MODALITIES)] if bad else (0, 0)
     return {
         "path": meme.file,
         "text": meme.text,
-        "meme_discription": take_text(own, "description", default=""),
-        "text_discription": take_text(own, "meaning", default=""),
+        "meme_discription": take_text(reviewed, "description", default=""),
+        "text_discription": take_text(reviewed, "meaning", default=""),
         "label": int(bad),
         "type": kind,
         "text_modal": text,
         "image_modal": image,
-        "target": _pick(own, "target", _CODES) if kind == TYPES["targeted"] else 0,
+        "target": _pick(reviewed, "target", _CODES) if kind == TYPES["targeted"] else 0,
     }
 
 
-def _name(own: Reviewed, field: str, known: dict[str, tuple[int, int]] | dict[str, int]) -> str:
-    value = own.values.get(field)
+def _name(
+    reviewed: Reviewed, field: str, known: dict[str, tuple[int, int]] | dict[str, int]
+) -> str:
+    value = reviewed.values.get(field)
     if not isinstance(value, str) or value not in known:
-        raise DataError(own.item.id, f"{field} {value!r} is none of {', '.join(known)}")
+        raise DataError(reviewed.item.id, f"{field} {value!r} is none of {', '.join(known)}")
     return value
 
 
-def _pick(own: Reviewed, field: str, known: dict[str, int]) -> int:
-    return known[_name(own, field, known)]
+def _pick(reviewed: Reviewed, field: str, known: dict[str, int]) -> int:
+    return known[_name(reviewed, field, known)]
 
 
 WRITER = Writer(write_harms, split=split_harms)

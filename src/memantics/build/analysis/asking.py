@@ -106,7 +106,7 @@ def _read_harm(model: str, reply: str) -> Harm:
         model,
         type="" if said.type == NONE else said.type,
         target=clean_line(said.target, 200),
-        elements=tuple(clean_line(own, 200) for own in said.elements if own.strip()),
+        elements=tuple(clean_line(element, 200) for element in said.elements if element.strip()),
         reason=clean_line(said.reason, 1000),
     )
 
@@ -118,6 +118,8 @@ def _read_feeling(model: str, reply: str) -> Feeling:
 
 def _show(meme: Meme, known: Knowledge | None, dimension: Dimension) -> str:
     listed = known.of(dimension) if known else ()
-    told = "\n".join(f"{own.label}: {own.description}".rstrip(": ") for own in listed)
+    told = "\n".join(
+        f"{individual.label}: {individual.description}".rstrip(": ") for individual in listed
+    )
     first = {f"{DIMENSION_TERMS[dimension].label}, by a first reading": told}
     return show_material({"printed text": meme.text, **meme.notes, **first})

@@ -31,7 +31,7 @@ def find_contradictions(
     ``answered`` are the dimensions that a model did answer: an empty list of one of them says
     that there is nothing, that of another says nothing.
     """
-    harms = [own for own in found.harms if not own.baseline]
+    harms = [harm for harm in found.harms if not harm.baseline]
     known = found.knowledge
     toxic = known.of("Toxicity") if known and "Toxicity" in answered else None
     yield from _compare_verdicts(harms, toxic, found.model)
@@ -47,8 +47,8 @@ def _compare_verdicts(
     harms: Sequence[Harm], toxic: Sequence[Individual] | None, model: str
 ) -> Iterator[Contradiction]:
     sides: dict[bool, list[str]] = {True: [], False: []}
-    for own in harms:
-        sides[own.harmful].append(_tell_harm(own))
+    for harm in harms:
+        sides[harm.harmful].append(_tell_harm(harm))
     if toxic is not None:
         listed = _quote(toxic) if toxic else "nothing"
         sides[bool(toxic)].append(f"the dimensions of {model} (toxicity: {listed})")
@@ -64,11 +64,12 @@ def _compare_types(
     harms: Sequence[Harm], toxic: Sequence[Individual], model: str
 ) -> Iterator[Contradiction]:
     """Both say harmful, but no kind of toxicity goes with the type of harm."""
-    for own in harms:
-        if own.harmful and not any(agrees(own.type, one.kind) for one in toxic):
+    for harm in harms:
+        if harm.harmful and not any(agrees(harm.type, one.kind) for one in toxic):
             yield Contradiction(
                 "kind of harm",
-                f"{own.type} according to {own.by}; the dimensions of {model} say {_quote(toxic)}",
+                f"{harm.type} according to {harm.by}; "
+                f"the dimensions of {model} say {_quote(toxic)}",
             )
 
 
@@ -79,12 +80,15 @@ def _compare_feelings(
     sign = (feeling.emotion in _GOOD) - (feeling.emotion in _BAD)
     lexicon = Lexicon()
     felt = [
-        own
-        for own in emotions
-        if own.description.endswith(f"({_VIEWER})") and not _LAUGHTER.search(own.label)
+        individual
+        for individual in emotions
+        if individual.description.endswith(f"({_VIEWER})")
+        and not _LAUGHTER.search(individual.label)
     ]
-    clear = [own for own in felt if abs(lexicon.feel(own.label).valence) >= _CLEAR]
-    opposed = all(lexicon.feel(own.label).valence * sign < 0 for own in clear)
+    clear = [
+        individual for individual in felt if abs(lexicon.feel(individual.label).valence) >= _CLEAR
+    ]
+    opposed = all(lexicon.feel(individual.label).valence * sign < 0 for individual in clear)
     if sign and clear and opposed:
         yield Contradiction(
             "emotion",
@@ -93,13 +97,14 @@ def _compare_feelings(
         )
 
 
-def _tell_harm(own: Harm) -> str:
-    if own.score is not None:
-        return f"{own.by} (chance {show_chance(own.score)})"
-    return f"the verdict of {own.by}" + (f" ({own.type})" if own.type else "")
+def _tell_harm(harm: Harm) -> str:
+    if harm.score is not None:
+        return f"{harm.by} (chance {show_chance(harm.score)})"
+    return f"the verdict of {harm.by}" + (f" ({harm.type})" if harm.type else "")
 
 
 def _quote(listed: Sequence[Individual]) -> str:
     return ", ".join(
-        f"“{own.label}”" + (f" ({own.kind.lower()})" if own.kind else "") for own in listed[:3]
+        f"“{value.label}”" + (f" ({value.kind.lower()})" if value.kind else "")
+        for value in listed[:3]
     )

@@ -75,7 +75,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
     text = meme.text or " ".join(lines)
     language = meme.language or tools.tell_language(text)
     known = replace(meme, text=text, language=language)
-    opinions = tuple(own.ask(text, language) for _, own in sorted(tools.judges.items()))
+    opinions = tuple(judge.ask(text, language) for _, judge in sorted(tools.judges.items()))
     missing = _list_unsaid(opinions)
     unread = explain_unread(printed.unread)
     if unread:
@@ -101,8 +101,10 @@ def look(meme: Meme, tools: Tools) -> Findings:
         (*describe_picture(image, panels), *seen),
         harms=(screened,) if isinstance(screened, Harm) else (),
         sounds=sounds,
-        feelings=tuple(_feel(own) for own in opinions if own.topic == EMOTION and own.known),
-        opinions=tuple(own for own in opinions if own.topic != EMOTION),
+        feelings=tuple(
+            _feel(opinion) for opinion in opinions if opinion.topic == EMOTION and opinion.known
+        ),
+        opinions=tuple(opinion for opinion in opinions if opinion.topic != EMOTION),
         near=near,
         family=family,
         missing=(*missing, *unseen),
@@ -130,16 +132,18 @@ def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], li
     return seen, unseen
 
 
-def _feel(own: Opinion) -> Feeling:
-    return Feeling(own.label, own.by, own.source.partition(", ")[2], baseline=own.sample)
+def _feel(opinion: Opinion) -> Feeling:
+    return Feeling(
+        opinion.label, opinion.by, opinion.source.partition(", ")[2], baseline=opinion.sample
+    )
 
 
 def _list_unsaid(opinions: Sequence[Opinion]) -> list[Missing]:
     """What only a model says; an emotion is unknown unless an expert tells it."""
     parts = [part for part in MODEL_PARTS if part != EMOTION]
     missing = [Missing(part, "needs --model") for part in parts]
-    felt = [own for own in opinions if own.topic == EMOTION]
-    if not any(own.known for own in felt):
+    felt = [opinion for opinion in opinions if opinion.topic == EMOTION]
+    if not any(opinion.known for opinion in felt):
         needs = "needs --model, or an expert: memantics expert train mer_bench/emotion"
         missing.append(Missing(EMOTION, f"unknown: {felt[0].why if felt else needs}"))
     return missing
@@ -156,8 +160,12 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     meme = replace(seen.meme, notes={**seen.meme.notes, **tell_sounds(seen.sounds)})
     extraction = await extract_meme(asker, meme, settings)
     known = extraction.knowledge
-    background = tuple(own.description or own.label for own in known.of("BackgroundKnowledge"))
-    told = "\n".join(own.description or own.label for own in known.of("OverallIntent"))
+    background = tuple(
+        individual.description or individual.label for individual in known.of("BackgroundKnowledge")
+    )
+    told = "\n".join(
+        individual.description or individual.label for individual in known.of("OverallIntent")
+    )
     notes = {**meme.notes, **({"intent, by a first reading": told} if told else {})}
     meant = replace(meme, notes=notes)
     intents, harm, feeling = await asyncio.gather(
@@ -179,7 +187,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         harms=(*((harm.value,) if harm.value else ()), *seen.harms),
         feelings=(*((feeling.value,) if feeling.value else ()), *seen.feelings),
         missing=tuple(_list_missing(extraction, taken))
-        + tuple(own for own in seen.missing if own.part not in MODEL_PARTS),
+        + tuple(missing for missing in seen.missing if missing.part not in MODEL_PARTS),
         statuses=_count(extraction, taken),
     )
     answered = {step.dimension for step in extraction.steps if step.status == "answered"}
@@ -190,12 +198,12 @@ def _list_missing(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> It
     for step in extraction.steps:
         if step.status not in ("answered", "skipped"):
             yield Missing(f"{step.dimension} ({step.stage})", f"{step.status}: {step.reason}")
-    for name, own in taken.items():
-        if own.value is None:
-            yield Missing(name, f"{own.status}: {own.reason}")
+    for name, step_result in taken.items():
+        if step_result.value is None:
+            yield Missing(name, f"{step_result.status}: {step_result.reason}")
 
 
 def _count(extraction: Extraction, taken: Mapping[str, Taken[Any]]) -> dict[str, int]:
     counts = Counter(str(step.status) for step in extraction.steps if step.status != "skipped")
-    counts.update(str(own.status) for own in taken.values())
+    counts.update(str(step_result.status) for step_result in taken.values())
     return dict(counts)

@@ -57,7 +57,7 @@ def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
     >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([])
     ({'heard as': '压力山大 (82% sure)'}, {})
     """
-    heard = "; ".join(f"{own.reading} ({show_chance(own.confidence)} sure)" for own in sounds)
+    heard = "; ".join(f"{sound.reading} ({show_chance(sound.confidence)} sure)" for sound in sounds)
     return {HEARD: heard} if heard else {}
 
 
@@ -192,7 +192,7 @@ class Findings(Result):
 
 
 def _leave_baselines(said: tuple[Said, ...]) -> tuple[Said, ...]:
-    return tuple(own for own in said if not own.baseline) or said
+    return tuple(harm for harm in said if not harm.baseline) or said
 
 
 def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:

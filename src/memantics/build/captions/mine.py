@@ -84,7 +84,7 @@ async def mine_captions(
     blind = sees_nothing(asker.model)
     expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
     tally = Tally()
-    found = await asyncio.gather(*(_mine(asker, meme, own, tally) for meme, own in plans))
+    found = await asyncio.gather(*(_mine(asker, meme, plan, tally) for meme, plan in plans))
     return CaptionReport(tuple(found), tally)
 
 
@@ -118,12 +118,12 @@ async def _mine(asker: Asker, meme: Meme, language: str, tally: Tally) -> Captio
     lacking: dict[str, Origin] = {"text_caption": "no text", "image_caption": "unseen"}
     origins = {name: "given" if said else lacking[name] for name, said in captions.items()}
     sources = {}
-    for name, own in zip(wanted, taken, strict=True):
-        tally.add(own)
-        origins[name] = "mined" if own.value is not None else "missing"
-        if own.value is not None:
-            captions[name] = own.value
-            sources[name] = note_source(own)
+    for name, step_result in zip(wanted, taken, strict=True):
+        tally.add(step_result)
+        origins[name] = "mined" if step_result.value is not None else "missing"
+        if step_result.value is not None:
+            captions[name] = step_result.value
+            sources[name] = note_source(step_result)
     return Captioned(meme, language, captions, origins, sources)
 
 
@@ -155,22 +155,29 @@ def write_captions(folder: Path, report: CaptionReport) -> Path:
     """
     path = folder / CAPTIONS
     with whole_file(path) as file, whole_file(folder / SOURCES) as beside:
-        for own in report.memes:
-            file.write(orjson.dumps(make_line(own, folder), option=orjson.OPT_APPEND_NEWLINE))
+        for captioned_meme in report.memes:
+            file.write(
+                orjson.dumps(make_line(captioned_meme, folder), option=orjson.OPT_APPEND_NEWLINE)
+            )
             origin = {
-                "id": own.meme.id,
-                "language": own.language,
-                "origins": own.origins,
-                "sources": own.sources,
+                "id": captioned_meme.meme.id,
+                "language": captioned_meme.language,
+                "origins": captioned_meme.origins,
+                "sources": captioned_meme.sources,
             }
             beside.write(orjson.dumps(origin, option=orjson.OPT_APPEND_NEWLINE))
     return path
 
 
-def make_line(own: Captioned, folder: Path) -> dict[str, str]:
+def make_line(captioned_meme: Captioned, folder: Path) -> dict[str, str]:
     """A meme with its captions as a line of a detector's data in that folder."""
-    image = _relative(own.meme.image, folder)
-    return {"id": own.meme.id, "image": image, "text": own.meme.text, **own.captions}
+    image = _relative(captioned_meme.meme.image, folder)
+    return {
+        "id": captioned_meme.meme.id,
+        "image": image,
+        "text": captioned_meme.meme.text,
+        **captioned_meme.captions,
+    }
 
 
 def _relative(image: Path, folder: Path) -> str:

@@ -90,7 +90,7 @@ async def build_chats(
     """
     subjects, others, mined, feeling = await _describe(asker, memes, settings.chats.language)
     # About a meme of which nothing is known, a chat could only be invented.
-    known = [own for own in subjects if own.about or own.meme.text.strip()]
+    known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
     written = await write_chats(asker, known, settings.chats, asker.expect)
     chosen = select_chats(measure_drafts(written.drafts, gauges), settings.keep)
     pool = ChatPool([*known, *others], embedders)
@@ -103,14 +103,14 @@ async def build_chats(
     tallies = (mined, feeling, written.tally, checked)
     report = ChatReport(
         model=asker.model,
-        unknown=tuple(own.meme.id for own in subjects if own not in known),
+        unknown=tuple(subject.meme.id for subject in subjects if subject not in known),
         written=len(written.drafts),
         corpus=describe_corpus([chat.draft for chat in chats], gauges),
         statuses=count_statuses(tallies),
         broken=count_broken(written.tally.misses),
         incomplete=len(chosen) - len(chats),
         filled=dict(count_filled([chat.options for chat in chats])),
-        rejected=sum(len(own) for chat in chats for own in chat.options.rejected.values()),
+        rejected=sum(len(names) for chat in chats for names in chat.options.rejected.values()),
         misses=tuple(miss for tally in tallies for miss in tally.misses),
         embedders={"text": embedders.text.version, "image": embedders.image.version},
     )
@@ -121,13 +121,13 @@ async def _describe(
     asker: Watched, memes: tuple[Sequence[Meme], Sequence[Meme]], language: str
 ) -> tuple[list[ChatSubject], list[ChatSubject], Tally, Tally]:
     """What is known about all memes, with how the steps for it ended."""
-    own, others = memes
-    if len(own) + len(others) < 4:
+    group, others = memes
+    if len(group) + len(others) < 4:
         raise InputError(
-            f"{len(own) + len(others)} memes are too few for a choice of four",
+            f"{len(group) + len(others)} memes are too few for a choice of four",
             hint="give at least four memes",
         )
-    mined = await mine_captions(asker, own, language, asker.expect)
+    mined = await mine_captions(asker, group, language, asker.expect)
     notes = {
         one.meme.id: {
             "meaning": one.captions["text_caption"],
@@ -136,7 +136,7 @@ async def _describe(
         for one in mined.memes
     }
     feeling = Tally()
-    subjects = [make_subject(meme, language) for meme in with_captions(own, notes)]
+    subjects = [make_subject(meme, language) for meme in with_captions(group, notes)]
     subjects = await find_feelings(asker, subjects, feeling, asker.expect)
     plain = (make_subject(meme, language) for meme in others)
     known = [one for one in plain if one.about or one.meme.text.strip()]

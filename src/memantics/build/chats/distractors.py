@@ -69,36 +69,40 @@ class ChatPool:
                 f"{len(subjects)} memes are too few for a choice of four",
                 hint="give at least four memes",
             )
-        self.subjects = {own.meme.id: own for own in subjects}
+        self.subjects = {subject.meme.id: subject for subject in subjects}
         self.ids = list(self.subjects)
-        self._places = {own: place for place, own in enumerate(self.ids)}
+        self._places = {text: place for place, text in enumerate(self.ids)}
         self._text = embedders.text
         # Literal descriptions are compared with chats; whole explanations with each other.
-        self._described = embedders.text.encode([_first(own.picture, own) for own in subjects])
-        self._meant = embedders.text.encode([_first(own.meaning, own) for own in subjects])
-        self._seen = embedders.image.encode([own.meme for own in subjects])
+        self._described = embedders.text.encode(
+            [_first(subject.picture, subject) for subject in subjects]
+        )
+        self._meant = embedders.text.encode(
+            [_first(subject.meaning, subject) for subject in subjects]
+        )
+        self._seen = embedders.image.encode([subject.meme for subject in subjects])
 
     def list_candidates(
         self, draft: ChatDraft, settings: DistractorSettings
     ) -> dict[Kind, tuple[str, ...]]:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
-        own = draft.subject.meme.id
+        key = draft.subject.meme.id
         chat = self._text.encode([draft.said.text])[0]
-        others = [other for other in self.ids if other != own]
-        kind = self.subjects[own].type
+        others = [other for other in self.ids if other != key]
+        kind = self.subjects[key].type
         alike = [other for other in others if kind and self.subjects[other].type == kind]
         draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
         return {
-            "text_sim": self._nearest(self._described @ chat, own, settings.most),
+            "text_sim": self._nearest(self._described @ chat, key, settings.most),
             "image_sim": self._nearest(
-                self._seen @ self._seen[self._places[own]], own, settings.most
+                self._seen @ self._seen[self._places[key]], key, settings.most
             ),
             "sentiment_sim": tuple(draw.sample(alike, min(settings.most, len(alike)))),
         }
 
-    def _nearest(self, likeness: Vectors, own: str, most: int) -> tuple[str, ...]:
+    def _nearest(self, likeness: Vectors, meme: str, most: int) -> tuple[str, ...]:
         order = np.argsort(-settle(likeness, VECTORS), kind="stable")
-        return tuple(self.ids[i] for i in order if self.ids[i] != own)[:most]
+        return tuple(self.ids[i] for i in order if self.ids[i] != meme)[:most]
 
     def surely_same(self, one: str, other: str) -> bool:
         """Whether two memes say or mean word for word the same."""
@@ -109,8 +113,8 @@ class ChatPool:
         return bool(a.meaning and b.meaning) and likeness >= _SAME
 
 
-def _first(wanted: str, own: ChatSubject) -> str:
-    return wanted or own.about or own.meme.text
+def _first(wanted: str, subject: ChatSubject) -> str:
+    return wanted or subject.about or subject.meme.text
 
 
 def name_chat(draft: ChatDraft) -> str:
@@ -154,7 +158,7 @@ class SameMeaning:
         return await self._known[pair]
 
     async def _take(self, asker: Asker, pair: tuple[str, str]) -> bool:
-        taken = await asker.take(make_same_step(*(self._pool.subjects[own] for own in pair)))
+        taken = await asker.take(make_same_step(*(self._pool.subjects[key] for key in pair)))
         self._tally.add(taken)
         return True if taken.value is None else taken.value
 
@@ -163,11 +167,11 @@ def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
     """The step that compares the meaning of two memes."""
     material = {
         f"{which} meme: {name}": said
-        for which, own in (("first", one), ("second", other))
+        for which, subject in (("first", one), ("second", other))
         for name, said in (
-            ("printed text", own.meme.text),
-            ("picture", own.picture),
-            ("meaning", own.meaning),
+            ("printed text", subject.meme.text),
+            ("picture", subject.picture),
+            ("meaning", subject.meaning),
         )
     }
     body = find_prompts()["same"].fill(material=show_material(material))
@@ -182,10 +186,10 @@ def make_same_step(one: ChatSubject, other: ChatSubject) -> Step[bool]:
 async def _choose(
     draft: ChatDraft, pool: ChatPool, settings: DistractorSettings, same: SameMeaning
 ) -> Options:
-    own = draft.subject.meme.id
+    text = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
-    others = [other for other in pool.ids if other != own]
-    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(own, o))
+    others = [other for other in pool.ids if other != text]
+    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(text, o))
     easy = tuple(islice(plain, EASY))
     lists = pool.list_candidates(draft, settings)
     hard: dict[Kind, str] = {}
@@ -199,7 +203,7 @@ async def _choose(
         for other in order:
             if other in hard.values():
                 continue
-            if await same.ask(own, other):
+            if await same.ask(text, other):
                 refused.append(other)
                 continue
             hard[kind] = other
@@ -216,6 +220,6 @@ def is_complete(options: Options) -> bool:
 def count_filled(options: Sequence[Options]) -> Mapping[str, int]:
     """How many wrong answers are not from their own list, by kind."""
     return {
-        kind: sum(own.hard.get(kind) not in own.candidates[kind] for own in options)
+        kind: sum(option.hard.get(kind) not in option.candidates[kind] for option in options)
         for kind in KINDS
     }

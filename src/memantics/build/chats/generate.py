@@ -114,7 +114,7 @@ def make_subject(meme: Meme, language: str = "") -> ChatSubject:
         language or language_of(meme),
         notes.get("meaning", "").strip(),
         notes.get("description", "").strip(),
-        tuple(own for own in (meme.text.strip(), notes.get("reading", "").strip()) if own),
+        tuple(text for text in (meme.text.strip(), notes.get("reading", "").strip()) if text),
         target if known else "",
         kind if known else "",
     )
@@ -127,37 +127,37 @@ async def find_feelings(
     expect: Callable[[int], None] = lambda _: None,
 ) -> list[ChatSubject]:
     """Subjects with whom and what they feel; those without an answer stay without."""
-    expect(sum(not own.type for own in subjects))
+    expect(sum(not subject.type for subject in subjects))
 
-    async def find(own: ChatSubject) -> ChatSubject:
-        if own.type:
-            return own
-        taken = await asker.take(make_feeling_step(own))
+    async def find(subject: ChatSubject) -> ChatSubject:
+        if subject.type:
+            return subject
+        taken = await asker.take(make_feeling_step(subject))
         tally.add(taken)
         if taken.value is None:
-            return own
-        return replace(own, target=taken.value.target, type=taken.value.type)
+            return subject
+        return replace(subject, target=taken.value.target, type=taken.value.type)
 
-    return list(await asyncio.gather(*(find(own) for own in subjects)))
+    return list(await asyncio.gather(*(find(subject) for subject in subjects)))
 
 
-def make_feeling_step(own: ChatSubject) -> Step[_Feeling]:
+def make_feeling_step(subject: ChatSubject) -> Step[_Feeling]:
     """The step that asks for a meme's sentiment."""
-    body = find_prompts()["sentiment"].fill(material=show_material(describe(own)))
+    body = find_prompts()["sentiment"].fill(material=show_material(describe(subject)))
     schema = record(target=choice(*TARGETS), type=choice(*TYPES))
     return Step(
-        f"{own.meme.id}/chats/sentiment",
-        make_request(body, schema, language=own.language),
+        f"{subject.meme.id}/chats/sentiment",
+        make_request(body, schema, language=subject.language),
         lambda reply: read_object(reply, _Feeling),
     )
 
 
-def describe(own: ChatSubject) -> dict[str, str]:
+def describe(subject: ChatSubject) -> dict[str, str]:
     """What a text-only model is told about a meme."""
     return {
-        "printed text": own.meme.text,
-        "what the picture shows": own.picture,
-        "what it means": own.meaning,
+        "printed text": subject.meme.text,
+        "what the picture shows": subject.picture,
+        "what it means": subject.meaning,
     }
 
 
@@ -169,20 +169,20 @@ async def write_chats(
 ) -> Written:
     """Write more chats than are needed; those that keep breaking rules are counted misses."""
     plans = [
-        (own, topic, number)
-        for place, own in enumerate(subjects)
+        (subject, topic, number)
+        for place, subject in enumerate(subjects)
         for topic in draw_topics(place, settings)
         for number in range(settings.candidates)
     ]
     expect(len(plans))
     tally = Tally()
 
-    async def write(own: ChatSubject, topic: Topic, number: int) -> ChatDraft | None:
-        taken = await asker.take(make_chat_step(own, topic, number, settings))
+    async def write(subject: ChatSubject, topic: Topic, number: int) -> ChatDraft | None:
+        taken = await asker.take(make_chat_step(subject, topic, number, settings))
         tally.add(taken)
         if taken.value is None:
             return None
-        return ChatDraft(own, topic, number, taken.value, note_source(taken))
+        return ChatDraft(subject, topic, number, taken.value, note_source(taken))
 
     found = await asyncio.gather(*(write(*plan) for plan in plans))
     return Written(tuple(draft for draft in found if draft is not None), tally)
@@ -200,14 +200,16 @@ def draw_topics(place: int, settings: ChatSettings) -> tuple[Topic, ...]:
 
 
 def make_chat_step(
-    own: ChatSubject, topic: Topic, number: int, settings: ChatSettings
+    subject: ChatSubject, topic: Topic, number: int, settings: ChatSettings
 ) -> Step[Said]:
     """The step that writes one chat. The meme's image is not shown: it could only leak."""
     limits = settings.limits
-    feeling = f"{own.type} and {_WHOM[own.target]}" if own.type else "clear from its meaning"
+    feeling = (
+        f"{subject.type} and {_WHOM[subject.target]}" if subject.type else "clear from its meaning"
+    )
     body = find_prompts()["chat"].fill(
-        material=show_material(describe(own)),
-        language=name_language(own.language),
+        material=show_material(describe(subject)),
+        language=name_language(subject.language),
         topic=_ABOUT[topic],
         turns=str(limits.most),
         sentiment=feeling,
@@ -218,14 +220,14 @@ def make_chat_step(
     sampling = Sampling(settings.temperature, seed=settings.seed + 1000 * number)
 
     return Step(
-        f"{own.meme.id}/chats/{topic}/{number}",
-        make_request(body, schema, language=own.language, sampling=sampling),
-        lambda reply: read_chat(reply, own, limits),
+        f"{subject.meme.id}/chats/{topic}/{number}",
+        make_request(body, schema, language=subject.language, sampling=sampling),
+        lambda reply: read_chat(reply, subject, limits),
         settings.attempts,
     )
 
 
-def read_chat(reply: str, own: ChatSubject, limits: Limits = DEFAULT_LIMITS) -> Said:
+def read_chat(reply: str, subject: ChatSubject, limits: Limits = DEFAULT_LIMITS) -> Said:
     """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
 
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))
@@ -238,7 +240,7 @@ def read_chat(reply: str, own: ChatSubject, limits: Limits = DEFAULT_LIMITS) -> 
     chat = Said(
         tuple(Turn(turn.speaker, clean_line(turn.text, 2000)) for turn in said.turns), said.sender
     )
-    broken = find_broken(chat, own, limits)
+    broken = find_broken(chat, subject, limits)
     if broken:
         raise Unparsed("; ".join(map(str, broken)))
     return chat

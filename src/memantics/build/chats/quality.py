@@ -60,7 +60,7 @@ class ChatQuality(Result):
 
 def read_chats(path: Path) -> list[list[str]]:
     """The utterances of each chat, without speakers and memes."""
-    found = [own for own in (_clean(chat) for chat in _walk(_load(path))) if own]
+    found = [names for names in (_clean(chat) for chat in _walk(_load(path))) if names]
     if not found:
         raise DataError(
             path, "holds no chats", hint=f"a list of utterances under one of {', '.join(_LISTS)}"
@@ -83,21 +83,21 @@ def _walk(value: JsonValue) -> Iterator[list[str]]:
     if isinstance(value, str) and "\n" in value:
         yield value.split("\n")  # as PunMemeCN's metadata hold chats
     elif isinstance(value, list):
-        said = [_read_text(own) for own in value]
-        if said and all(own is not None for own in said):
-            yield [own for own in said if own is not None]
+        said = [_read_text(groups) for groups in value]
+        if said and all(text is not None for text in said):
+            yield [text for text in said if text is not None]
         else:
-            for own in value:
-                yield from _walk(own)
+            for groups in value:
+                yield from _walk(groups)
     elif isinstance(value, dict):
         named = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
         inner = [value["meme_chat"]] if "meme_chat" in value else value.values()
         if named is not None:
             yield from _walk(named)
         else:
-            for own in inner:
-                if isinstance(own, dict | list) or own is not value.get("meme_explanation"):
-                    yield from _walk(own)
+            for groups in inner:
+                if isinstance(groups, dict | list) or groups is not value.get("meme_explanation"):
+                    yield from _walk(groups)
 
 
 def _read_text(value: JsonValue) -> str | None:
@@ -146,7 +146,7 @@ def write_figures(path: Path, found: Sequence[ChatQuality]) -> None:
     Those of the first file are the benchmark's own, of others go by the names of their files.
     """
     figures = found[0].figures()
-    for own in found[1:]:
-        figures |= own.figures(f"chats.{Path(own.file).stem}")
+    for quality in found[1:]:
+        figures |= quality.figures(f"chats.{Path(quality.file).stem}")
     known = {key: value for key, value in figures.items() if value is not None}
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

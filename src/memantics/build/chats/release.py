@@ -77,7 +77,7 @@ def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence
             for number, chat in enumerate(chats, 1)
         }
         (folder / file).write_text(dump_json(rows), encoding="utf-8")
-    known = {file: own for own, file in names.items()}
+    known = {file: name for name, file in names.items()}
     (folder / NAMES).write_text(dump_json(known), encoding="utf-8")
     return folder
 
@@ -132,7 +132,7 @@ def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
             "topic": draft.topic,
             "language": draft.subject.language,
             "easy": list(chat.options.easy),
-            "hard": {str(kind): own for kind, own in chat.options.hard.items()},
+            "hard": {str(kind): text for kind, text in chat.options.hard.items()},
             "source": {"model": draft.source.model, "prompt": draft.source.prompt},
         },
     )

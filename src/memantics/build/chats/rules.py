@@ -131,18 +131,18 @@ def find_leak(secret: str, text: str) -> str:
     ''
     """
     joint = "" if has_dense_script(secret) else " "
-    own = _pieces(secret, joint)
+    names = _pieces(secret, joint)
     other = _pieces(text, joint)
-    if not own or not other:
+    if not names or not other:
         return ""
-    match = difflib.SequenceMatcher(None, own, other, autojunk=False).find_longest_match()
+    match = difflib.SequenceMatcher(None, names, other, autojunk=False).find_longest_match()
     # Of two or three pieces all must be there: a single common word is no secret. Of a long
     # caption one run is enough, for it may stand in several places of the image.
-    needed = len(own) if len(own) <= 3 else max(3, ceil(_LEAK * len(own)))
+    needed = len(names) if len(names) <= 3 else max(3, ceil(_LEAK * len(names)))
     needed = min(needed, _LONG_RUN)
-    if match.size < needed or (joint and len(own) == 1 and len(own[0]) < 4):
+    if match.size < needed or (joint and len(names) == 1 and len(names[0]) < 4):
         return ""
-    return joint.join(own[match.a : match.a + match.size])
+    return joint.join(names[match.a : match.a + match.size])
 
 
 def _pieces(text: str, joint: str) -> list[str]:
@@ -169,10 +169,10 @@ def find_seen(subject: ChatSubject, words: Words) -> frozenset[str]:
 def _content(text: str, words: Words) -> set[str]:
     found = set()
     for word in words(unicodedata.normalize("NFKC", text).casefold()):
-        own = word.strip()
-        shortest = 2 if has_dense_script(own) else 4
-        if len(own) >= shortest and own.isalpha() and own not in _plain_words():
-            found.add(own if has_dense_script(own) else own.removesuffix("s"))
+        name = word.strip()
+        shortest = 2 if has_dense_script(name) else 4
+        if len(name) >= shortest and name.isalpha() and name not in _plain_words():
+            found.add(name if has_dense_script(name) else name.removesuffix("s"))
     return found
 
 

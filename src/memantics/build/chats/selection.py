@@ -53,7 +53,7 @@ class BertFlow:
 
     def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The figure of each pair."""
-        return [own.f1 for own in self._scorer.score(pairs)]
+        return [score.f1 for score in self._scorer.score(pairs)]
 
 
 class CosineFlow:
@@ -90,8 +90,8 @@ def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float 
     if flow is None:
         return [None] * len(drafts)
     pairs = [list(pairwise(turn.text for turn in draft.said.turns)) for draft in drafts]
-    figures = iter(flow.measure([pair for own in pairs for pair in own]))
-    return [sum(next(figures) for _ in own) / len(own) if own else None for own in pairs]
+    figures = iter(flow.measure([pair for group in pairs for pair in group]))
+    return [sum(next(figures) for _ in group) / len(group) if group else None for group in pairs]
 
 
 def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEncoder | None) -> list[float | None]:
@@ -120,11 +120,11 @@ def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
                 left,
                 key=lambda i: (ranks[i] + _BALANCE * (topics[drafts[i].topic] - fewest), i),
             )
-            own = drafts[best]
+            chat_draft = drafts[best]
             left.remove(best)
-            if not _is_twin(own, mine):
-                mine.append(own)
-                topics[own.topic] += 1
+            if not _is_twin(chat_draft, mine):
+                mine.append(chat_draft)
+                topics[chat_draft.topic] += 1
             left = [i for i in left if all(drafts[i].topic != kept.topic for kept in mine)]
         chosen += mine
     return chosen
@@ -133,9 +133,9 @@ def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
 def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
     """The mean rank of each draft over the figures that it has, from 0 (best) to 1."""
     figures: list[Callable[[Quality], float | None]] = [
-        lambda own: own.perplexity,
-        lambda own: None if own.flow is None else -own.flow,
-        lambda own: None if own.fit is None else -own.fit,
+        lambda quality: quality.perplexity,
+        lambda quality: None if quality.flow is None else -quality.flow,
+        lambda quality: None if quality.fit is None else -quality.fit,
     ]
     sums = [0.0] * len(drafts)
     counts = [0] * len(drafts)
@@ -149,9 +149,9 @@ def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
     return [total / count if count else 0.5 for total, count in zip(sums, counts, strict=True)]
 
 
-def _is_twin(own: ChatDraft, others: Sequence[ChatDraft]) -> bool:
+def _is_twin(draft: ChatDraft, others: Sequence[ChatDraft]) -> bool:
     texts = [other.said.text for other in others]
-    return find_near_duplicates([own.said.text], texts, _TWIN, _word_pairs)[0] is not None
+    return find_near_duplicates([draft.said.text], texts, _TWIN, _word_pairs)[0] is not None
 
 
 def _word_pairs(text: str) -> list[str]:

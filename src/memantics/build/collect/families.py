@@ -147,11 +147,11 @@ def _fold(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", plain))
 
 
-def _root(parents: list[int], own: int) -> int:
-    while parents[own] != own:
-        parents[own] = parents[parents[own]]
-        own = parents[own]
-    return own
+def _root(parents: list[int], place: int) -> int:
+    while parents[place] != place:
+        parents[place] = parents[parents[place]]
+        place = parents[place]
+    return place
 
 
 def _join(parents: list[int], one: int, other: int) -> None:

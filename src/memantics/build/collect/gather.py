@@ -68,14 +68,18 @@ class Collected(Result):
     @property
     def counts(self) -> dict[str, int]:
         """How many were kept, and how many each rule turned away."""
-        reasons = Counter(own.dropped.rule for own in self.memes if own.dropped)
-        kept = sum(own.dropped is None for own in self.memes)
+        reasons = Counter(kept_item.dropped.rule for kept_item in self.memes if kept_item.dropped)
+        kept = sum(kept_item.dropped is None for kept_item in self.memes)
         return {"kept": kept, **dict(reasons.most_common())}
 
     @property
     def families(self) -> int:
         """How many templates have several kept memes."""
-        kept = Counter(own.kin.family for own in self.memes if own.kin.family and not own.dropped)
+        kept = Counter(
+            kept_item.kin.family
+            for kept_item in self.memes
+            if kept_item.kin.family and not kept_item.dropped
+        )
         return sum(count > 1 for count in kept.values())
 
 
@@ -99,7 +103,7 @@ def gather(
         with lock_folder(out / OWN):
             looks, fresh = _look_at_all(entries, out / OWN / LOOKS, (open_reader, settings), watch)
             if out.resolve() == folder.resolve():
-                looks = [_refuse_name(*own) for own in zip(entries, looks, strict=True)]
+                looks = [_refuse_name(*group) for group in zip(entries, looks, strict=True)]
             memes = tuple(_judge(entries, looks, settings))
             _write(out, folder, memes)
     except OSError as error:
@@ -160,10 +164,10 @@ def _look_in_turn(
             for place, path in enumerate(paths):
                 window.append((place, pool.submit(_look, path)))
                 if len(window) >= 4 * settings.workers:
-                    own, future = window.pop(0)
-                    yield own, future.result()
-            for own, future in window:
-                yield own, future.result()
+                    number, future = window.pop(0)
+                    yield number, future.result()
+            for number, future in window:
+                yield number, future.result()
         except BrokenProcessPool as error:
             raise StoreError(
                 "a process that reads images was killed",
@@ -212,25 +216,25 @@ def _judge(
     kin = find_kin(faces, settings.duplicate_bits, settings.family_bits)
     for entry, look, text in zip(entries, looks, texts, strict=True):
         guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
-        own = kin.get(entry.id, Kin())
+        value = kin.get(entry.id, Kin())
         dropped = settings.rules.judge(Candidate(look, text, guess, bool(entry.text)))
-        if dropped is None and own.original:
-            alike = f"{own.distance} bits apart" if own.distance else "the same picture"
-            dropped = Dropped("duplicate", f"a copy of {own.original}: {alike}, same text")
+        if dropped is None and value.original:
+            alike = f"{value.distance} bits apart" if value.distance else "the same picture"
+            dropped = Dropped("duplicate", f"a copy of {value.original}: {alike}, same text")
         if entry.pinned is not None and not look.error:
             dropped = None if entry.pinned else Dropped("person", "taken out by a person")
-        yield Kept(entry, look, text, guess, own, dropped)
+        yield Kept(entry, look, text, guess, value, dropped)
 
 
 def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
     lines = []
-    for own in memes:
-        image = own.entry.file
+    for kept_item in memes:
+        image = kept_item.entry.file
         if out.resolve() != folder.resolve():
-            image = f"images/{own.entry.id}{own.entry.path.suffix.lower()}"
-            if own.dropped is None:
-                _copy(own, out / image)
-        lines.append(orjson.dumps(_make_line(own, image), option=orjson.OPT_APPEND_NEWLINE))
+            image = f"images/{kept_item.entry.id}{kept_item.entry.path.suffix.lower()}"
+            if kept_item.dropped is None:
+                _copy(kept_item, out / image)
+        lines.append(orjson.dumps(_make_line(kept_item, image), option=orjson.OPT_APPEND_NEWLINE))
     replace_file(out / MEMES, b"".join(lines), "list of memes")
     summary = Collected(out, tuple(memes), 0)
     report: Mapping[str, JsonValue] = {
@@ -241,40 +245,40 @@ def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
     (out / OWN / REPORT).write_text(dump_json(report), encoding="utf-8")
 
 
-def _copy(own: Kept, place: Path) -> None:
+def _copy(kept_item: Kept, place: Path) -> None:
     """Copy an image that is not there yet, or there as it was before, or only in part."""
-    if place.is_file() and digest_file(place) == own.look.sha256:
+    if place.is_file() and digest_file(place) == kept_item.look.sha256:
         return
-    replace_file(place, read_bytes(own.entry.path), "image")
+    replace_file(place, read_bytes(kept_item.entry.path), "image")
 
 
-def _make_line(own: Kept, image: str) -> dict[str, JsonValue]:
+def _make_line(kept_item: Kept, image: str) -> dict[str, JsonValue]:
     return {
-        "id": own.entry.id,
+        "id": kept_item.entry.id,
         "image": image,
-        "text": own.text,
-        "language": own.guess.language,
-        **own.entry.extra,
-        "kept": own.dropped is None,
-        "rule": own.dropped.rule if own.dropped else "",
-        "reason": own.dropped.reason if own.dropped else "",
-        "family": own.kin.family,
-        "copy_of": own.kin.original,
-        "hash": own.look.hash,
-        "width": own.look.width,
-        "height": own.look.height,
+        "text": kept_item.text,
+        "language": kept_item.guess.language,
+        **kept_item.entry.extra,
+        "kept": kept_item.dropped is None,
+        "rule": kept_item.dropped.rule if kept_item.dropped else "",
+        "reason": kept_item.dropped.reason if kept_item.dropped else "",
+        "family": kept_item.kin.family,
+        "copy_of": kept_item.kin.original,
+        "hash": kept_item.look.hash,
+        "width": kept_item.look.width,
+        "height": kept_item.look.height,
         "collected": {
-            "file": own.entry.file,
-            "sha256": own.look.sha256,
-            "text": "given" if own.entry.text else "read",
-            "language": "given" if own.entry.language else "guessed",
-            "told_by": own.guess.method,
-            "wrote": fingerprint(own.text),
-            "guess": own.guess.language,
-            "verdict": own.dropped is None,
-            "pinned": own.entry.pinned,
-            "certainty": own.look.certainty,
-            "covered": own.look.covered,
-            "variety": own.look.variety,
+            "file": kept_item.entry.file,
+            "sha256": kept_item.look.sha256,
+            "text": "given" if kept_item.entry.text else "read",
+            "language": "given" if kept_item.entry.language else "guessed",
+            "told_by": kept_item.guess.method,
+            "wrote": fingerprint(kept_item.text),
+            "guess": kept_item.guess.language,
+            "verdict": kept_item.dropped is None,
+            "pinned": kept_item.entry.pinned,
+            "certainty": kept_item.look.certainty,
+            "covered": kept_item.look.covered,
+            "variety": kept_item.look.variety,
         },
     }

@@ -65,9 +65,9 @@ def list_entries(folder: Path, out: Path | None = None) -> list[Entry]:
         if file in known:
             entries[known[file]] = replace(entries[known[file]], path=path)
         else:
-            own = _make_id(file, taken)
-            taken.add(own)
-            entries.append(Entry(own, file, path, "", "", {}))
+            text = _make_id(file, taken)
+            taken.add(text)
+            entries.append(Entry(text, file, path, "", "", {}))
     if not entries:
         raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
     return entries
@@ -78,22 +78,22 @@ def _read_lines(place: Path, folder: Path) -> Iterator[Entry]:
     if not path.is_file():
         return
     for row, line in read_jsonl(path):
-        own = conform(MemeLine, line, path, row)
+        meme_line = conform(MemeLine, line, path, row)
         fields = dict(line) if isinstance(line, dict) else {}
         made = fields.get("collected")
         ours = made if isinstance(made, dict) else {}
-        read = ours.get("text") == "read" and ours.get("wrote") == fingerprint(own.text)
-        guessed = ours.get("language") == "guessed" and ours.get("guess") == own.language
+        read = ours.get("text") == "read" and ours.get("wrote") == fingerprint(meme_line.text)
+        guessed = ours.get("language") == "guessed" and ours.get("guess") == meme_line.language
         source = ours.get("file")
-        file = source if isinstance(source, str) and source else own.image
+        file = source if isinstance(source, str) and source else meme_line.image
         yield Entry(
-            own.id,
+            meme_line.id,
             file,
             inside(folder, file),
-            "" if read else own.text,
-            "" if guessed else own.language,
+            "" if read else meme_line.text,
+            "" if guessed else meme_line.language,
             {name: value for name, value in fields.items() if name not in (*_MADE, *_KNOWN)},
-            _find_pin(own.kept, ours),
+            _find_pin(meme_line.kept, ours),
         )
 
 
@@ -136,8 +136,8 @@ def _make_id(file: str, taken: set[str]) -> str:
     """
     plain = re.sub(r"[^\w.\-]+", "_", file.rpartition(".")[0].replace("/", "-"))
     plain = plain.strip("_.-")[:180] or "meme"
-    own, number = plain, 1
-    while own in taken:
+    text, number = plain, 1
+    while text in taken:
         number += 1
-        own = f"{plain}-{number}"
-    return own
+        text = f"{plain}-{number}"
+    return text

@@ -127,8 +127,8 @@ def look_at(path: Path, reader: TextReader) -> Look:
 
 def _find_watermark(lines: Sequence[PrintedLine], height: int) -> str:
     """The first small line that names a site or an account."""
-    marks = (own for own in lines if is_signature(own.text, own.box[3] - own.box[1], height))
-    return next((own.text.strip() for own in marks), "")
+    marks = (line for line in lines if is_signature(line.text, line.box[3] - line.box[1], height))
+    return next((line.text.strip() for line in marks), "")
 
 
 def _weigh(lines: Sequence[PrintedLine]) -> float:

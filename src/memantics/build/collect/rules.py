@@ -72,13 +72,13 @@ def _is_dense(char: str) -> bool:
     return char.isalpha() and unicodedata.name(char, "").split(" ")[0] in _DENSE
 
 
-def _certainty(own: Candidate) -> float:
+def _certainty(candidate: Candidate) -> float:
     # A text that a person gave needs no OCR to be sure of itself.
-    return 1.0 if own.text_given else own.look.certainty
+    return 1.0 if candidate.text_given else candidate.look.certainty
 
 
-def _line_height(own: Candidate) -> float:
-    return float("inf") if own.text_given else float(own.look.line_height)
+def _line_height(candidate: Candidate) -> float:
+    return float("inf") if candidate.text_given else float(candidate.look.line_height)
 
 
 DEFAULT_RULES = (
@@ -86,21 +86,21 @@ DEFAULT_RULES = (
         "text",
         "letters printed on the image",
         2,
-        lambda own: count_letters(own.text),
+        lambda candidate: count_letters(candidate.text),
         "{0:.0f} letters were read; a meme has text",
     ),
     Rule(
         "meaning",
         "different words; a character of Chinese counts as one",
         2,
-        lambda own: count_words(own.text),
+        lambda candidate: count_words(candidate.text),
         "{0:g} different words or characters say too little",
     ),
     Rule(
         "size",
         "pixels of the shorter side",
         96,
-        lambda own: min(own.look.width, own.look.height),
+        lambda candidate: min(candidate.look.width, candidate.look.height),
         "the shorter side has {0:.0f} pixels only",
     ),
     Rule(
@@ -121,21 +121,21 @@ DEFAULT_RULES = (
         "picture",
         "share of the image that is not under text",
         0.15,
-        lambda own: 1.0 - own.look.covered,
+        lambda candidate: 1.0 - candidate.look.covered,
         "only {0:.0%} of the image is picture: text alone is no meme",
     ),
     Rule(
         "variety",
         "share of that picture which is not its one commonest colour",
         0.01,
-        lambda own: own.look.variety,
+        lambda candidate: candidate.look.variety,
         "{0:.1%} of the rest is anything but plain colour: text alone is no meme",
     ),
     Rule(
         "watermark",
         "1 where no small line names a site or an account, else 0; watermark=1 drops such memes",
         0,
-        lambda own: float(not own.look.watermark),
+        lambda candidate: float(not candidate.look.watermark),
         "a small line names a site or an account",
     ),
 )
@@ -149,21 +149,21 @@ class RuleSet:
     languages: frozenset[str] = frozenset()
     thresholds: Mapping[str, float] = field(default_factory=dict)
 
-    def judge(self, own: Candidate) -> Dropped | None:
+    def judge(self, candidate: Candidate) -> Dropped | None:
         """The first rule that turns a meme away; None: it stays."""
-        if own.look.error:
-            return Dropped("decode", own.look.error)
+        if candidate.look.error:
+            return Dropped("decode", candidate.look.error)
         for rule in self.rules:
-            value = rule.measure(own)
+            value = rule.measure(candidate)
             if value < self.thresholds.get(rule.name, rule.threshold):
                 return Dropped(rule.name, rule.reason.format(value))
-        return self._judge_language(own)
+        return self._judge_language(candidate)
 
-    def _judge_language(self, own: Candidate) -> Dropped | None:
-        found = own.guess.language
+    def _judge_language(self, candidate: Candidate) -> Dropped | None:
+        found = candidate.guess.language
         if not self.languages or found in self.languages:
             return None
-        if found == UNKNOWN and count_scripts(own.text) and self.languages - BY_SCRIPT:
+        if found == UNKNOWN and count_scripts(candidate.text) and self.languages - BY_SCRIPT:
             return None  # too short to tell, and nothing speaks against it
         if found == UNKNOWN:
             return Dropped("language", "its language cannot be told")

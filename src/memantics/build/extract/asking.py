@@ -72,7 +72,7 @@ def ask_individuals(
 ) -> Request:
     """The request for the individuals of a dimension, with relations where some are allowed."""
     told = step.told
-    listed = [own for name in step.inputs for own in known.get(name) or ()]
+    listed = [individual for name in step.inputs for individual in known.get(name) or ()]
     usable = _usable(relations, listed)
     prompts = find_prompts()
     text = prompts["individuals"].fill(
@@ -91,7 +91,7 @@ def _arranges(
     dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> bool:
     """Whether to ask how things stand to each other: it takes two of them."""
-    things = [own for own in listed if own.dimension in _THINGS]
+    things = [individual for individual in listed if individual.dimension in _THINGS]
     return dimension == ARRANGED and bool(relations) and len(things) > 1
 
 
@@ -112,7 +112,7 @@ def ask_links(
 ) -> Request:
     """The request for the relations of a dimension's individuals, in a pass of their own."""
     names = tuple(dict.fromkeys(name for term in relations for name in term.range))
-    listed = [own for name in names for own in known.get(name) or ()]
+    listed = [individual for name in names for individual in known.get(name) or ()]
     lines = [_describe(term, listed) for term in relations]
     free = _arranges(dimension, relations, listed)
     if free:
@@ -146,7 +146,7 @@ def _show_before(
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}
     files = {}
     if background:
-        found = "\n".join(own.cited for own in situation.passages)
+        found = "\n".join(passage.cited for passage in situation.passages)
         files = {"background files": situation.background, "retrieved background": found}
     given = show_material({"printed text": meme.text, **notes, **files}, "")
     lines = []
@@ -165,27 +165,27 @@ def _rank(name: Dimension) -> int:
 def _list_individuals(entries: Iterable[Individual]) -> str:
     """By dimension, one a line; a long description ends early."""
     lines, last = [], ""
-    for own in entries:
-        if own.dimension != last:
-            lines.append(f"{own.dimension}/")
-            last = own.dimension
-        told = cut_short(own.description, _TOLD.get(own.dimension, 0))
-        label = "" if make_name(own.label) == own.name else own.label
+    for individual in entries:
+        if individual.dimension != last:
+            lines.append(f"{individual.dimension}/")
+            last = individual.dimension
+        told = cut_short(individual.description, _TOLD.get(individual.dimension, 0))
+        label = "" if make_name(individual.label) == individual.name else individual.label
         said = f"{label} ({told})" if label and told else label or told
-        lines.append(f"{own.name}: {said}" if said else own.name)
+        lines.append(f"{individual.name}: {said}" if said else individual.name)
     return "\n".join(lines)
 
 
 def _usable(
     relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> tuple[RelationTerm, ...]:
-    present = {own.dimension for own in listed}
+    present = {individual.dimension for individual in listed}
     return tuple(term for term in relations if present & set(term.range))
 
 
 def _describe(term: RelationTerm, listed: Iterable[Individual]) -> str:
     """A relation with the dimensions that it may lead to, of those that are listed."""
-    present = {own.dimension for own in listed}
+    present = {individual.dimension for individual in listed}
     ends = [name for name in term.range if name in present]
     where = f" (to {', '.join(ends)})" if present - set(ends) else ""
     return f"- {term.name}{where}: {term.definition}"
@@ -270,7 +270,9 @@ def _link_schema(
 def _reference(
     listed: Sequence[Individual], dimensions: Sequence[Dimension], room: int
 ) -> dict[str, JsonValue]:
-    keys: list[JsonValue] = [own.key for own in listed if own.dimension in dimensions]
+    keys: list[JsonValue] = [
+        individual.key for individual in listed if individual.dimension in dimensions
+    ]
     if 0 < len(keys) <= room:
         return {"type": "string", "enum": keys}
     return {"type": "string"}

@@ -108,8 +108,8 @@ class _Found:
     def add_links(self, said: Iterable[Link], source: Provenance) -> None:
         """Keep relations of individuals of other steps until all are there."""
         for link in said:
-            own = replace(link.relation, provenance=source)
-            self.links.setdefault(link.source, []).append(own)
+            relation = replace(link.relation, provenance=source)
+            self.links.setdefault(link.source, []).append(relation)
 
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
@@ -127,10 +127,14 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
     for step in settings.plan.steps:
         tasks[step.dimension] = asyncio.create_task(follow(step))
     await _finish(tasks.values())
-    individuals = [own for step in settings.plan.steps for own in found.known[step.dimension] or ()]
+    individuals = [
+        individual
+        for step in settings.plan.steps
+        for individual in found.known[step.dimension] or ()
+    ]
     if settings.when == "second":
         await _link_all(asker, situation, settings, found)
-    individuals = [_attach(own, found.links) for own in individuals]
+    individuals = [_attach(individual, found.links) for individual in individuals]
     knowledge = Knowledge(
         meme.id,
         tuple(individuals),
@@ -166,7 +170,7 @@ async def _extract_step(
         return
     relations = step.relations() if settings.when == "same" else ()
     known: Known = {name: found.known[name] for name in step.inputs}
-    listed = [own for entries in known.values() for own in entries or ()]
+    listed = [individual for entries in known.values() for individual in entries or ()]
 
     request = ask_individuals(situation, step, known, relations)
 
@@ -187,7 +191,7 @@ async def _extract_step(
         taken.model, taken.prompt[:16], taken.when, source=f"told of {named}" if named else ""
     )
     found.known[step.dimension] = tuple(
-        replace(own, provenance=source) for own in taken.value.individuals
+        replace(individual, provenance=source) for individual in taken.value.individuals
     )
     found.add_links(taken.value.links, source)
     found.results[place] = replace(
@@ -224,13 +228,13 @@ async def _link_step(
         name: found.known.get(name)
         for name in dict.fromkeys(name for term in terms for name in term.range)
     }
-    targets = [own for entries in known.values() for own in entries or ()]
+    targets = [individual for entries in known.values() for individual in entries or ()]
     if not sources or not targets:
         reason = "nothing to link" if sources else "no individuals"
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
     if dimension in ("AnalogicalMapping", ARRANGED):
-        sources += [own for name in known for own in found.known.get(name) or ()]
+        sources += [individual for name in known for individual in found.known.get(name) or ()]
     request = ask_links(situation, dimension, sources, known, terms)
 
     def read(text: str) -> tuple[Link, ...]:
@@ -245,8 +249,8 @@ async def _link_step(
     found.add_links(said, Provenance(taken.model, taken.prompt[:16], taken.when))
 
 
-def _attach(own: Individual, links: dict[str, list[Relation]]) -> Individual:
-    return replace(own, relations=(*own.relations, *links.get(own.key, ())))
+def _attach(individual: Individual, links: dict[str, list[Relation]]) -> Individual:
+    return replace(individual, relations=(*individual.relations, *links.get(individual.key, ())))
 
 
 def _result(place: tuple[Dimension, str], taken: Taken[Result]) -> StepResult:
@@ -265,13 +269,13 @@ def _result(place: tuple[Dimension, str], taken: Taken[Result]) -> StepResult:
 
 async def _finish(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Wait for all; when one breaks, stop the others before its error goes on."""
-    own = list(tasks)
+    group = list(tasks)
     try:
-        await asyncio.gather(*own)
+        await asyncio.gather(*group)
     finally:
-        for task in own:
+        for task in group:
             task.cancel()
-        await asyncio.gather(*own, return_exceptions=True)
+        await asyncio.gather(*group, return_exceptions=True)
 
 
 async def in_order(

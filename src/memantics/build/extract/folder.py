@@ -42,12 +42,12 @@ def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
         (folder / IMAGES).mkdir(parents=True, exist_ok=True)
         for meme in memes:
             try:
-                own = _adopt(meme, folder, taken)
+                value = _adopt(meme, folder, taken)
             except ImageError as error:
                 skips.append(Skip(meme.image.name, meme.id, str(error)))
                 continue
-            taken.add(own.id)
-            kept.append(own)
+            taken.add(value.id)
+            kept.append(value)
         with whole_file(folder / MEMES) as file:
             for meme in kept:
                 file.write(_dump_meme(meme, folder))

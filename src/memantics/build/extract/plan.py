@@ -24,15 +24,17 @@ def list_relations(
     >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
     (['hasParticipant'], ())
     """
-    own = spec or SPECS[dimension]
+    dimension_spec = spec or SPECS[dimension]
     terms = {
         one.name: RelationTerm(one.name, one.name, one.definition, (dimension,), one.to)
-        for one in own.relation
+        for one in dimension_spec.relation
     }
-    unknown = [name for name in own.relations if name not in terms and name not in RELATIONS]
+    unknown = [
+        name for name in dimension_spec.relations if name not in terms and name not in RELATIONS
+    ]
     if unknown:
         raise UnknownName(f"relation of {dimension}:", unknown[0], [*terms, *RELATIONS])
-    named = (terms.get(name) or RELATIONS[name] for name in own.relations)
+    named = (terms.get(name) or RELATIONS[name] for name in dimension_spec.relations)
     return tuple(dict.fromkeys((*named, *terms.values())))
 
 
@@ -182,19 +184,19 @@ def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> Extr
 
     A new one is told of its inputs, or of all others; steps come after what they are told of.
     """
-    dropped = {name for name, own in given.items() if own.drop}
+    dropped = {name for name, spec in given.items() if spec.drop}
     kept = [step for step in plan.steps if step.dimension not in dropped]
     known = {step.dimension for step in kept}
     steps = [_adapt(step, given.get(step.dimension), dropped) for step in kept]
-    for name, own in given.items():
-        if name in known or own.drop:
+    for name, spec in given.items():
+        if name in known or spec.drop:
             continue
-        if not own.label or not own.definition:
+        if not spec.label or not spec.definition:
             raise InputError(
                 f"dimension {name} has no label or no definition", hint=f"say both in {name}.toml"
             )
-        inputs = tuple(sorted(known)) if own.inputs is None else own.inputs
-        steps.append(PlannedStep(name, inputs, own.needs, own.background, own))
+        inputs = tuple(sorted(known)) if spec.inputs is None else spec.inputs
+        steps.append(PlannedStep(name, inputs, spec.needs, spec.background, spec))
     names = {step.dimension for step in steps}
     for step in steps:
         for name in (*step.inputs, *step.needs):
@@ -203,17 +205,17 @@ def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> Extr
     return replace(plan, name=f"{plan.name}, adapted", steps=tuple(_sort(steps)))
 
 
-def _adapt(step: PlannedStep, own: DimensionSpec | None, dropped: set[str]) -> PlannedStep:
+def _adapt(step: PlannedStep, spec: DimensionSpec | None, dropped: set[str]) -> PlannedStep:
     inputs = tuple(name for name in step.inputs if name not in dropped)
     needs = tuple(name for name in step.needs if name not in dropped)
-    if own is None:
+    if spec is None:
         return replace(step, inputs=inputs, needs=needs)
     return PlannedStep(
         step.dimension,
-        inputs if own.inputs is None else own.inputs,
-        own.needs or needs,
-        own.background if "background" in own.model_fields_set else step.background,
-        own.over(step.told),
+        inputs if spec.inputs is None else spec.inputs,
+        spec.needs or needs,
+        spec.background if "background" in spec.model_fields_set else step.background,
+        spec.over(step.told),
     )
 
 

@@ -111,11 +111,11 @@ class Directory:
         self.relations = tuple(relations)
         self._exact: dict[str, str] = {}
         self._loose: dict[str, set[str]] = {}
-        for own in individuals:
-            self._exact[own.key] = own.key
-            for word in {own.name, make_name(own.label)}:
-                for spelling in (word, f"{own.dimension}/{word}"):
-                    self._loose.setdefault(fold_lookalikes(spelling), set()).add(own.key)
+        for individual in individuals:
+            self._exact[individual.key] = individual.key
+            for word in {individual.name, make_name(individual.label)}:
+                for spelling in (word, f"{individual.dimension}/{word}"):
+                    self._loose.setdefault(fold_lookalikes(spelling), set()).add(individual.key)
 
     def find(self, said: str) -> str | None:
         """The ``Dimension/name`` that is meant; None where that is nobody, or not clear."""
@@ -152,8 +152,10 @@ def read_individuals(
         )
     said = [conform_value(SaidIndividual, entry) for entry in different.values()]
     names, directory = Names(), Directory(known, relations)
-    made = tuple(_make(own, dimension, names, directory) for own in said)
-    arranged = [one for own in said if dimension == ARRANGED for one in own.arrangement]
+    made = tuple(_make(individual, dimension, names, directory) for individual in said)
+    arranged = [
+        one for individual in said if dimension == ARRANGED for one in individual.arrangement
+    ]
     links = tuple(dict.fromkeys(_arrange(one, directory) for one in arranged))
     return Read(made, len(entries) - len(different), names.renamed, links)
 
@@ -170,10 +172,12 @@ def _arrange(said: SaidLink, directory: Directory) -> Link:
     if not name:
         raise Unparsed("a relation of the arrangement is empty")
     ends = []
-    for own in (said.source, said.target):
-        found = directory.find(own)
+    for text in (said.source, said.target):
+        found = directory.find(text)
         if found is None:
-            raise Unparsed(f"{clean_line(own, 60)!r} in the arrangement is not one of those listed")
+            raise Unparsed(
+                f"{clean_line(text, 60)!r} in the arrangement is not one of those listed"
+            )
         ends.append(found)
     return Link(ends[0], Relation(name, ends[1]))
 

@@ -90,11 +90,11 @@ class ReportTally:
         self.counts["memes"] += 1
         self.counts["individuals"] += len(knowledge.individuals)
         for name, count in knowledge.counts().items():
-            own = self.by_dimension.setdefault(name, Counter())
-            own["individuals"] += count
-            own["memes"] += count > 0
+            counts = self.by_dimension.setdefault(name, Counter())
+            counts["individuals"] += count
+            counts["memes"] += count > 0
         self.relations.update(
-            link.relation for own in knowledge.individuals for link in own.relations
+            link.relation for individual in knowledge.individuals for link in individual.relations
         )
         self.dangling += knowledge.dangling()
         self.misplaced += find_misplaced(knowledge)
@@ -104,9 +104,9 @@ class ReportTally:
             for figure in ("merged", "renamed", "tokens_in", "tokens_out"):
                 self.counts[figure] += getattr(step, figure)
             if step.stage == "individuals":
-                own = self.by_dimension.setdefault(step.dimension, Counter())
-                own[step.status] += 1
-                own["empty"] += step.status == "answered" and not step.found
+                counts = self.by_dimension.setdefault(step.dimension, Counter())
+                counts[step.status] += 1
+                counts["empty"] += step.status == "answered" and not step.found
             if step.status not in ("answered", "skipped"):
                 self.failures.append(
                     Failure(knowledge.meme, step.dimension, step.stage, step.status, step.reason)
@@ -133,12 +133,12 @@ class ReportTally:
             tokens_out=self.counts["tokens_out"],
             dimensions={
                 name: DimensionReport(
-                    own["individuals"],
-                    own["memes"],
-                    own["empty"],
-                    {status: own[status] for status in (*STATUSES, "skipped")},
+                    counts["individuals"],
+                    counts["memes"],
+                    counts["empty"],
+                    {status: counts[status] for status in (*STATUSES, "skipped")},
                 )
-                for name, own in self.by_dimension.items()
+                for name, counts in self.by_dimension.items()
             },
             relations=dict(sorted(self.relations.items())),
             dangling=self.dangling,
@@ -150,10 +150,10 @@ class ReportTally:
 
 def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
     """Relations whose ends both exist but do not belong to the relation's dimensions."""
-    for own in knowledge.individuals:
-        for link in own.relations:
+    for individual in knowledge.individuals:
+        for link in individual.relations:
             term, target = RELATIONS.get(link.relation), knowledge.by_key.get(link.target)
             if term is None or target is None:
                 continue
-            if own.dimension not in term.domain or target.dimension not in term.range:
-                yield Misplaced(knowledge.meme, own.key, link.relation, link.target)
+            if individual.dimension not in term.domain or target.dimension not in term.range:
+                yield Misplaced(knowledge.meme, individual.key, link.relation, link.target)

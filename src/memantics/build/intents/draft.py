@@ -139,7 +139,10 @@ def make_intent_step(
     """The step that asks what the author wants, told what one must know."""
     prompts = find_prompts()
     form = prompts.get(f"form.{language}", prompts["form.other"])
-    known = {**_material(meme), "background knowledge": "\n".join(f"* {own}" for own in background)}
+    known = {
+        **_material(meme),
+        "background knowledge": "\n".join(f"* {name}" for name in background),
+    }
     body = prompts["intents"].fill(
         material=show_material(known),
         language=name_language(language),
@@ -157,7 +160,7 @@ def make_intent_step(
 
 
 def _material(meme: Meme) -> dict[str, str]:
-    notes = {name: own for name, own in meme.notes.items() if name != "background"}
+    notes = {name: note for name, note in meme.notes.items() if name != "background"}
     return {"printed text": meme.text, **{f"note: {name}": notes[name] for name in sorted(notes)}}
 
 
@@ -165,14 +168,14 @@ def write_intents(folder: Path, report: IntentReport) -> Path:
     """Write ``intents.jsonl``: drafts with their sources."""
     path = folder / INTENTS
     with whole_file(path) as file:
-        for own in report.drafts:
+        for draft in report.drafts:
             line: dict[str, object] = {
-                "id": own.meme.id,
-                "text": own.meme.text,
-                "language": own.language,
-                "intents": own.intents,
-                "background": own.background,
-                "sources": own.sources,
+                "id": draft.meme.id,
+                "text": draft.meme.text,
+                "language": draft.language,
+                "intents": draft.intents,
+                "background": draft.background,
+                "sources": draft.sources,
             }
             file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return path
@@ -180,8 +183,8 @@ def write_intents(folder: Path, report: IntentReport) -> Path:
 
 def write_intent_queue(folder: Path, report: IntentReport, origin: str) -> int:
     """Write the queue in which people collect, edit and review; return how many items it has."""
-    names = queue_images((own.meme for own in report.drafts), folder)
-    languages = {own.language for own in report.drafts}
+    names = queue_images((draft.meme for draft in report.drafts), folder)
+    languages = {draft.language for draft in report.drafts}
     card = QueueCard(
         title="Intents of memes",
         workflow=WORKFLOW,
@@ -189,38 +192,38 @@ def write_intent_queue(folder: Path, report: IntentReport, origin: str) -> int:
         warning="Memes may be offensive.",
         origin=origin,
     )
-    return write_queue(folder, card, (_make_item(own, names) for own in report.drafts))
+    return write_queue(folder, card, (_make_item(draft, names) for draft in report.drafts))
 
 
-def _make_item(own: Drafted, names: Mapping[str, str]) -> QueueItem:
+def _make_item(draft: Drafted, names: Mapping[str, str]) -> QueueItem:
     shown = [
         Shown(label=label, value=value)
         for label, value in (
-            ("Printed text", own.meme.text),
-            ("What the picture shows", own.meme.notes.get("description", "")),
-            ("What the words mean", own.meme.notes.get("meaning", "")),
+            ("Printed text", draft.meme.text),
+            ("What the picture shows", draft.meme.notes.get("description", "")),
+            ("What the words mean", draft.meme.notes.get("meaning", "")),
         )
         if value.strip()
     ]
     values: dict[str, JsonValue] = {
-        "intents": list(own.intents),
-        "background": list(own.background),
+        "intents": list(draft.intents),
+        "background": list(draft.background),
     }
     sources: dict[str, JsonValue] = {
         name: {"model": source.model, "prompt": source.prompt, "when": source.when}
-        for name, source in own.sources.items()
+        for name, source in draft.sources.items()
     }
     # Publishing knows a meme by its queue alone.
     meme: dict[str, JsonValue] = {
-        "text": own.meme.text,
-        "language": own.language,
-        "family": own.meme.family,
-        "description": own.meme.notes.get("description", ""),
+        "text": draft.meme.text,
+        "language": draft.language,
+        "family": draft.meme.family,
+        "description": draft.meme.notes.get("description", ""),
     }
     return QueueItem(
-        id=own.meme.id,
-        group=own.meme.id,
-        images=[names[own.meme.id]],
+        id=draft.meme.id,
+        group=draft.meme.id,
+        images=[names[draft.meme.id]],
         shown=shown,
         values=values,
         hidden={**meme, "sources": sources},

@@ -51,12 +51,12 @@ def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[s
     ('mocks late trains',)
     """
     said = read_object(reply, _SaidIntents).intents
-    made = dict.fromkeys(check_intent(own, language) for own in said)
+    made = dict.fromkeys(check_intent(text, language) for text in said)
     if not made:
         raise Unparsed("there is no intent: give at least one")
     if len(made) > most:
         raise Unparsed(f"{len(made)} intents are too many: give the {most} most likely at most")
-    folded = {own.casefold() for own in made}
+    folded = {text.casefold() for text in made}
     if len(folded) < len(made):
         raise Unparsed("two intents are the same but for capitals")
     return tuple(made)
@@ -107,10 +107,14 @@ def read_background(
     ('Owls hunt by night?',)
     """
     made: dict[str, str] = {}
-    for own in read_object(reply, _SaidBackground).background:
-        line = check_wording(own.sentence, "sentence", language, LONGEST).removeprefix("*").strip()
+    for sentence in read_object(reply, _SaidBackground).background:
+        line = (
+            check_wording(sentence.sentence, "sentence", language, LONGEST)
+            .removeprefix("*")
+            .strip()
+        )
         bare = line.rstrip(".。?？ ")
-        doubtful = not own.certain or line.endswith(("?", "？"))
+        doubtful = not sentence.certain or line.endswith(("?", "？"))
         made.setdefault(bare.casefold(), f"{bare}?" if doubtful else line)
     if len(made) > most:
         raise Unparsed(f"{len(made)} sentences are too many: give the {most} that matter most")

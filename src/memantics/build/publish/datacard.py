@@ -19,7 +19,7 @@ def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
     ]
     if facts.warning:
         parts.append(f"> **Content warning.** {_plain(facts.warning)}")
-    parts += ["\n\n".join(_section(own)) for own in bundle.sections]
+    parts += ["\n\n".join(_section(section)) for section in bundle.sections]
     parts.append("\n\n".join(_section(_use(bundle))))
     if facts.citation:
         parts.append(f"## Citation\n\n{_plain(facts.citation)}")

@@ -117,7 +117,9 @@ def make_card(facts: Facts, made: Made, family: Card) -> Card:
         if task.name in made.tasks
     )
     languages = tuple(
-        cast("Literal['en', 'zh']", own) for own in facts.languages if own in ("en", "zh")
+        cast("Literal['en', 'zh']", language)
+        for language in facts.languages
+        if language in ("en", "zh")
     )
     return Card(
         name=facts.name,
@@ -134,13 +136,13 @@ def make_card(facts: Facts, made: Made, family: Card) -> Card:
 
 
 def _splits(task: TaskCard, made: Made) -> tuple[str, ...]:
-    return made.splits or tuple(own for own in task.splits if own == "all") or task.splits
+    return made.splits or tuple(split for split in task.splits if split == "all") or task.splits
 
 
 def _options(task: TaskCard, made: Made) -> tuple[OptionCard, ...]:
     return tuple(
-        own.model_copy(update={"default": made.defaults.get(own.name, own.default)})
-        for own in task.option
+        card.model_copy(update={"default": made.defaults.get(card.name, card.default)})
+        for card in task.option
     )
 
 

@@ -45,7 +45,7 @@ def describe_writers(*reviews: Review) -> Section:
 
     Items of a queue remember who drafted them; those that name nobody were given as they are.
     """
-    kept = [own.item for review in reviews for own in review.items if own.kept]
+    kept = [reviewed.item for review in reviews for reviewed in review.items if reviewed.kept]
     rows = [("made by", review.card.origin) for review in reviews if review.card.origin]
     counts: Counter[str] = Counter()
     for item in kept:
@@ -62,10 +62,10 @@ def _find_models(hidden: JsonValue) -> set[str]:
     """The models that the hidden part of an item names, at whatever depth, editors included."""
     if not isinstance(hidden, Mapping):
         return set()
-    found = {own for name, own in hidden.items() if name == "model" and isinstance(own, str)}
+    found = {group for name, group in hidden.items() if name == "model" and isinstance(group, str)}
     edits = hidden.get("edits")
     found |= {f"{name} (edits)" for name in edits} if isinstance(edits, Mapping) else set()
-    return {own for own in found.union(*map(_find_models, hidden.values())) if own}
+    return {text for text in found.union(*map(_find_models, hidden.values())) if text}
 
 
 def describe_review(review: Review) -> Section:
@@ -74,14 +74,18 @@ def describe_review(review: Review) -> Section:
     if not judged:
         line = "Nobody has reviewed these records: they are drafts as a model wrote them."
         return Section("Review", (line,))
-    votes = [vote for own in judged if own.verdict for vote in own.verdict.votes]
+    votes = [vote for reviewed in judged if reviewed.verdict for vote in reviewed.verdict.votes]
     people = {vote.person for vote in votes}
-    reasons = Counter(own.verdict.reason for own in judged if own.verdict and not own.verdict.kept)
+    reasons = Counter(
+        reviewed.verdict.reason
+        for reviewed in judged
+        if reviewed.verdict and not reviewed.verdict.kept
+    )
     unseen = len(review.items) - len(judged)
     rows = [
         ("workflow", review.card.workflow),
         ("judged", f"{len(judged):,}"),
-        ("kept", f"{sum(own.kept for own in judged):,}"),
+        ("kept", f"{sum(reviewed.kept for reviewed in judged):,}"),
         ("people", f"{len(people):,}"),
         ("answers", f"{len(votes):,}"),
     ]
@@ -100,11 +104,13 @@ def describe_review(review: Review) -> Section:
 def describe_acceptance(review: Review) -> tuple[Section, ...]:
     """How many questions people accepted, by dimension; nothing where they judged no questions."""
     judged = list_judged_questions(review)
-    names = dict.fromkeys(own.dimension for own in judged)
+    names = dict.fromkeys(question.dimension for question in judged)
     rows = []
     for name in names:
-        own = [one.accepted for one in judged if one.dimension == name]
-        rows.append((name, f"{sum(own):,} of {len(own):,} ({100 * sum(own) / len(own):.1f} %)"))
+        flags = [one.accepted for one in judged if one.dimension == name]
+        rows.append(
+            (name, f"{sum(flags):,} of {len(flags):,} ({100 * sum(flags) / len(flags):.1f} %)")
+        )
     line = "Questions that people accepted together with their answers."
     return (Section("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
 
@@ -125,9 +131,9 @@ def _voted(review: Review) -> list[str]:
 
 def _sittings(review: Review) -> Iterator[list[Vote]]:
     """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
-    for own in review.judged:
+    for reviewed in review.judged:
         stages: dict[str, list[Vote]] = {}
-        for vote in own.verdict.votes if own.verdict else ():
+        for vote in reviewed.verdict.votes if reviewed.verdict else ():
             stages.setdefault(vote.stage, []).append(vote)
         yield from stages.values()
 

@@ -67,9 +67,13 @@ def find_prompts() -> Mapping[str, Prompt]:
 def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
     """What is known, one individual a line, in the order of the knowledge."""
     lines = [
-        f"{own.key}: {own.label}"
-        + (f" ({cut_short(own.description, _TOLD)})" if details and own.description else "")
-        for own in individuals
+        f"{individual.key}: {individual.label}"
+        + (
+            f" ({cut_short(individual.description, _TOLD)})"
+            if details and individual.description
+            else ""
+        )
+        for individual in individuals
     ]
     return enclose(label, "\n".join(lines))
 
@@ -78,10 +82,12 @@ def list_near(knowledge: Knowledge, focus: Individual) -> list[Individual]:
     """The individuals that one is linked with, either way."""
     ends = {link.target for link in focus.relations}
     return [
-        own
-        for own in knowledge.individuals
-        if own is not focus
-        and (own.key in ends or any(link.target == focus.key for link in own.relations))
+        individual
+        for individual in knowledge.individuals
+        if individual is not focus
+        and (
+            individual.key in ends or any(link.target == focus.key for link in individual.relations)
+        )
     ]
 
 
@@ -131,17 +137,17 @@ def ask_draft(
 
 
 def _define(dimension: str, settings: QuestionSettings) -> str:
-    own = settings.own.get(dimension)
-    if own is not None and own.definition:
-        return own.definition
+    spec = settings.specs.get(dimension)
+    if spec is not None and spec.definition:
+        return spec.definition
     return DIMENSION_TERMS[dimension].definition if dimension in DIMENSION_TERMS else dimension
 
 
 def _guide(dimension: str, settings: QuestionSettings) -> str:
     """What a question tests; one about a dimension of the user's own may say it in its file."""
-    own = settings.own.get(dimension)
-    if own is not None and own.question:
-        return own.question
+    spec = settings.specs.get(dimension)
+    if spec is not None and spec.question:
+        return spec.question
     prompts = find_prompts()
     return prompts[dimension if dimension in prompts else "own"].text
 
@@ -149,7 +155,10 @@ def _guide(dimension: str, settings: QuestionSettings) -> str:
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
     """What the question is about; the second of a toxicity pair is told the harm and its kind."""
     line = f"{focus.key}: {focus.label} ({focus.description})"
-    toxic = next((own for own in knowledge.of("Toxicity") if _points_to(own, focus)), None)
+    toxic = next(
+        (individual for individual in knowledge.of("Toxicity") if _points_to(individual, focus)),
+        None,
+    )
     if slot.pair and toxic is not None:
         line += f"\nIt carries this harm: {toxic.label} ({toxic.kind}): {toxic.description}"
     return line
@@ -224,7 +233,7 @@ def _pose(
     before: tuple[Part, ...],
 ) -> Request:
     listed = [Option(letter, text) for letter, text in zip(LETTERS, options, strict=True)]
-    asked = "\n".join([question, *(f"{own.key}. {own.text}" for own in listed)])
+    asked = "\n".join([question, *(f"{option.key}. {option.text}" for option in listed)])
     text = find_prompts()[prompt].fill(asked=asked)
     form = Form(question, (FormField("answer", "choice", tuple(listed)),), settings.language)
     return Request((Message("user", (*before, text)),), form, settings.sampling)
@@ -234,7 +243,7 @@ def _schema(
     focus: Individual | None, knowledge: Knowledge, settings: QuestionSettings
 ) -> dict[str, JsonValue]:
     option: JsonValue = {"type": "string", "minLength": 1, "maxLength": 2 * settings.letters}
-    keys: list[JsonValue] = [own.key for own in knowledge.individuals[:_MOST_KNOWN]]
+    keys: list[JsonValue] = [individual.key for individual in knowledge.individuals[:_MOST_KNOWN]]
     about: dict[str, JsonValue] = (
         {"about": {"type": "string", "enum": [focus.key]}} if focus else {}
     )

@@ -54,38 +54,38 @@ class Item:
     @property
     def spares(self) -> list[QuestionOption]:
         """Wrong options of its draft that it does not show."""
-        shown = {own.text for own in self.wrong}
-        return [own for own in self.draft.wrong if own.text not in shown]
+        shown = {option.text for option in self.wrong}
+        return [option for option in self.draft.wrong if option.text not in shown]
 
     @property
     def key_is_longest(self) -> bool:
         """Whether the right option is strictly longer than the other two."""
         if self.correct is None:
             return False
-        return len(self.correct.text) > max(len(own.text) for own in self.wrong)
+        return len(self.correct.text) > max(len(option.text) for option in self.wrong)
 
     @property
     def key_is_shortest(self) -> bool:
         """Whether the right option is strictly shorter than the other two."""
         if self.correct is None:
             return False
-        return len(self.correct.text) < min(len(own.text) for own in self.wrong)
+        return len(self.correct.text) < min(len(option.text) for option in self.wrong)
 
     @property
     def has_longest(self) -> bool:
         """Whether one of the three options is strictly longer than the other two."""
-        sizes = sorted(len(own.text) for own in self.shown)
+        sizes = sorted(len(option.text) for option in self.shown)
         return sizes[-1] > sizes[-2]
 
     def without(self, texts: set[str]) -> Item:
         """The same item with a draft that lacks some wrong options; what it shows stays."""
-        near = tuple(own for own in self.draft.plausible if own not in texts)
-        far = tuple(own for own in self.draft.implausible if own not in texts)
+        near = tuple(text for text in self.draft.plausible if text not in texts)
+        far = tuple(text for text in self.draft.implausible if text not in texts)
         return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
 
     def swap(self, old: QuestionOption, new: QuestionOption) -> Item:
         """The same item with another wrong option."""
-        return replace(self, wrong=tuple(new if own is old else own for own in self.wrong))
+        return replace(self, wrong=tuple(new if option is old else option for option in self.wrong))
 
 
 def make_item(drafted: Drafted, draft: QuestionDraft) -> Item:
@@ -101,21 +101,21 @@ def _rate(
     correct: str, pair: tuple[QuestionOption, ...], slot: Slot
 ) -> tuple[bool, bool, bool, int]:
     """The lower, the better: the longest option as dealt, no tie, one of each kind, like sizes."""
-    sizes = [len(own.text) for own in pair]
+    sizes = [len(option.text) for option in pair]
     size, top = len(correct), max(sizes)
     dealt = (size > top) == (slot.longest == "correct")
-    mixed = {own.role for own in pair} == {"plausible", "implausible"}
+    mixed = {option.role for option in pair} == {"plausible", "implausible"}
     return (
         not dealt,
         size in sizes or len(set(sizes)) < len(sizes),
         not mixed,
-        max(abs(size - own) for own in sizes),
+        max(abs(size - number) for number in sizes),
     )
 
 
 def make_items(drafted: Sequence[Drafted]) -> list[Item]:
     """The items of all drafts; each has a right option."""
-    return [make_item(own, own.draft) for own in drafted if own.draft is not None]
+    return [make_item(draft, draft.draft) for draft in drafted if draft.draft is not None]
 
 
 def deal_none(items: Sequence[Item], settings: QuestionSettings) -> list[Item]:
@@ -142,8 +142,8 @@ def deal_none(items: Sequence[Item], settings: QuestionSettings) -> list[Item]:
 
 def take_key(item: Item) -> Item:
     """The same item without its right option: a third wrong one stands in its place."""
-    size = sum(len(own.text) for own in item.wrong) / len(item.wrong)
-    third = min(item.spares, key=lambda own: abs(len(own.text) - size))
+    size = sum(len(option.text) for option in item.wrong) / len(item.wrong)
+    third = min(item.spares, key=lambda option: abs(len(option.text) - size))
     return replace(item, correct=None, wrong=(*item.wrong, third))
 
 
@@ -158,7 +158,7 @@ def finish(items: Sequence[Item], settings: QuestionSettings) -> list[DraftQuest
 def _finish(item: Item, place: int, settings: QuestionSettings) -> DraftQuestion:
     none = QuestionOption(settings.none_text, "none")
     key = item.correct or none
-    others = [own for own in (*item.shown, none) if own is not key]
+    others = [option for option in (*item.shown, none) if option is not key]
     random.Random(f"{settings.seed}/{item.id}").shuffle(others)
     options = (*others[:place], key, *others[place:])
     slot, draft = item.slot, item.draft

@@ -111,10 +111,10 @@ class Lengths:
     @classmethod
     def of(cls, items: Iterable[Item]) -> Lengths:
         """Count items."""
-        own = cls()
+        lengths = cls()
         for item in items:
-            own.count(item, 1)
-        return own
+            lengths.count(item, 1)
+        return lengths
 
     def count(self, item: Item, sign: int) -> None:
         """Add an item, or take it away."""
@@ -151,22 +151,22 @@ class Lengths:
 def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
     """An option that stands in many drafts and is never right there is a dead one."""
     drafts = [item.draft.wrong for item in state.items.values()]
-    counts = Counter(fold(own.text) for wrong in drafts for own in wrong)
+    counts = Counter(fold(option.text) for wrong in drafts for option in wrong)
     most = max(2, math.ceil(0.01 * len(state.items)))
     seen: Counter[str] = Counter()
     for item in _shuffled(state.items.values(), settings, "recurring"):
-        dead = {own.text for own in item.draft.wrong if counts[fold(own.text)] > most}
-        shown = {own.text for own in item.wrong} & dead
+        dead = {option.text for option in item.draft.wrong if counts[fold(option.text)] > most}
+        shown = {option.text for option in item.wrong} & dead
         seen.update(fold(text) for text in shown)
         spared = {text for text in shown if seen[fold(text)] <= most}
         state.items[item.id] = item.without(dead - spared)
-        for own in item.wrong:
-            if own.text not in dead - spared:
+        for option in item.wrong:
+            if option.text not in dead - spared:
                 continue
             size = len(item.draft.correct)
-            if not _exchange(state, pool, item.id, own, _between(0.5 * size, 1.5 * size + 8)):
-                count = counts[fold(own.text)]
-                _drop(state, item.id, f"option {own.text!r} recurs in {count} questions")
+            if not _exchange(state, pool, item.id, option, _between(0.5 * size, 1.5 * size + 8)):
+                count = counts[fold(option.text)]
+                _drop(state, item.id, f"option {option.text!r} recurs in {count} questions")
                 break
 
 
@@ -177,12 +177,12 @@ def _level_lengths(state: Levelled, pool: OptionPool, settings: QuestionSettings
     for item in _shuffled(keyed, settings, "lengths"):
         size, aim = len(item.draft.correct), now.aim(settings.tolerance)
         if now.rate > aim + slack and item.key_is_longest:
-            shortest = min(item.wrong, key=lambda own: len(own.text))
+            shortest = min(item.wrong, key=lambda option: len(option.text))
             _exchange(state, pool, item.id, shortest, _between(size + 1, 1.5 * size + 8))
         elif now.rate < aim - slack / 2 and not item.key_is_longest:
-            for own in item.wrong:
-                if len(own.text) >= size:
-                    _exchange(state, pool, item.id, own, _between(0.5 * size, size - 1))
+            for option in item.wrong:
+                if len(option.text) >= size:
+                    _exchange(state, pool, item.id, option, _between(0.5 * size, size - 1))
         if not state.items[item.id].has_longest:
             _untie(state, pool, state.items[item.id], up=now.rate >= aim)
         now.count(item, -1)
@@ -195,7 +195,7 @@ def _level_shortest(state: Levelled, pool: OptionPool, settings: QuestionSetting
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
     for item in _shuffled(keyed, settings, "shortest"):
         size = len(item.draft.correct)
-        near, far = sorted(item.wrong, key=lambda own: len(own.text))
+        near, far = sorted(item.wrong, key=lambda option: len(option.text))
         if now.rate_shortest > FAIR_LENGTH + slack and item.key_is_shortest:
             _exchange(state, pool, item.id, near, _between(0.5 * size, size - 1))
         elif now.rate_shortest < FAIR_LENGTH - slack and len(near.text) < size < len(far.text):
@@ -218,13 +218,13 @@ def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
 
 def _untie(state: Levelled, pool: OptionPool, item: Item, *, up: bool) -> None:
     """Where two options are longest, make one of them longer, or all but the key shorter."""
-    top = max(len(own.text) for own in item.shown)
-    tied = [own for own in item.wrong if len(own.text) == top]
+    top = max(len(option.text) for option in item.shown)
+    tied = [option for option in item.wrong if len(option.text) == top]
     if up or len(item.draft.correct) < top:
         _exchange(state, pool, item.id, tied[0], _between(top + 1, 1.5 * top + 8))
         return
-    for own in tied:
-        _exchange(state, pool, item.id, own, _between(0.5 * top, top - 1))
+    for option in tied:
+        _exchange(state, pool, item.id, option, _between(0.5 * top, top - 1))
 
 
 def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
@@ -304,11 +304,11 @@ def _restore(
         if count <= 0:
             return
         item = items[place]
-        lent = [own for own in item.wrong if own.role == "borrowed"]
-        for own in item.spares if lent else ():
-            if _same_rank(item, lent[0])(own.text):
+        lent = [value for value in item.wrong if value.role == "borrowed"]
+        for value in item.spares if lent else ():
+            if _same_rank(item, lent[0])(value.text):
                 pool.take_back(lent[0])
-                state.items[item.id] = item.swap(lent[0], own)
+                state.items[item.id] = item.swap(lent[0], value)
                 count -= 1
                 break
 
@@ -316,7 +316,7 @@ def _restore(
 def _same_rank(item: Item, old: QuestionOption) -> Callable[[str], bool]:
     """Texts on the same side of the key as the old one, so that its rank by length stays."""
     if item.correct is None:
-        rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
+        rest = max((len(option.text) for option in item.wrong if option is not old), default=0)
         return _between(0.5 * rest, 1.5 * rest + 8)
     size = len(item.correct.text)
     if len(old.text) < size:
@@ -328,7 +328,7 @@ def _same_longest(item: Item, old: QuestionOption) -> Callable[[str], bool]:
     """Texts that leave it as it is whether the key is the longest option; the last resort."""
     if item.correct is None:
         return _same_rank(item, old)
-    rest = max((len(own.text) for own in item.wrong if own is not old), default=0)
+    rest = max((len(option.text) for option in item.wrong if option is not old), default=0)
     size = len(item.correct.text)
     if item.key_is_longest:
         return _between(0.5 * size, size - 1)
@@ -343,7 +343,7 @@ def _exchange(
     state: Levelled, pool: OptionPool, name: str, old: QuestionOption, fits: Callable[[str], bool]
 ) -> bool:
     item = state.items[name]
-    taken = {len(own.text) for own in item.shown if own is not old}
+    taken = {len(option.text) for option in item.shown if option is not old}
     # A tie hides which option is longest only until somebody counts it: rather none.
     new = pool.lend(item, old, lambda text: len(text) not in taken and fits(text))
     new = new or pool.lend(item, old, fits)

@@ -124,7 +124,7 @@ async def _choose(
     ask: Callable[[Sequence[str]], Request],
 ) -> bool | None:
     name, order = way
-    texts = [*(own.text for own in item.shown), settings.none_text]
+    texts = [*(option.text for option in item.shown), settings.none_text]
     listed = [texts[place] for place in order]
     step = Step(f"{item.id}/{name}", ask(listed), partial(read_letter, options=listed), 2)
     taken = await asker.take(step)

@@ -52,13 +52,15 @@ def pair_subjects(
     memes: Sequence[Meme], knowledge: Sequence[Knowledge]
 ) -> dict[str, QuestionSubject]:
     """Memes with what is known about them; memes about which nothing is known are left out."""
-    known = {own.meme: own for own in knowledge}
+    known = {value.meme: value for value in knowledge}
     return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
 
 def list_slots(subjects: Mapping[str, QuestionSubject], settings: QuestionSettings) -> list[Slot]:
     """All questions that shall be written."""
-    return [slot for own in subjects.values() for slot in plan_slots(own.knowledge, settings)]
+    return [
+        slot for subject in subjects.values() for slot in plan_slots(subject.knowledge, settings)
+    ]
 
 
 async def build_questions(
@@ -69,10 +71,10 @@ async def build_questions(
 ) -> Built:
     """Build the questions about memes; what does not become one is set aside with its reason."""
     slots = list_slots(subjects, settings)
-    drafted = [own async for own in _write(people.writer, slots, subjects, settings, window)]
-    aside = [set_aside(own) for own in drafted if own.draft is None]
+    drafted = [draft async for draft in _write(people.writer, slots, subjects, settings, window)]
+    aside = [set_aside(draft) for draft in drafted if draft.draft is None]
     drafted, repeated = _drop_repeated(drafted)
-    known = {meme: own.knowledge for meme, own in subjects.items()}
+    known = {meme: subject.knowledge for meme, subject in subjects.items()}
     completed = complete(make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, Trial] = {}
@@ -90,9 +92,9 @@ async def build_questions(
         state = level(dealt, known, settings)
     state.aside[:0] = aside_before
     if critic is not None:
-        stale = [own for own in state.items.values() if keyed[own.id] != own]
+        stale = [value for value in state.items.values() if keyed[value.id] != value]
         again = await try_items(critic, stale, subjects, settings, blind_only=True)
-        trials |= {name: replace(trials[name], blind=own.blind) for name, own in again.items()}
+        trials |= {name: replace(trials[name], blind=trial.blind) for name, trial in again.items()}
         _drop_solved(state, trials)
         if len(dealt) >= FEWEST:
             trim_lengths(state, settings)
@@ -125,18 +127,20 @@ def _drop_repeated(drafted: Sequence[Drafted]) -> tuple[list[Drafted], list[SetA
     kept: list[Drafted] = []
     aside: list[SetAside] = []
     by_meme: dict[str, list[Drafted]] = {}
-    for own in drafted:
-        if own.draft is None:
+    for draft in drafted:
+        if draft.draft is None:
             continue
-        earlier = by_meme.setdefault(own.slot.meme, [])
-        twin = next((e for e in earlier if e.draft and _ask_the_same(e, own)), None)
+        earlier = by_meme.setdefault(draft.slot.meme, [])
+        twin = next((e for e in earlier if e.draft and _ask_the_same(e, draft)), None)
         if twin is None:
-            earlier.append(own)
-            kept.append(own)
+            earlier.append(draft)
+            kept.append(draft)
             continue
-        slot = own.slot
+        slot = draft.slot
         reason = f"asks the same as {twin.slot.id}"
-        aside.append(SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, own.draft))
+        aside.append(
+            SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft)
+        )
     return kept, aside
 
 
@@ -175,7 +179,7 @@ async def _try_and_rewrite(
 async def _rewrite(
     writer: Asker, item: Item, subject: QuestionSubject, settings: QuestionSettings
 ) -> Item | None:
-    wrong = "; ".join(own.text for own in item.wrong)
+    wrong = "; ".join(option.text for option in item.wrong)
     earlier = f"{item.draft.question} Right: {item.draft.correct}. Wrong: {wrong}."
     drafted = await write_draft(writer, subject, item.slot, settings, earlier)
     draft = drafted.draft
@@ -215,7 +219,8 @@ def _note(item: Item, trial: Trial | None) -> Item:
 
 def _mend_pairs(questions: Sequence[DraftQuestion]) -> tuple[DraftQuestion, ...]:
     """A pair holds only where both questions are there."""
-    there = Counter(own.id for own in questions)
+    there = Counter(question.id for question in questions)
     return tuple(
-        own if not own.pair or own.pair in there else replace(own, pair="") for own in questions
+        question if not question.pair or question.pair in there else replace(question, pair="")
+        for question in questions
     )

@@ -64,7 +64,7 @@ def check_question(draft: QuestionDraft) -> Iterator[Defect]:
     """The question: one sentence for people, without our classes and without its answer."""
     if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
         yield Defect("question form", "the question must be one sentence")
-    wrong = [own.text for own in draft.wrong]
+    wrong = [option.text for option in draft.wrong]
     for text in (draft.question, draft.correct, *wrong):
         if name := find_class_name(text):
             fault = text if text in wrong else ""
@@ -78,7 +78,7 @@ def check_options(draft: QuestionDraft, settings: QuestionSettings) -> Iterator[
     """The options: all different, each in the budget, none that points to others."""
     earlier = [draft.correct]
     yield from _check_option(draft.correct, "", settings)
-    for text in (own.text for own in draft.wrong):
+    for text in (option.text for option in draft.wrong):
         yield from _check_option(text, text, settings)
         if twin := next((other for other in earlier if alike(text, other)), None):
             yield Defect("duplicate options", f"{text!r} and {twin!r} say the same", text)
@@ -100,13 +100,13 @@ def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator
 def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
     """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
     rivals = [*knowledge.of(slot.dimension)]
-    for text in (own.text for own in draft.wrong):
-        if (own := find_support(text, rivals)) is not None:
-            message = f"{text!r} is true of this meme: it says the same as {own}"
+    for text in (option.text for option in draft.wrong):
+        if (support := find_support(text, rivals)) is not None:
+            message = f"{text!r} is true of this meme: it says the same as {support}"
             yield Defect("wrong option is right", message, text)
     cited = [knowledge.by_key[key] for key in draft.cites if key in knowledge.by_key]
     denial = _DENIALS.match(draft.correct)
-    plain = [own for own in cited if not _DENIALS.match(own.label)]
+    plain = [individual for individual in cited if not _DENIALS.match(individual.label)]
     denied = find_support(draft.correct[denial.end() :], plain) if denial else None
     if denied is not None:
         yield Defect("contradicted", f"the knowledge has {denied}, which the answer denies")
@@ -115,7 +115,7 @@ def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Itera
 
 
 def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterator[Defect]:
-    kinds = {own.kind for own in cited if own.kind}
+    kinds = {individual.kind for individual in cited if individual.kind}
     named = {kind for word in tokens(draft.correct) if (kind := find_kind(word))}
     # "harmful" is said of every kind.
     if kinds and named - kinds - {"Harmful"}:
@@ -136,18 +136,18 @@ def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
     words = content(text)
     if not words:
         return None
-    for own in individuals:
-        if alike(text, own.label):
-            return own.key
-        if len(words) >= 2 and words <= content(f"{own.label} {own.description}"):
-            return own.key
+    for individual in individuals:
+        if alike(text, individual.label):
+            return individual.key
+        if len(words) >= 2 and words <= content(f"{individual.label} {individual.description}"):
+            return individual.key
     return None
 
 
 def check_lengths(draft: QuestionDraft) -> Iterator[Defect]:
     """The length: no option may stick out so far beside the right one that nobody reads it."""
     size = len(draft.correct)
-    for text in (own.text for own in draft.wrong):
+    for text in (option.text for option in draft.wrong):
         short, long = sorted((len(text), size))
         if long > 2 * short + 12:
             message = (

@@ -19,8 +19,12 @@ from memantics.knowledge.ontology.vocabulary import Dimension
 
 def draw_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
     """The questions of one dimension, and those that are paired with one of them."""
-    firsts = {own.id for own in questions if own.dimension == dimension and not own.pair}
-    drawn = [own for own in questions if own.id in firsts or own.pair in firsts]
+    firsts = {
+        question.id
+        for question in questions
+        if question.dimension == dimension and not question.pair
+    }
+    drawn = [question for question in questions if question.id in firsts or question.pair in firsts]
     if not drawn:
         raise InputError(
             f"no question is about {dimension}",
@@ -36,26 +40,30 @@ def draw_extension(
 
     What people judged before, and the dimensions of their first round, are left out.
     """
-    kept = {own.item.group for own in judged.judged if own.kept}
+    kept = {reviewed.item.group for reviewed in judged.judged if reviewed.kept}
     if not kept:
         raise InputError(
             f"{judged.folder}: people kept no question, so there is no meme to draw from",
             hint="look at their reasons in verdicts.jsonl",
         )
-    seen = {name for own in judged.items for name in _list_ids(own.item.hidden.get("questions"))}
-    before = {own.item.hidden.get("dimension") for own in judged.items}
+    seen = {
+        name
+        for reviewed in judged.items
+        for name in _list_ids(reviewed.item.hidden.get("questions"))
+    }
+    before = {reviewed.item.hidden.get("dimension") for reviewed in judged.items}
     left: dict[str, list[DraftQuestion]] = {}
-    for own in questions:
-        if own.meme in kept and own.id not in seen and own.dimension not in before:
-            left.setdefault(own.dimension, []).append(own)
+    for question in questions:
+        if question.meme in kept and question.id not in seen and question.dimension not in before:
+            left.setdefault(question.dimension, []).append(question)
     drawn: set[str] = set()
     for dimension, own_questions in sorted(left.items()):
         # One generator a dimension: another dimension more or fewer changes no other draw.
         chance = random.Random(f"{seed}/{dimension}")
         count = min(per_dimension, len(own_questions))
-        drawn |= {own.id for own in chance.sample(own_questions, count)}
-    return [replace(own, pair="") for own in questions if own.id in drawn]
+        drawn |= {question.id for question in chance.sample(own_questions, count)}
+    return [replace(question, pair="") for question in questions if question.id in drawn]
 
 
 def _list_ids(value: object) -> list[str]:
-    return [str(own) for own in value] if isinstance(value, list) else []
+    return [str(entry) for entry in value] if isinstance(value, list) else []

@@ -36,7 +36,7 @@ _LEADS = frozenset(_LEADING.split(" "))
 def find_form(answer: str) -> str:
     """The form of an answer, as far as its first word tells it.
 
-    >>> [find_form(own) for own in ("A cat", "By copying", "Counting sheep", "Fans of films")]
+    >>> [find_form(text) for text in ("A cat", "By copying", "Counting sheep", "Fans of films")]
     ['thing', 'by', 'doing', 'name']
     """
     first = next(iter(tokens(answer)), "")
@@ -52,7 +52,9 @@ def _split(question: str) -> tuple[str, frozenset[str]]:
     """What a question asks by (who, which, …), and its other words; numbers tell nothing."""
     word = _ASKS.search(question)
     asked = word.group(0).casefold() if word else ""
-    return asked, frozenset(own for own in content(question) if not own.isdigit() and own != asked)
+    return asked, frozenset(
+        text for text in content(question) if not text.isdigit() and text != asked
+    )
 
 
 def ask_alike(one: str, other: str) -> bool:
@@ -169,12 +171,12 @@ def complete(
     lent = 0
     for item in items:
         full = item
-        for empty in [own for own in item.wrong if not own.text]:
+        for empty in [option for option in item.wrong if not option.text]:
             new = _lend_fitting(pool, full, empty)
             if new is None:
                 break
             full, lent = full.swap(empty, new), lent + 1
-        if all(own.text for own in full.wrong):
+        if all(option.text for option in full.wrong):
             done.append(full)
             continue
         slot, reason = item.slot, "it lacks wrong options, and no question of its kind lends one"

@@ -30,7 +30,7 @@ class QuestionSettings:
     length of an option. ``tolerance`` is how far, at the end, the rates at which length or a
     blind solver finds the key may lie from chance. ``rewrites`` bounds how often the critic
     sends a finished item back. ``from_image`` has a toxicity question written from the image alone
-    where nothing is known of toxicity; it is marked. ``own`` are dimensions of the user's.
+    where nothing is known of toxicity; it is marked. ``specs`` are dimensions that the user wrote.
     """
 
     per_dimension: int = 1
@@ -45,7 +45,7 @@ class QuestionSettings:
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
     from_image: bool = False
-    own: Mapping[str, DimensionSpec] = field(default_factory=dict)
+    specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
 
     @property
     def letters(self) -> int:
@@ -173,13 +173,13 @@ def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
     about that element, one that is asked anyway or one more.
     """
     slots: dict[str, Slot] = {}
-    links = Counter(key for own in knowledge.individuals for key in _list_ends(own))
+    links = Counter(key for individual in knowledge.individuals for key in _list_ends(individual))
     for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
         # What has the most links matters most: it comes first, not what was named first.
-        own = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
-        if own and (not settings.dimensions or dimension in settings.dimensions):
+        individuals = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
+        if individuals and (not settings.dimensions or dimension in settings.dimensions):
             for number in range(settings.per_dimension):
-                focus = own[number % len(own)]
+                focus = individuals[number % len(individuals)]
                 name = f"{knowledge.meme}/{dimension}/{number + 1}"
                 slots[name] = _make(name, focus, knowledge.meme, settings)
     wanted = not settings.dimensions or "Toxicity" in settings.dimensions
@@ -201,9 +201,9 @@ def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
     return list(slots.values())
 
 
-def _list_ends(own: Individual) -> Iterator[str]:
-    for link in own.relations:
-        yield from (own.key, link.target)
+def _list_ends(individual: Individual) -> Iterator[str]:
+    for link in individual.relations:
+        yield from (individual.key, link.target)
 
 
 def _make(name: str, focus: Individual, meme: str, settings: QuestionSettings) -> Slot:

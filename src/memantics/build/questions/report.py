@@ -79,11 +79,13 @@ def report_questions(
     """Add up a build."""
     questions = built.questions
     n = len(questions)
-    statuses: Counter[str] = Counter(own.status for own in built.drafted)
-    failed = [own for own in built.aside if own.stage == "writing"]
-    statuses.update(own.reason.partition(":")[0] for own in failed)
-    paired = {own.pair for own in questions if own.pair}
-    toxic = [own for own in questions if own.dimension == "Toxicity" and not own.pair]
+    statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
+    failed = [aside for aside in built.aside if aside.stage == "writing"]
+    statuses.update(aside.reason.partition(":")[0] for aside in failed)
+    paired = {question.pair for question in questions if question.pair}
+    toxic = [
+        question for question in questions if question.dimension == "Toxicity" and not question.pair
+    ]
     return QuestionReport(
         kind="questions",
         model=model,
@@ -94,17 +96,21 @@ def report_questions(
         slots=n + len(built.aside),
         questions=n,
         set_aside=len(built.aside),
-        memes=len({own.meme for own in questions}),
+        memes=len({question.meme for question in questions}),
         statuses={name: statuses[name] for name in STATUSES},
-        reasons=dict(Counter(_short(own.stage, own.reason) for own in built.aside).most_common()),
-        dimensions=dict(sorted(Counter(own.dimension for own in questions).items())),
-        none_share=sum(own.none_is_key for own in questions) / n if n else 0.0,
-        places=[sum(own.answer == place for own in questions) for place in range(4)],
-        roles=dict(Counter(c.role for own in questions for c in own.options).most_common()),
+        reasons=dict(
+            Counter(_short(aside.stage, aside.reason) for aside in built.aside).most_common()
+        ),
+        dimensions=dict(sorted(Counter(question.dimension for question in questions).items())),
+        none_share=sum(question.none_is_key for question in questions) / n if n else 0.0,
+        places=[sum(question.answer == place for question in questions) for place in range(4)],
+        roles=dict(
+            Counter(c.role for question in questions for c in question.options).most_common()
+        ),
         exchanged=built.exchanged,
-        rewritten=sum(own.attempts > 1 for own in built.drafted),
+        rewritten=sum(draft.attempts > 1 for draft in built.drafted),
         pairs=len(paired),
-        unpaired=sum(own.id not in paired for own in toxic),
+        unpaired=sum(question.id not in paired for question in toxic),
         tolerance=settings.tolerance,
         leaks=list(measure_leaks(built, settings)),
     )
@@ -164,8 +170,8 @@ def _pick_longest(questions: Sequence[DraftQuestion]) -> float | None:
     if not questions:
         return None
     total = 0.0
-    for own in questions:
-        sizes = [len(choice.text) for choice in own.options]
+    for question in questions:
+        sizes = [len(choice.text) for choice in question.options]
         ties = [place for place, size in enumerate(sizes) if size == max(sizes)]
-        total += (own.answer in ties) / len(ties)
+        total += (question.answer in ties) / len(ties)
     return total / len(questions)

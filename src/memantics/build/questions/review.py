@@ -28,8 +28,8 @@ def write_questions(
 ) -> None:
     """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
     with whole_file(folder / QUESTIONS) as file:
-        for own in questions:
-            file.write(_QUESTION.dump_json(own, exclude_defaults=False) + b"\n")
+        for question in questions:
+            file.write(_QUESTION.dump_json(question, exclude_defaults=False) + b"\n")
     with whole_file(folder / SET_ASIDE) as file:
         for left in aside:
             file.write(orjson.dumps(left, option=orjson.OPT_APPEND_NEWLINE))
@@ -59,7 +59,7 @@ def write_review(
     """Write the queue, images and all; a pair is judged together. Return how many items."""
     queue = folder / name
     (queue / IMAGES).mkdir(parents=True, exist_ok=True)
-    for meme in {own.meme for own in questions}:
+    for meme in {question.meme for question in questions}:
         source = subjects[meme].meme.image
         place = inside(queue / IMAGES, source.name)
         data = read_bytes(source)
@@ -79,45 +79,45 @@ def make_queue(
     questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
 ) -> Iterator[QueueItem]:
     """One item for each question; the second of a pair comes with the first."""
-    seconds = {own.pair: own for own in questions if own.pair}
-    for own in questions:
-        if own.pair:
+    seconds = {question.pair: question for question in questions if question.pair}
+    for question in questions:
+        if question.pair:
             continue
-        second = seconds.get(own.id)
-        subject = subjects[own.meme]
+        second = seconds.get(question.id)
+        subject = subjects[question.meme]
         yield QueueItem(
-            id=own.id,
-            group=own.meme,
+            id=question.id,
+            group=question.meme,
             images=[f"{IMAGES}/{subject.meme.image.name}"],
-            shown=list(_show(own, second, subject)),
-            hidden=_hide(own, second, subject),
+            shown=list(_show(question, second, subject)),
+            hidden=_hide(question, second, subject),
         )
 
 
 def _show(
-    own: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+    question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
 ) -> Iterator[Shown]:
     """The labels are those that the workflow's judgements wait for."""
     known = subject.knowledge.by_key
-    if own.focus in known:
-        focus = known[own.focus]
+    if question.focus in known:
+        focus = known[question.focus]
         yield Shown(label="Knowledge", value=_tell(focus.label, focus.description, focus.kind))
         element = find_toxic_element(subject.knowledge, focus)
         if element is not None:
             yield Shown(label="Element", value=_tell(element.label, element.description))
-    yield from _show_question("", own)
+    yield from _show_question("", question)
     if second is not None:
         yield from _show_question("Second ", second)
 
 
-def _show_question(which: str, own: DraftQuestion) -> Iterator[Shown]:
-    options = [f"{letter}. {c.text}" for letter, c in zip(LETTERS, own.options, strict=True)]
+def _show_question(which: str, question: DraftQuestion) -> Iterator[Shown]:
+    options = [f"{letter}. {c.text}" for letter, c in zip(LETTERS, question.options, strict=True)]
     label = f"{which}question".capitalize()
-    yield Shown(label=label, value=own.question)
+    yield Shown(label=label, value=question.question)
     yield Shown(label=f"{which}options".capitalize(), value=options, kind="options")
-    yield Shown(label=f"{which}answer".capitalize(), value=options[own.answer])
-    if own.explanation:
-        yield Shown(label=f"{which}explanation".capitalize(), value=own.explanation)
+    yield Shown(label=f"{which}answer".capitalize(), value=options[question.answer])
+    if question.explanation:
+        yield Shown(label=f"{which}explanation".capitalize(), value=question.explanation)
 
 
 def _tell(label: str, description: str, kind: str = "") -> str:
@@ -126,24 +126,24 @@ def _tell(label: str, description: str, kind: str = "") -> str:
 
 
 def _hide(
-    own: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
+    question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
 ) -> dict[str, JsonValue]:
     """What comes back with the verdict: which questions it is about, and who wrote them.
 
     ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
     questions from others that a later build gives the same ids.
     """
-    made = own.provenance
-    focus = subject.knowledge.by_key.get(own.focus)
+    made = question.provenance
+    focus = subject.knowledge.by_key.get(question.focus)
     element = find_toxic_element(subject.knowledge, focus) if focus else None
     return {
-        "questions": [own.id, *([second.id] if second else [])],
-        "dimension": own.dimension,
-        "cites": list(own.cites),
-        "focus": own.focus,
-        **({} if own.focus else {"from_image": True}),
+        "questions": [question.id, *([second.id] if second else [])],
+        "dimension": question.dimension,
+        "cites": list(question.cites),
+        "focus": question.focus,
+        **({} if question.focus else {"from_image": True}),
         "element": element.key if element else "",
-        "version": _fingerprint(own, second),
+        "version": _fingerprint(question, second),
         "model": made.model if made else "",
         "prompt": made.prompt if made else "",
     }

@@ -55,10 +55,10 @@ def solve_blindly(items: Sequence[Item], seed: int = 0, repeats: int = 1) -> Sol
             weights = _learn(rows.of(~held), keys[~held])
             scores[repeat, held] = _softmax(rows.of(held).weigh(weights))
     place = np.broadcast_to(keys[None, :, None], (repeats, len(items), 1))
-    own = np.take_along_axis(scores, place, axis=2)[:, :, 0]
+    values = np.take_along_axis(scores, place, axis=2)[:, :, 0]
     rest = scores.copy()
     np.put_along_axis(rest, place, -1.0, axis=2)
-    margins = own - rest.max(axis=2)
+    margins = values - rest.max(axis=2)
     # A tie is broken by a coin: what cannot be told apart counts as a guess.
     right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
     return Solved(float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0))
@@ -118,7 +118,7 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def describe(item: Item) -> tuple[Row, ...]:
     """The features of the four options, "none" last; nothing about the meme is among them."""
-    return _describe(item.draft.question, tuple(own.text for own in item.shown))
+    return _describe(item.draft.question, tuple(option.text for option in item.shown))
 
 
 # Levelling asks about most items again and again, unchanged.

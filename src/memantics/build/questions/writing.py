@@ -41,16 +41,16 @@ def read_sound(
     """A draft without the wrong options at fault; where too much is wrong, it is told."""
     draft = read_draft(text, knowledge)
     defects = list(find_defects(draft, slot, knowledge, settings))
-    faulty = {own.option for own in defects}
+    faulty = {defect.option for defect in defects}
     kept = replace(
         draft,
-        plausible=tuple(own for own in draft.plausible if own not in faulty),
-        implausible=tuple(own for own in draft.implausible if own not in faulty),
+        plausible=tuple(name for name in draft.plausible if name not in faulty),
+        implausible=tuple(name for name in draft.implausible if name not in faulty),
     )
-    grave = [own for own in defects if not own.option]
+    grave = [defect for defect in defects if not defect.option]
     if not grave and len(kept.wrong) >= FEWEST_WRONG:
         return kept
-    message = "; ".join(own.message for own in (grave or defects)[:3])
+    message = "; ".join(defect.message for defect in (grave or defects)[:3])
     raise _Unsound(message, None if grave else kept)
 
 
@@ -84,7 +84,7 @@ async def write_draft(
     taken = await asker.take(Step(name, request, read, settings.attempts))
     draft = taken.value
     if draft is None and taken.status == "unparsed" and spared:
-        draft = max(reversed(spared), key=lambda own: len(own.wrong))
+        draft = max(reversed(spared), key=lambda question_draft: len(question_draft.wrong))
     return Drafted(
         slot,
         "answered" if draft is not None else taken.status,

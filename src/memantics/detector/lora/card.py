@@ -44,12 +44,12 @@ def write_card(
         "Languages of the data": ", ".join(origin.languages) or "cannot be told",
         **facts,
         "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
-        "Packages": ", ".join(f"{own} {version}" for own, version in find_versions().items()),
+        "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
     }
     head = " | ".join(name for name, _ in table.sides)
     sides = "---:|" * (len(table.columns) - 1)
     lines = [f"| {head} |", f"|---|{sides}", *(f"| {' | '.join(row)} |" for row in table.rows)]
-    listed = "\n".join(f"- {own}: {what}." for own, what in said.items())
+    listed = "\n".join(f"- {label}: {what}." for label, what in said.items())
     limits = _LIMITS.format(invalid=invalid)
     text = "\n".join(
         ["# Model card: a model tuned by LoRA", "", listed, "", *lines, "", limits, ""]

@@ -59,9 +59,9 @@ class Conversation:
 
     def render(self, case: Case | Lesson) -> Rendered:
         """A lesson as the chat template shows it; a missing or broken image is an error."""
-        own = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
-        prompt = self._dialogue.render(own.request)
-        answer = self._chat.defuse(own.answer) + (self.tokenizer.eos_token or "")
+        lesson = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
+        prompt = self._dialogue.render(lesson.request)
+        answer = self._chat.defuse(lesson.answer) + (self.tokenizer.eos_token or "")
         return Rendered(prompt.text, answer, prompt.images)
 
     def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
@@ -81,9 +81,9 @@ class Conversation:
 
     def _find_answer(self, row: Rendered, tokens: list[int]) -> int:
         """Where the answer's tokens begin."""
-        own = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
-        if tokens[len(tokens) - len(own) :] == own:
-            return len(tokens) - len(own)
+        value = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
+        if tokens[len(tokens) - len(value) :] == value:
+            return len(tokens) - len(value)
         # A tokenizer may join letters across the seam: then what the prompt alone shares counts.
         alone = self._encode([row.prompt], [row], "right")["input_ids"][0].tolist()
         shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)

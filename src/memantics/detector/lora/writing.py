@@ -50,11 +50,11 @@ class TunedWriter(Result):
 
     def table(self) -> Table:
         """The figures over all held-out memes."""
-        later = {own.key: own for own in self.after if not own.by}
+        later = {score.key: score for score in self.after if not score.by}
         rows = [
-            (own.key, f"{own.n:,}", _show(own), _show(later.get(own.key)))
-            for own in self.before
-            if not own.by
+            (score.key, f"{score.n:,}", _show(score), _show(later.get(score.key)))
+            for score in self.before
+            if not score.by
         ]
         return Table(("figure", ">n", ">held out, before", ">held out, after"), tuple(rows))
 
@@ -88,14 +88,14 @@ def _tune(model: Path, task: Task, tuning: Tuning, out: Path, tools: Tools) -> T
             "options": dict(task.options),
             "prompts": dict(task.prompts),
         },
-        "before": [asdict(own) for own in before],
-        "after": [asdict(own) for own in after],
+        "before": [asdict(score) for score in before],
+        "after": [asdict(score) for score in after],
         "held_out": len(valid),
         "lessons": len(lessons),
     }
     save_tuned(network, model, out, tuning, facts | tools.tell(history, len(train), mark))
     rows = zip(valid, first, last, strict=True)
-    lines = [orjson.dumps({"id": own.id, "before": one, "after": two}) for own, one, two in rows]
+    lines = [orjson.dumps({"id": row.id, "before": one, "after": two}) for row, one, two in rows]
     write_whole(out / REPLIES, b"\n".join(lines) + b"\n")
     return TunedWriter(out, task.name, before, after, history, len(train), len(valid))
 

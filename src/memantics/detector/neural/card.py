@@ -51,7 +51,7 @@ def describe(trained: Trained, data: Loaded) -> str:
         "Seeds": f"{len(trained.seeds)}; seed {trained.chosen} had the best validation score",
         "Training": f"AdamW, rate {training.rate:g}, batch {training.batch}, class weights "
         f"{training.weighting}, at most {training.epochs} epochs, {training.patience} idle end it",
-        "Packages": ", ".join(f"{name} {own}" for name, own in facts.versions.items()),
+        "Packages": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
     }
     head = "| part | figure | mean | sd over seeds |\n|---|---|---:|---:|"
     rows = [f"| {' | '.join(row)} |" for row in tabulate(trained.seeds).rows]

@@ -90,10 +90,10 @@ def _at_random(examples: Sequence[Example], gold: Places, share: float, seed: in
         groups.setdefault(text or f"\0{row}", []).append(row)
     chance, chosen = random.Random(seed), list[int]()
     for place in sorted(set(gold.tolist())):
-        own = [rows for rows in groups.values() if gold[rows[0]] == place]
-        chance.shuffle(own)
-        wanted, taken = share * sum(map(len, own)), 0
-        for rows in own:
+        group = [rows for rows in groups.values() if gold[rows[0]] == place]
+        chance.shuffle(group)
+        wanted, taken = share * sum(map(len, group)), 0
+        for rows in group:
             if taken >= wanted:
                 break
             chosen.extend(rows)

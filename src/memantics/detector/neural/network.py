@@ -251,7 +251,7 @@ def measure(gold: Places, predicted: Places, classes: Sequence[str]) -> Figures:
         macro.precision or 0.0,
         macro.recall or 0.0,
         macro.f1 or 0.0,
-        {name: f1(own) or 0.0 for name, own in counts.items()},
+        {name: f1(count) or 0.0 for name, count in counts.items()},
         len(gold),
     )
 

@@ -262,8 +262,8 @@ def summarise(facts: Sequence[Facts]) -> dict[str, dict[str, dict[str, float]]]:
                 "recall": spread([one.recall for one in figures]),
                 "f1": spread([one.f1 for one in figures]),
                 **{
-                    f"f1 {own}": spread([one.by_class[own] for one in figures])
-                    for own in figures[0].by_class
+                    f"f1 {key}": spread([one.by_class[key] for one in figures])
+                    for key in figures[0].by_class
                 },
             }
     return found

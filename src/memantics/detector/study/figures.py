@@ -198,7 +198,7 @@ def contrast(task: str, names: tuple[str, str], one: Sheet, other: Sheet) -> Con
     if len(shared) > 1:
         drawn = np.concatenate([difference(part) for part in draw_sums(cells, _DRAWS)])
         (low, high), p = percentile_span(drawn), resampled_p(drawn, seen)
-    by_seed = [macro(own, own.cells.sum(0)[None])[0].tolist() for own in (one, other)]
+    by_seed = [macro(value, value.cells.sum(0)[None])[0].tolist() for value in (one, other)]
     seeds = welch_t_test(*by_seed)
     return Contrast(
         task, *names, len(shared), seen, low, high, p, seeds.p if seeds is not None else None
@@ -208,8 +208,8 @@ def contrast(task: str, names: tuple[str, str], one: Sheet, other: Sheet) -> Con
 def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """Holm's correction over all contrasts of a task, each kind of test by itself."""
     mended = list(found)
-    for task in dict.fromkeys(own.task for own in found):
-        rows = [row for row, own in enumerate(found) if own.task == task]
+    for task in dict.fromkeys(contrast.task for contrast in found):
+        rows = [row for row, contrast in enumerate(found) if contrast.task == task]
         memes = correct_known([found[row].p for row in rows])
         seeds = correct_known([found[row].p_seeds for row in rows])
         for row, by_meme, by_seed in zip(rows, memes, seeds, strict=True):

@@ -98,7 +98,7 @@ class Study(Result):
                 (
                     row.variant,
                     row.task,
-                    *(percent(own.value if own else None) for own in found),
+                    *(percent(score.value if score else None) for score in found),
                     main.note if main else "",
                 )
             )
@@ -112,16 +112,16 @@ class Study(Result):
         """Differences of macro-F1 in points, with both tests."""
         rows = [
             (
-                f"{own.first} → {own.second}",
-                own.task,
-                f"{100 * own.difference:+.1f}",
+                f"{contrast.first} → {contrast.second}",
+                contrast.task,
+                f"{100 * contrast.difference:+.1f}",
                 "–"
-                if own.low is None or own.high is None
-                else f"{100 * own.low:+.1f} to {100 * own.high:+.1f}",
-                _show_p(own.corrected),
-                _show_p(own.seeds_corrected),
+                if contrast.low is None or contrast.high is None
+                else f"{100 * contrast.low:+.1f} to {100 * contrast.high:+.1f}",
+                _show_p(contrast.corrected),
+                _show_p(contrast.seeds_corrected),
             )
-            for own in self.contrasts
+            for contrast in self.contrasts
         ]
         columns = ("variants", "task", ">points", ">95 %", ">p (memes)", ">p (seeds)")
         return Table(columns, tuple(rows), "Differences of macro-F1; p-values after Holm")
@@ -166,7 +166,7 @@ def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path,
 
 
 def _describe(plan: StudyPlan, name: str, target: Target) -> dict[str, JsonValue]:
-    variant = next(own for own in plan.variants if own.name == name)
+    variant = next(value for value in plan.variants if value.name == name)
     if variant.fast:
         return {}
     training = make_training(variant, plan.training, plan.epochs, plan.rate)
@@ -191,7 +191,9 @@ def _check(plan: StudyPlan, train_part: Loaded, test_part: Loaded) -> None:
         raise UnknownName("variant of this study:", plan.against, names)
     for part in (train_part, test_part):
         need_labels(part.examples, part.name)
-    both = {own.id for own in train_part.examples} & {own.id for own in test_part.examples}
+    both = {example.id for example in train_part.examples} & {
+        example.id for example in test_part.examples
+    }
     if both:
         raise InputError(
             f"{len(both)} memes are in the training and in the test part, such as {min(both)}",
@@ -208,7 +210,7 @@ def _match_parts(
         return (train_part, test_part), tuple(dict.fromkeys(notes))
     kept = []
     for name, part in (("training", train_part), ("test", test_part)):
-        seen = tuple(own for own in part.examples if own.image is not None)
+        seen = tuple(example for example in part.examples if example.image is not None)
         if not seen:
             raise InputError(
                 f"no meme of the {name} part has an image",
@@ -228,7 +230,7 @@ def _run_network(
     out: Path,
     say: Say,
 ) -> tuple[Sheet, bool]:
-    train_part, test_part = (keep_typed(own) if target == "type" else own for own in data)
+    train_part, test_part = (keep_typed(loaded) if target == "type" else loaded for loaded in data)
     training = make_training(variant, plan.training, plan.epochs, plan.rate)
     held = hold_out(train_part.examples, target, training.hold_out, training.share)
     examples = (*train_part.examples, *test_part.examples)
@@ -242,7 +244,9 @@ def _run_network(
     )
     seeds = SeedPlan(make_backbones(variant, plan.encoding), shape, training)
     trained = train_neural(whole, seeds, out / target / variant.slug, say, parts)
-    return _read_sheet(trained.folder, [own.seed for own in trained.seeds], target), trained.first
+    return _read_sheet(
+        trained.folder, [facts.seed for facts in trained.seeds], target
+    ), trained.first
 
 
 def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> Sheet:
@@ -264,7 +268,7 @@ def _run_fast(variant: Variant, target: Target, data: tuple[Loaded, Loaded], out
     test_part = keep_typed(data[1]) if target == "type" else data[1]
     classes = classes_of(target)
     gold = gold_places(test_part.examples, target)
-    names = [own.id for own in test_part.examples]
+    names = [example.id for example in test_part.examples]
     said = [classes.index(answers[name][target]) for name in names]
     return Sheet(tuple(names), gold, np.array([said], np.int64), classes)
 
@@ -286,10 +290,10 @@ def _find_answers(
     settings = find_preset(variant.family)
     embedder = open_embedder(settings, None)
     detector = train(data[0].examples, settings, embedder)
-    plain = [replace(own, label=None, type=None, modality=None) for own in data[1].examples]
+    plain = [replace(example, label=None, type=None, modality=None) for example in data[1].examples]
     made: dict[str, dict[Target, str]] = {
-        own.id: {"harmful": own.name, "type": own.type or "none"}
-        for own in detector.predict(plain, embedder)
+        prediction.id: {"harmful": prediction.name, "type": prediction.type or "none"}
+        for prediction in detector.predict(plain, embedder)
     }
     body = dump_json({"variant": variant.name, "mark": mark, "answers": made})
     replace_file(path, body.encode(), "answers", "--out")
@@ -304,8 +308,10 @@ def _place_answers(out: Path, variant: Variant) -> Path:
 def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
     total = hashlib.sha256(variant.name.encode())
     for part in data:
-        for own in part.examples:
-            total.update(orjson.dumps(asdict(own) | {"image": own.image and own.image.name}))
+        for example in part.examples:
+            total.update(
+                orjson.dumps(asdict(example) | {"image": example.image and example.image.name})
+            )
     return total.hexdigest()
 
 
@@ -315,7 +321,7 @@ def _contrast_all(
     """Each variant against the one that was named, or against its own encoders alone."""
     found = []
     for (target, name), sheet in sheets.items():
-        variant = next(own for own in plan.variants if own.name == name)
+        variant = next(value for value in plan.variants if value.name == name)
         base = plan.against or variant.base
         other = sheets.get((target, base))
         if other is not None and base != name:
@@ -352,10 +358,10 @@ def read_verdicts(folder: Path, study: Study) -> dict[str, dict[str, float]]:
         if row.task == "harmful" and variant.fast and _place_answers(folder, variant).is_file():
             answers = orjson.loads(_place_answers(folder, variant).read_bytes())["answers"]
             found[row.variant] = {
-                meme: float(own["harmful"] == LABELS[1]) for meme, own in answers.items()
+                meme: float(answer["harmful"] == LABELS[1]) for meme, answer in answers.items()
             }
         elif row.task == "harmful" and list(place.glob(f"seed-*/{PREDICTIONS}")):
-            seeds = [int(own.parent.name[5:]) for own in place.glob(f"seed-*/{PREDICTIONS}")]
+            seeds = [int(path.parent.name[5:]) for path in place.glob(f"seed-*/{PREDICTIONS}")]
             sheet = _read_sheet(place, sorted(seeds), row.task)
             shares = (sheet.said == 1).mean(0).tolist()
             found[row.variant] = dict(zip(sheet.memes, shares, strict=True))

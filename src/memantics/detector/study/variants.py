@@ -127,9 +127,9 @@ def choose_variants(names: Sequence[str], encoding: Encoding) -> tuple[Variant, 
     groups: dict[str, Sequence[str]] = {"paper": PAPER, "checks": CHECKS}
     if not names:
         found = [read_variant(name) for name in PAPER]
-        kept = [own for own in found if set(own.needs) <= encoding.named]
+        kept = [value for value in found if set(value.needs) <= encoding.named]
         return (*kept, read_variant("fast"))
-    chosen = dict.fromkeys(own for name in names for own in groups.get(name, (name,)))
+    chosen = dict.fromkeys(group for name in names for group in groups.get(name, (name,)))
     found = [read_variant(name) for name in chosen]
     for variant in found:
         for kind in variant.needs:

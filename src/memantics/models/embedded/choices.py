@@ -234,7 +234,7 @@ def _nearest(
     if find_topic(evidence.form, field) == "harm":
         moods = [senses.lexicon.feel(texts[i]).valence for i in kept]
         scores = scores - _HARM_WEIGHT * np.asarray(moods)
-    if not without and max(len(own) for own in texts) > LABEL:
+    if not without and max(len(name) for name in texts) > LABEL:
         # Who writes questions makes the right answer more exact; names of classes do not count.
         scores = scores + _LENGTH_WEIGHT * np.log([1 + len(texts[i]) for i in kept])
     return open_to[kept[_best(scores)]].key

@@ -180,8 +180,8 @@ def find_topic(form: Form, field: Field) -> Topic:
         return "target"
     if sum(emotion_of(text) is not None for text in texts) >= 2:
         return "emotion"
-    own = " ".join([field.name.replace("_", " "), *texts])
-    asked = f"{own} {form.question}" if len(form.fields) == 1 else own
+    name = " ".join([field.name.replace("_", " "), *texts])
+    asked = f"{name} {form.question}" if len(form.fields) == 1 else name
     closed = field.kind == "boolean" or split_sides(field) is not None
     if closed and _PUN.search(asked):
         return "pun"

@@ -78,7 +78,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
 def _find_topic(said: str, senses: Senses) -> str:
     """The word that is nearest in meaning to the whole text."""
     found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
-    words: list[str] = [own for own in found if own not in senses.lexicon.function_words]
+    words: list[str] = [value for value in found if value not in senses.lexicon.function_words]
     if not words:
         return "something"
     rows = senses.encoder.encode([said, *words[:_MOST]])

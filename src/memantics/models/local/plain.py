@@ -56,6 +56,6 @@ class PlainDialogue:
 
     def encode(self, texts: Sequence[str], images: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """The tensors of a batch."""
-        pictures = [own[0] for own in images]
+        pictures = [group[0] for group in images]
         arguments = {"padding": True, "return_tensors": "pt"}
         return dict(self._processor(images=pictures, text=list(texts), **arguments))

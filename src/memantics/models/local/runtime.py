@@ -267,12 +267,12 @@ class Runtime:
         self._encodes = encodes(config)
         self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
 
-    def _settle(self, own: Any) -> tuple[Any, frozenset[int]]:
+    def _settle(self, value: Any) -> tuple[Any, frozenset[int]]:
         """How ``generate`` runs: greedy, since drawing is ours; and the tokens that end a row."""
         tokenizer = self.dialogue.tokenizer
-        ends = own.eos_token_id if isinstance(own.eos_token_id, list) else [own.eos_token_id]
+        ends = value.eos_token_id if isinstance(value.eos_token_id, list) else [value.eos_token_id]
         known = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
-        made = copy.deepcopy(own)
+        made = copy.deepcopy(value)
         made.update(
             do_sample=False,
             num_beams=1,

@@ -25,7 +25,7 @@ _SIDE = 640
 class Sheet:
     """One meme on the page."""
 
-    own: Findings
+    findings: Findings
     picture: Thumbnail
     blurred: bool
     wide: Markup
@@ -43,11 +43,11 @@ def write_page(analyses: Sequence[Findings], out: Path) -> None:
 def render_page(analyses: Sequence[Findings]) -> str:
     """The page as text."""
     templates = files("memantics.report.pages") / "templates"
-    knowledge, own, script, template = (
+    knowledge, text, script, template = (
         (templates / name).read_text(encoding="utf-8")
         for name in ("knowledge.css", "analysis.css", "analysis.js", "analysis.html")
     )
-    style = read_style() + knowledge + own
+    style = read_style() + knowledge + text
     return fill_page(
         template,
         (style, script),
@@ -57,13 +57,13 @@ def render_page(analyses: Sequence[Findings]) -> str:
     )
 
 
-def _make_sheet(own: Findings) -> Sheet:
-    known = own.knowledge
+def _make_sheet(findings: Findings) -> Sheet:
+    known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
     return Sheet(
-        own,
-        make_thumbnail(own.meme.image, _SIDE),
-        any(harm.harmful and not harm.baseline for harm in own.verdicts)
+        findings,
+        make_thumbnail(findings.meme.image, _SIDE),
+        any(harm.harmful and not harm.baseline for harm in findings.verdicts)
         or bool(known and known.of("Toxicity")),
         draw(known) if known and known.individuals else Markup(),
         draw_narrow(known) if known and known.individuals else Markup(),

@@ -43,7 +43,7 @@ class Audit(Result):
     @property
     def counts(self) -> dict[FindingVerdict, int]:
         """How many findings have each verdict."""
-        return {own: sum(f.verdict == own for f in self.findings) for own in VERDICTS}
+        return {text: sum(f.verdict == text for f in self.findings) for text in VERDICTS}
 
     def save(self, out: str | Path) -> Path:
         """Write one self-contained page; returns the file."""
@@ -82,7 +82,7 @@ def render_page(audit: Audit) -> str:
     template = (files("memantics.report.pages") / "templates" / "audit.html").read_text(
         encoding="utf-8"
     )
-    blocks = [_make_block(place, own) for place, own in enumerate(audit.findings, 1)]
+    blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
     return fill_page(
         template,
         (style, ""),

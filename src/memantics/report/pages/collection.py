@@ -32,15 +32,15 @@ def write_page(done: Collected, out: Path) -> None:
 
 def render_page(done: Collected) -> str:
     """The page as text: dropped memes by rule, then templates with several memes."""
-    dropped = [own for own in done.memes if own.dropped][:_MOST_CARDS]
-    pictures = make_thumbnails([own.entry.path for own in dropped], _MOST_BYTES)
+    dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
+    pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
     groups: defaultdict[str, list[Card]] = defaultdict(list)
-    for own, picture in zip(dropped, pictures, strict=True):
-        groups[own.dropped.rule if own.dropped else ""].append(Card(own, picture))
+    for kept_item, picture in zip(dropped, pictures, strict=True):
+        groups[kept_item.dropped.rule if kept_item.dropped else ""].append(Card(kept_item, picture))
     families: defaultdict[str, list[Kept]] = defaultdict(list)
-    for own in done.memes:
-        if own.kin.family and own.dropped is None:
-            families[own.kin.family].append(own)
+    for kept_item in done.memes:
+        if kept_item.kin.family and kept_item.dropped is None:
+            families[kept_item.kin.family].append(kept_item)
     shared = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
     own_files = files("memantics.report.pages") / "templates"
     style = shared + (own_files / "collect.css").read_text(encoding="utf-8")
@@ -54,5 +54,5 @@ def render_page(done: Collected) -> str:
         meanings={
             r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
         },
-        left_out=sum(own.dropped is not None for own in done.memes) - len(dropped),
+        left_out=sum(kept_item.dropped is not None for kept_item in done.memes) - len(dropped),
     )

@@ -96,23 +96,25 @@ def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> li
     wrong = [
         Mistake(
             example=example,
-            prediction=own,
+            prediction=prediction,
             kind="missed" if example.label else "false alarm",
-            sure=abs(own.probability - int(example.label or 0)),
+            sure=abs(prediction.probability - int(example.label or 0)),
         )
-        for example, own in zip(examples, said, strict=True)
-        if own.label != example.label
+        for example, prediction in zip(examples, said, strict=True)
+        if prediction.label != example.label
     ]
-    return sorted(wrong, key=lambda own: -own.sure)
+    return sorted(wrong, key=lambda mistake: -mistake.sure)
 
 
 def _add_images(mistakes: Sequence[Mistake]) -> list[Mistake]:
     """With small copies of the images, as long as they fit into the page."""
-    paths = [own.example.image for own in mistakes if own.example.image is not None]
+    paths = [mistake.example.image for mistake in mistakes if mistake.example.image is not None]
     small = dict(zip(paths, make_thumbnails(paths, _MOST_IMAGES), strict=True))
     return [
-        replace(own, image=small[own.example.image]) if own.example.image is not None else own
-        for own in mistakes
+        replace(mistake, image=small[mistake.example.image])
+        if mistake.example.image is not None
+        else mistake
+        for mistake in mistakes
     ]
 
 

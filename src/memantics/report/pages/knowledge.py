@@ -37,7 +37,7 @@ class Entry:
     """An individual in the list below the drawing."""
 
     number: int
-    own: Individual
+    individual: Individual
     dimension: str
     links: tuple[Link, ...]
     origin: str
@@ -82,20 +82,20 @@ def render_page(known: Knowledge, image: Path | None) -> str:
         lost=tuple(known.dangling())[:_LISTED],
         picture=picture,
         blurred=bool(known.warning or known.of("Toxicity")),
-        intents=[tell_intent(own) for own in known.of("OverallIntent")][:3],
+        intents=[tell_intent(individual) for individual in known.of("OverallIntent")][:3],
     )
 
 
 def make_entries(known: Knowledge) -> list[Entry]:
     """Everything that is said of a meme, as far as a page can list it."""
-    numbers = {own.key: number for number, own in enumerate(known.individuals)}
+    numbers = {individual.key: number for number, individual in enumerate(known.individuals)}
     return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
 
 
 def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> Entry:
-    own = known.individuals[number]
+    individual = known.individuals[number]
     links = []
-    for link in own.relations:
+    for link in individual.relations:
         term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
         links.append(
             Link(
@@ -106,25 +106,25 @@ def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> En
                 term is None,
             )
         )
-    label = name_dimension(own.dimension)
-    return Entry(number, own, label, tuple(links), _tell_origin(own.provenance))
+    label = name_dimension(individual.dimension)
+    return Entry(number, individual, label, tuple(links), _tell_origin(individual.provenance))
 
 
-def tell_intent(own: Individual) -> str:
+def tell_intent(individual: Individual) -> str:
     """An intent in a line."""
-    told = read_fields(own.description).get("overall-intent-description")
-    return tame(told or own.description or own.label)
+    told = read_fields(individual.description).get("overall-intent-description")
+    return tame(told or individual.description or individual.label)
 
 
-def _tell_origin(own: Provenance | None) -> str:
+def _tell_origin(provenance: Provenance | None) -> str:
     """Who said it, in a line."""
-    if own is None:
+    if provenance is None:
         return ""
     parts = [
-        own.model,
-        f"prompt {own.prompt[:12]}" if own.prompt else "",
-        own.when[:16].replace("T", " "),
-        own.source,
-        f"confirmed by {', '.join(own.confirmed_by)}" if own.confirmed_by else "",
+        provenance.model,
+        f"prompt {provenance.prompt[:12]}" if provenance.prompt else "",
+        provenance.when[:16].replace("T", " "),
+        provenance.source,
+        f"confirmed by {', '.join(provenance.confirmed_by)}" if provenance.confirmed_by else "",
     ]
     return " · ".join(tame(part) for part in parts if part)

@@ -68,10 +68,10 @@ class PartBlock:
 def render_page(sheet: PaperSheet) -> str:
     """The page as text."""
     style = (files("memantics.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    own = files("memantics.report.pages") / "templates"
+    value = files("memantics.report.pages") / "templates"
     return fill_page(
-        (own / "paper.html").read_text(encoding="utf-8"),
-        (style + (own / "paper.css").read_text(encoding="utf-8"), ""),
+        (value / "paper.html").read_text(encoding="utf-8"),
+        (style + (value / "paper.css").read_text(encoding="utf-8"), ""),
         sheet=sheet,
         blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
         badges=_BADGES,
@@ -86,7 +86,7 @@ def _make_block(place: int, part: PaperPart) -> PartBlock:
     block = PartBlock(part, slug, radars=radars, shades=_shade(part))
     if not part.plotted:
         return block
-    scale = fit_scale(own for row in part.rows for own in _scores(row.cells))
+    scale = fit_scale(score for row in part.rows for score in _scores(row.cells))
     legend = [(name, draw_key(tone)) for tone, name in enumerate(part.columns)]
     if any(cell.paper is not None for cell in part.cells):
         legend.append(("the paper", draw_key(None)))
@@ -96,7 +96,9 @@ def _make_block(place: int, part: PaperPart) -> PartBlock:
 
 def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
     """A polygon for each row that has a value; all share one scale."""
-    rows = [(row.label, [own.value if own else None for own in _values(row)]) for row in part.rows]
+    rows = [
+        (row.label, [score.value if score else None for score in _values(row)]) for row in part.rows
+    ]
     top = max((value for _, row in rows for value in row if value is not None), default=0.0)
     drawn = [(label, row) for label, row in rows if any(value is not None for value in row)]
     return tuple((label, draw_radar(part.columns, row, top)) for label, row in drawn)
@@ -109,9 +111,9 @@ def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
         return tuple(plain for _ in part.rows)
     columns = []
     for column in zip(*(_values(row) for row in part.rows), strict=True):
-        known = [own.value for own in column if own is not None and own.value is not None]
+        known = [value.value for value in column if value is not None and value.value is not None]
         low, high = min(known, default=0.0), max(known, default=0.0)
-        columns.append([_step(own, low, high) for own in column])
+        columns.append([_step(value, low, high) for value in column])
     return tuple(zip(*columns, strict=True))
 
 
@@ -129,9 +131,9 @@ def _values(row: PaperRow) -> list[Score | None]:
 def _draw(row: PaperRow, columns: Sequence[str], scale: Scale) -> Markup:
     marks = []
     for tone, (name, cell) in enumerate(zip(columns, row.cells, strict=True)):
-        own, printed = _scores((cell,))
-        if own is not None:
-            marks.append(Mark(name, own, tone))
+        score, printed = _scores((cell,))
+        if score is not None:
+            marks.append(Mark(name, score, tone))
         if printed is not None:
             marks.append(Mark(f"{name}, the paper", printed, None))
     return draw_strip(marks, scale)

@@ -170,11 +170,11 @@ class TourContent:
 def write_tour(content: TourContent, out: Path) -> None:
     """Write the start page, and beside it the same page in Chinese, each in one step."""
     templates = files("memantics.report.pages") / "templates"
-    detector, own, template = (
+    detector, text, template = (
         (templates / name).read_text(encoding="utf-8")
         for name in ("detector.css", "tour.css", "tour.html")
     )
-    style = read_asset("page.css") + read_style() + detector + own
+    style = read_asset("page.css") + read_style() + detector + text
     pages: dict[Language, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
     for language, other in _OTHER.items():
         words = read_words(language)

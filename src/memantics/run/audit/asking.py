@@ -92,6 +92,6 @@ def keep_both(
     first: Sequence[Outcome], second: Sequence[Outcome]
 ) -> tuple[list[Outcome], list[Outcome]]:
     """The outcomes of items that were reached in both presentations, in one order."""
-    other = {own.item.id: own for own in second if own.status != "failed"}
-    kept = [own for own in first if own.status != "failed" and own.item.id in other]
-    return kept, [other[own.item.id] for own in kept]
+    other = {outcome.item.id: outcome for outcome in second if outcome.status != "failed"}
+    kept = [outcome for outcome in first if outcome.status != "failed" and outcome.item.id in other]
+    return kept, [other[outcome.item.id] for outcome in kept]

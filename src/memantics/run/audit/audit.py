@@ -121,9 +121,9 @@ def _few(n: int) -> str:
 def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
     """Where nothing can be guessed, what the best constant text reaches."""
     values = [
-        own.figure.value or 0.0
-        for own in found.findings
-        if own.task == exam.name and own.key in ("shortcut.constant", "shortcut.majority")
+        finding.figure.value or 0.0
+        for finding in found.findings
+        if finding.task == exam.name and finding.key in ("shortcut.constant", "shortcut.majority")
     ]
     return Chance(max(values), "the best constant text") if values else Chance(None, "")
 
@@ -165,7 +165,7 @@ async def _question(
     elif exam.sighted:
         blind = await inquiry.asker.ask_blind(exam, model, items)
         found.findings.append(judge_blind(exam, model.name, blind, seen, chance))
-    found.failed += sum(own.status == "failed" for own in (*seen, *blind))
+    found.failed += sum(outcome.status == "failed" for outcome in (*seen, *blind))
     return exam.score(seen or blind) if seen or blind else None
 
 
@@ -184,7 +184,7 @@ async def _reorder(found: AuditNotes, exam: Exam, model: Model, inquiry: Inquiry
         turned = [rotate(item, step) for item in items]
         name = mark if step == 0 else f"{mark}, options moved by {step}"
         orders.append(await inquiry.asker.ask(exam, model, turned, name))
-    found.failed += sum(own.status == "failed" for order in orders[1:] for own in order)
+    found.failed += sum(outcome.status == "failed" for order in orders[1:] for outcome in order)
     found.findings += judge_orders(exam, model.name, orders)
 
 
@@ -207,7 +207,9 @@ async def _question_judge(
             options = {**exam.task.options, way: other}
             task = subject.make(exam.card, options, exam.split, subject.source)
             runs[way] = await asker.ask(exam, model, items, f"{way} {other}", task=task)
-    found.failed += sum(own.status == "failed" for run in (first, *runs.values()) for own in run)
+    found.failed += sum(
+        outcome.status == "failed" for run in (first, *runs.values()) for outcome in run
+    )
     found.findings += [
         judge_consistency(exam, model.name, way, (first, run), subject.hooks.rated)
         for way, run in runs.items()
@@ -228,13 +230,13 @@ def _choose_other(exam: Exam, name: str) -> str | None:
 def drop_repeated(findings: Sequence[Finding]) -> list[Finding]:
     """The first finding of each kind: a benchmark's own stands in place of the general one."""
     kept: dict[tuple[str, str, str, str], Finding] = {}
-    for own in findings:
+    for finding in findings:
         # Titles tell apart what one check finds several of, such as recurring options.
-        title = own.title if own.key in ("options.dead", "tables.feasible") else ""
-        kept.setdefault((own.task, own.model, own.key, title), own)
+        title = finding.title if finding.key in ("options.dead", "tables.feasible") else ""
+        kept.setdefault((finding.task, finding.model, finding.key, title), finding)
     return list(kept.values())
 
 
 def order_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Broken ones first; otherwise in the order in which they were found."""
-    return sorted(findings, key=lambda own: VERDICTS.index(own.verdict))
+    return sorted(findings, key=lambda finding: VERDICTS.index(finding.verdict))

@@ -55,15 +55,15 @@ def _list_rows(
     rows = []
     texts = exam.items[0].form.reply == "text"
     if not texts:
-        groups = [own.item.group for own in blind]
-        rows.append(share([solved(own) for own in blind], groups, "items", "solved blind"))
+        groups = [outcome.item.group for outcome in blind]
+        rows.append(share([solved(outcome) for outcome in blind], groups, "items", "solved blind"))
     if full is not None:
         rows.append(place(full, "run", "with images"))
     first, second = keep_both(blind, seen)
     before, after = _mark(exam, first), _mark(exam, second)
     gains = [b - a for a, b in zip(before, after, strict=True)]
     if gains:
-        groups = [own.item.group for own in first]
+        groups = [outcome.item.group for outcome in first]
         label = "gained with images" if texts else "solved more with images"
         rows.append(mean(gains, groups, "items", label, "difference"))
     return rows
@@ -72,9 +72,9 @@ def _list_rows(
 def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
     """Each outcome's own worth: right or wrong, or the task's mark for a text."""
     if exam.items[0].form.reply != "text":
-        return [float(solved(own)) for own in outcomes]
+        return [float(solved(outcome)) for outcome in outcomes]
     marks = exam.task.marks(outcomes) if exam.task.marks and outcomes else {}
-    return [own or 0.0 for own in marks.get(exam.task.main, ())]
+    return [mark or 0.0 for mark in marks.get(exam.task.main, ())]
 
 
 def solved(outcome: Outcome) -> bool:
@@ -115,15 +115,15 @@ def rotate(item: Item, step: int) -> Item:
     >>> [option.text for option in turned.form.fields[0].options], turned.gold
     (['dog', 'cat'], 'B')
     """
-    (own,) = item.form.fields
-    size = len(own.options)
+    (field,) = item.form.fields
+    size = len(field.options)
     moved = tuple(
-        replace(own.options[(place + step) % size], key=own.options[place].key)
+        replace(field.options[(place + step) % size], key=field.options[place].key)
         for place in range(size)
     )
-    keys = [option.key for option in own.options]
+    keys = [option.key for option in field.options]
     gold = keys[(keys.index(str(item.gold)) - step) % size]
-    form = replace(item.form, fields=(replace(own, options=moved),))
+    form = replace(item.form, fields=(replace(field, options=moved),))
     return replace(item, form=form, gold=gold)
 
 
@@ -134,7 +134,10 @@ def can_rotate(items: Sequence[Item]) -> bool:
 
 def judge_orders(exam: Exam, model: str, orders: Sequence[Sequence[Outcome]]) -> list[Finding]:
     """What the answers in every order come to: one presentation after the other."""
-    by_item = [{own.item.id: own for own in order if own.status != "failed"} for order in orders]
+    by_item = [
+        {outcome.item.id: outcome for outcome in order if outcome.status != "failed"}
+        for order in orders
+    ]
     ids = [name for name in by_item[0] if all(name in order for order in by_item)]
     rounds = [[order[name] for order in by_item] for name in ids]
     if not rounds:
@@ -143,12 +146,16 @@ def judge_orders(exam: Exam, model: str, orders: Sequence[Sequence[Outcome]]) ->
 
 
 def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
-    groups = [own[0].item.group for own in rounds]
-    same = [len({_said(outcome) for outcome in own}) == 1 for own in rounds]
-    all_right = [all(solved(outcome) for outcome in own) for own in rounds]
+    groups = [outcomes[0].item.group for outcomes in rounds]
+    same = [len({_said(outcome) for outcome in outcomes}) == 1 for outcomes in rounds]
+    all_right = [all(solved(outcome) for outcome in outcomes) for outcomes in rounds]
     rows = [
         share(
-            [solved(own[step]) for own in rounds], groups, "order", f"moved by {step}", "accuracy"
+            [solved(outcomes[step]) for outcomes in rounds],
+            groups,
+            "order",
+            f"moved by {step}",
+            "accuracy",
         )
         for step in range(len(rounds[0]))
     ]
@@ -182,20 +189,20 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
     """Every option stands at every place once, so an unbiased model names each place alike."""
     said = [
         (str(outcome.value), outcome.item.group)
-        for own in rounds
-        for outcome in own
+        for outcomes in rounds
+        for outcome in outcomes
         if outcome.status == "answered"
     ]
     keys = [option.key for option in list_options(rounds[0][0].item)]
     groups = [group for _, group in said]
-    rows = tuple(share([own == key for own, _ in said], groups, "position", key) for key in keys)
+    rows = tuple(share([text == key for text, _ in said], groups, "position", key) for key in keys)
     top = max(rows, key=lambda row: row.value or 0.0)
     fair = 1 / len(keys)
     excess = (top.low or 0.0) - fair
     verdict: FindingVerdict = (
         "sound" if excess <= 0 else "worth knowing" if excess < 0.1 else "broken"
     )
-    counts = Counter(own for own, _ in said)
+    counts = Counter(text for text, _ in said)
     return Finding(
         key="position.model",
         title="The model's favourite place",

@@ -33,8 +33,8 @@ def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> L
     """How alike two judgements are, over the rated fields (all fields where none are named)."""
     first, second = _read(one, rated), _read(other, rated)
     numbers = [
-        abs(own - second.numbers[name])
-        for name, own in first.numbers.items()
+        abs(value - second.numbers[name])
+        for name, value in first.numbers.items()
         if name in second.numbers
     ]
     same = bool(first.labels or numbers) and first.labels == second.labels
@@ -56,13 +56,13 @@ def _read(outcome: Outcome, rated: frozenset[str]) -> _Reading:
     value = outcome.value if outcome.status == "answered" else None
     if not isinstance(value, dict):
         return _Reading({"invalid": outcome.status}, {})
-    kept = {name: own for name, own in value.items() if not rated or name in rated}
+    kept = {name: groups for name, groups in value.items() if not rated or name in rated}
     return _Reading(
-        {name: str(own) for name, own in kept.items() if isinstance(own, bool | str)},
+        {name: str(groups) for name, groups in kept.items() if isinstance(groups, bool | str)},
         {
-            name: float(own)
-            for name, own in kept.items()
-            if isinstance(own, int | float) and not isinstance(own, bool)
+            name: float(groups)
+            for name, groups in kept.items()
+            if isinstance(groups, int | float) and not isinstance(groups, bool)
         },
     )
 
@@ -82,8 +82,8 @@ def judge_consistency(
     """Hold two presentations of the same edits against each other."""
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
-    groups = [own.item.group for own in first]
-    figure = share([own.close for own in found], groups)
+    groups = [outcome.item.group for outcome in first]
+    figure = share([likeness.close for likeness in found], groups)
     value = figure.value or 0.0
     # Agreement is what a judge should show, but not where it could not see anything.
     unseen = way == "unseen"
@@ -92,7 +92,7 @@ def judge_consistency(
     if unseen:
         place = 0 if value < 0.3 else 1 if value < 0.6 else 2
     verdict = ranks[place]
-    distances = [own.distance for own in found]
+    distances = [likeness.distance for likeness in found]
     return Finding(
         key=f"judge.{way}",
         title=TITLES[way],
@@ -107,7 +107,7 @@ def judge_consistency(
         task=exam.name,
         model=model,
         rows=(
-            share([own.same for own in found], groups, "fields", "labels the same"),
+            share([likeness.same for likeness in found], groups, "fields", "labels the same"),
             mean(distances, groups, "fields", "mean distance of ratings", "distance"),
             *_mains(exam, first, second),
         ),
@@ -119,7 +119,7 @@ def judge_swap(
 ) -> Finding:
     """With source and edit exchanged a judge that looks must call the edit a failure."""
     first, second = keep_both(*pair)
-    before, after = (exam.score(own) for own in (first, second))
+    before, after = (exam.score(outcomes) for outcomes in (first, second))
     whole = before.value or 0.0
     # Nothing can be lost where nothing was given.
     kept = (after.value or 0.0) / whole if whole >= _LEAST else None
@@ -156,8 +156,8 @@ def judge_swap(
 def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:
     names = ("first presentation", "second presentation")
     return tuple(
-        place(exam.score(own), "figure", name)
-        for name, own in zip(names, (first, second), strict=True)
+        place(exam.score(outcomes), "figure", name)
+        for name, outcomes in zip(names, (first, second), strict=True)
     )
 
 

@@ -33,8 +33,8 @@ def find_option_flaws(exam: Exam) -> Iterator[Finding]:
 
 def list_options(item: Item) -> tuple[Option, ...]:
     """The options of a choice item."""
-    own = choice_field(item)
-    return own.options if own is not None else ()
+    field = choice_field(item)
+    return field.options if field is not None else ()
 
 
 def fold(text: str) -> str:
@@ -142,7 +142,7 @@ def _judge_places(exam: Exam) -> Finding:
     counts = Counter(places)
     groups = [item.group for item in exam.items]
     rows = tuple(
-        share([own == place for own in places], groups, "position", "ABCDEFGHIJ"[place])
+        share([number == place for number in places], groups, "position", "ABCDEFGHIJ"[place])
         for place in range(size)
     )
     p = chi_square_p([counts[place] for place in range(size)])
@@ -216,7 +216,7 @@ def _judge_classes(exam: Exam) -> Finding:
     counts = Counter(golds)
     size = len(list_options(exam.items[0]))
     rows = tuple(
-        share([own == name for own in golds], groups, "class", name)
+        share([gold == name for gold in golds], groups, "class", name)
         for name, _ in counts.most_common()
     )
     missing = size - len(counts)

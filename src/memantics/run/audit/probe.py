@@ -81,12 +81,12 @@ def choose_options(
     chosen: dict[str, Outcome] = {}
     for fold_number in range(FOLDS):
         learner = Learner()
-        for (item, options), own in zip(held, folds, strict=True):
-            if own != fold_number:
+        for (item, options), number in zip(held, folds, strict=True):
+            if number != fold_number:
                 for option, features in options:
                     learner.add(features, option.key == item.gold)
-        for (item, options), own in zip(held, folds, strict=True):
-            if own == fold_number:
+        for (item, options), number in zip(held, folds, strict=True):
+            if number == fold_number:
                 best = max(options, key=lambda pair: learner.odds(pair[1], True, False))
                 chosen[item.id] = Outcome(item, "answered", best[0].key)
     return [chosen[item.id] for item in items]
@@ -111,11 +111,11 @@ def _classify(exam: Exam) -> list[Outcome]:
     outcomes: dict[str, Outcome] = {}
     for number in range(FOLDS):
         learner = Learner()
-        for item, features, own in zip(items, held, folds, strict=True):
-            if own != number:
+        for item, features, count in zip(items, held, folds, strict=True):
+            if count != number:
                 learner.add(features, str(item.gold))
-        for item, features, own in zip(items, held, folds, strict=True):
-            if own == number:
+        for item, features, count in zip(items, held, folds, strict=True):
+            if count == number:
                 name = str(learner.classify(features))
                 outcomes[item.id] = reader.read(item, keys.get(name, name))
     return [outcomes[item.id] for item in items]
@@ -170,8 +170,8 @@ class Learner:
     def _weigh(self, name: Hashable) -> tuple[dict[str, float], float]:
         """The logarithms of a class, worked out when it is first asked about."""
         whole = self._totals[name] + _ALPHA * max(1, len(self._known))
-        own = self._features.get(name, Counter())
-        logs = {piece: math.log((count + _ALPHA) / whole) for piece, count in own.items()}
+        counts = self._features.get(name, Counter())
+        logs = {piece: math.log((count + _ALPHA) / whole) for piece, count in counts.items()}
         return logs, math.log(_ALPHA / whole)
 
 
@@ -195,11 +195,11 @@ def _with_question(item: Item, option: Option) -> Features:
     """The option, how it goes with the opening of the question, and what both share."""
     asked = list(_pieces(item.form.question))
     words = set(asked)
-    own = list(_pieces(fold(option.text)))
+    names = list(_pieces(fold(option.text)))
     opening = " ".join(asked[:3])
-    shared = sum(piece in words for piece in own) / max(1, len(own))
+    shared = sum(piece in words for piece in names) / max(1, len(names))
     features = _options_alone(item, option)
-    features.update(f"{opening}|{piece}" for piece in own)
+    features.update(f"{opening}|{piece}" for piece in names)
     features[f"#shared {round(4 * shared)}"] += 1
     return features
 

@@ -93,12 +93,12 @@ def find_kinship(model: str, maker: str) -> Kinship | None:
     >>> find_kinship("Qwen2.5-VL-7B", "Qwen3-VL-8B-Instruct"), find_kinship("Pixtral-12B", "GPT-4o")
     ('family', None)
     """
-    own, other = _words(model), _words(maker)
-    if not own or not other:
+    names, other = _words(model), _words(maker)
+    if not names or not other:
         return None
-    if own == other or own[: len(other)] == other or other[: len(own)] == own:
+    if names == other or names[: len(other)] == other or other[: len(names)] == names:
         return "same"
-    return "family" if _family(own) == _family(other) else None
+    return "family" if _family(names) == _family(other) else None
 
 
 def _words(name: str) -> list[str]:
@@ -114,11 +114,11 @@ def judge_published(
 ) -> Iterator[Finding]:
     """Published systems that were scored on what their own family wrote."""
     main = exam.task.main
-    own = [row for row in rows if row.task == exam.card.name and main in row.figures]
+    group = [row for row in rows if row.task == exam.card.name and main in row.figures]
     for maker in _of_task(exam, makers):
-        kin = [row for row in own if find_kinship(row.system, maker.model)]
-        others = [row for row in own if row not in kin]
-        if not own or not kin or not others:
+        kin = [row for row in group if find_kinship(row.system, maker.model)]
+        others = [row for row in group if row not in kin]
+        if not group or not kin or not others:
             continue
         best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
         ahead = best > rival
@@ -131,7 +131,7 @@ def judge_published(
             expected=rival,
             reference="best published system of another family",
             verdict="worth knowing",
-            meaning=f"{len(kin)} of {len(own)} published rows are of that family. "
+            meaning=f"{len(kin)} of {len(group)} published rows are of that family. "
             + (
                 "The best row is one of them: whether it understands better or only knows its "
                 "own style, the table cannot tell."

@@ -125,10 +125,10 @@ def _fits(strategy: str, exam: Exam) -> bool:
     if strategy == "longest":
         return exam.lettered and has_own_texts(exam.items)
     if strategy == "positive":
-        return any(own.positive is not None for own in fields)
+        return any(field.positive is not None for field in fields)
     if strategy == "majority":
         # Where letters mean nothing, the check of places says it without picking a winner.
-        return not exam.lettered and any(own.majority is not None for own in fields)
+        return not exam.lettered and any(field.majority is not None for field in fields)
     return exam.items[0].form.reply == "text"
 
 
@@ -145,7 +145,7 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     groups = [item.group for item in exam.items]
     size = sum(sizes) / len(sizes)
     low, high = clustered_wilson(hits, groups) or (0.0, 1.0)
-    value = sum(hit / own for hit, own in zip(hits, sizes, strict=True)) / len(hits)
+    value = sum(hit / number for hit, number in zip(hits, sizes, strict=True)) / len(hits)
     figure = Score("accuracy", value, len(hits), low / size, high / size)
     nominal = sum(1 / len(list_options(item)) for item in exam.items) / len(exam.items)
     yield judge_shortcut(
@@ -162,7 +162,7 @@ def judge_shortcut(
 ) -> Finding:
     """Hold a figure against chance and against what was published."""
     value = figure.value or 0.0
-    below = sum(own <= value for own in exam.published)
+    below = sum(entry <= value for entry in exam.published)
     verdict = _weigh(figure, chance, below, len(exam.published), kind)
     words = [_meaning(figure, chance, verdict)]
     if exam.published:

@@ -86,7 +86,7 @@ class Exam:
     def score(self, outcomes: Sequence[Outcome]) -> Score:
         """The main figure of outcomes, as the task's policy for invalid answers has it."""
         scores = self.task.score(keep_scored(outcomes, self.task.invalid))
-        return next(own for own in scores if own.key == self.task.main and not own.by)
+        return next(value for value in scores if value.key == self.task.main and not value.by)
 
 
 def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
@@ -127,7 +127,11 @@ def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
         for name in ("train", "test")
         if {"train", "test"} <= set(card.splits) and _has(subject, card, name, source)
     }
-    present = {"images": "present"} if "images" in {own.name for own in card.option} else {}
+    present = (
+        {"images": "present"}
+        if "images" in {option_card.name for option_card in card.option}
+        else {}
+    )
     full = subject.make(card, present | options, split, subject.source)
     return Exam(
         card=card,
@@ -138,7 +142,7 @@ def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
         items=tuple(map(strip_images, items)),
         texts=tuple(map(strip_images, texts)),
         seen=_find_seen(full),
-        splits={name: tuple(map(strip_images, own)) for name, own in splits.items()},
+        splits={name: tuple(map(strip_images, group)) for name, group in splits.items()},
         published=tuple(
             row.figures[card.main]
             for row in subject.comparable
@@ -197,8 +201,8 @@ def _find_seen(task: Task) -> tuple[Item, ...]:
 def strip_images(item: Item) -> Item:
     """The item without any image: what is left to a model that sees nothing."""
     fields = tuple(
-        replace(own, options=tuple(replace(option, image=None) for option in own.options))
-        for own in item.form.fields
+        replace(field, options=tuple(replace(option, image=None) for option in field.options))
+        for field in item.form.fields
     )
     return replace(item, images=(), form=replace(item.form, fields=fields))
 
@@ -228,16 +232,16 @@ def choice_field(item: Item) -> Field | None:
 
 def is_judge(item: Item) -> bool:
     """Whether a model is asked for ratings: what it says is about the data, not about itself."""
-    return item.form.reply == "json" and any(own.kind == "integer" for own in item.form.fields)
+    return item.form.reply == "json" and any(field.kind == "integer" for field in item.form.fields)
 
 
 def _is_lettered(items: Iterable[Item]) -> bool:
     seen: set[tuple[tuple[str, str], ...]] = set()
     for item in items:
-        own = choice_field(item)
-        if own is None or item.gold not in {option.key for option in own.options}:
+        field = choice_field(item)
+        if field is None or item.gold not in {option.key for option in field.options}:
             return False
-        seen.add(tuple(sorted((option.text, str(option.image)) for option in own.options)))
+        seen.add(tuple(sorted((option.text, str(option.image)) for option in field.options)))
     return len(seen) > 1
 
 

@@ -66,18 +66,18 @@ def find_store(request: Request) -> StoreReader:
     state = request.app.state
     with _LOCK:
         if getattr(state, "store_reader", None) is None:
-            own: Models = state.settings.models
-            state.store_reader = StoreReader(own.store, own.images)
+            models: Models = state.settings.models
+            state.store_reader = StoreReader(models.store, models.images)
     reader: StoreReader = state.store_reader
     return reader
 
 
 def find_runs(request: Request) -> RunFolder:
     """The folder of runs."""
-    own: Models = request.app.state.settings.models
-    if own.runs is None:
+    models: Models = request.app.state.settings.models
+    if models.runs is None:
         raise InputError("no folder of runs was named", hint="start the service with --runs FOLDER")
-    return RunFolder(own.runs)
+    return RunFolder(models.runs)
 
 
 SharedPages = Annotated[Pages, Depends(find_pages)]

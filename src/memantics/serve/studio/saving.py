@@ -63,7 +63,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         kinder=check_picture(record.kinder.picture)
         if record.kinder and record.kinder.picture
         else "",
-        letters=[(own.char, _level(own.share)) for own in record.harm.characters]
+        letters=[(share.char, _level(share.share)) for share in record.harm.characters]
         if record.harm
         else [],
         blurred=is_harmful(record),
