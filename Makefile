@@ -69,7 +69,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.screen
 	$(BIN)/python -m perf.install
 
-# Do tests notice a wrong line? A sample of mutants, about ten minutes; the kill rate and survivors.
+# Do tests notice a wrong line? Samples of mutants, about half an hour; kill rates and survivors.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m perf.mutate
 

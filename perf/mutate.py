@@ -149,7 +149,10 @@ ROOMS: Mapping[str, Part] = {
             *("batching", "fetching", "gate", "inputs", "jobs", "moderations", "refusals"),
             *("runner", "settings", "tokens"),
         ),
-        _name("tests/serve/test_{}.py", "fetching", "gate", "jobs", "limits", "moderations"),
+        _name(
+            "tests/serve/test_{}.py",
+            *("boundaries", "fetching", "gate", "jobs", "limits", "moderations"),
+        ),
     ),
     "exchange": Part(("exchange/*.py",), ("tests/exchange",)),
     "reappraise": Part(
