@@ -97,6 +97,7 @@ def test_all_217_replies_are_replayed() -> None:
     assert len(every) == len(set(every)) == 217
 
 
+@pytest.mark.slow
 def test_re_asks_are_at_most_a_tenth_of_those_recorded() -> None:
     assert 10 * len(complaints()) <= ASKED_AGAIN_WHEN_RECORDED, complaints()
 

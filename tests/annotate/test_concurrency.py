@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from memantics.annotate.errors import AnnotateError
@@ -153,6 +154,7 @@ while (task := service.work.next(actor, int(project))) is not None:
 """
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_acknowledged_answer(
     service: Service, database_url: str, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def misfits() -> Iterator[tuple[str, str, Any]]:
     )
 
 
+@pytest.mark.slow
 def test_a_backup_with_wrong_values_is_one_line_and_leaves_nothing(
     parts: Parts, sqlite_file: Path, tmp_path: Path
 ) -> None:

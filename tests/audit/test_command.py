@@ -67,6 +67,7 @@ def test_a_model_is_asked_and_its_answers_are_kept(shell: Shell) -> None:
     assert shell.run("score", folders[0]).code == 0
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_in_every_way(shell: Shell) -> None:
     ran = shell.run("audit", "mer_bench", "--data", "starter", "-m", "baseline/constant", "--json")
     assert ran.code == 0, ran.err
@@ -122,6 +123,7 @@ def test_a_broken_table_is_refused(shell: Shell) -> None:
     assert "system" in shell.refused("audit", "mquest", "--published", "table.json")
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_refused(shell: Shell) -> None:
     (shell.folder / "taken").write_text("", encoding="utf-8")
     out = Path("taken") / "audit.html"

@@ -10,7 +10,7 @@ import pytest
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
 
-pytestmark = needs_shared_data
+pytestmark = [pytest.mark.slow, needs_shared_data]
 
 
 def audit(shell: Shell, name: str, *words: str) -> dict[str, Any]:

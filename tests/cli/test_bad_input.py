@@ -114,6 +114,7 @@ def test_a_missing_image_is_found_before_anything_is_asked(shell: Shell) -> None
     assert shell.run(*words).code == 0
 
 
+@pytest.mark.slow
 def test_hostile_images_fail_by_name_and_the_rest_goes_on(shell: Shell) -> None:
     pictures = registered(shell)
     source = Source("release", pictures.parent, pictures)

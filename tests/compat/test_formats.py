@@ -121,6 +121,7 @@ def drop_random(scores: bytes) -> dict[str, Any]:
 ASK = ("--limit", "3", "--data", "starter", "--out", "runs", "--no-cache", "--model")
 
 
+@pytest.mark.slow
 def test_going_on_asks_nothing_again(shell: Shell, runs: Path) -> None:
     """Where a prompt or the reader has changed since, the run is another one and begins anew."""
     before = read_all(runs, "answers.jsonl")
@@ -202,6 +203,7 @@ def test_a_fast_detector_says_the_same(shell: Shell) -> None:
     done(shell, "detector", "explain", FIXTURES / "fast.zip", TEXTS[0])
 
 
+@pytest.mark.slow
 def test_a_neural_detector_says_the_same(shell: Shell) -> None:
     for name in ("torch", "transformers", "safetensors"):
         pytest.importorskip(name)

@@ -134,6 +134,7 @@ def test_what_was_learnt_from_images_is_read_in_them_again(
     assert "苦" in run("explain", model, *data, "--id", "b1")
 
 
+@pytest.mark.slow
 def test_meanings_by_an_encoder_of_one_s_own(folder: Path, tmp_path: Path) -> None:
     for name in ("torch", "transformers"):
         pytest.importorskip(name)

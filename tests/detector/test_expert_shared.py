@@ -15,7 +15,7 @@ from memantics.actions.expert import Expert, ExpertOptions, cross_validate
 from memantics.actions.expert_data import find_labelled
 from tests.places import SHARED_DATA, needs_shared_data
 
-pytestmark = needs_shared_data
+pytestmark = [pytest.mark.slow, needs_shared_data]
 
 
 @pytest.fixture(autouse=True)

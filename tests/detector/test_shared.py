@@ -12,7 +12,7 @@ from memantics.detector.fast import find_preset
 from memantics.detector.folds import split_blocks
 from tests.places import SHARED_DATA, needs_shared_data
 
-pytestmark = needs_shared_data
+pytestmark = [pytest.mark.slow, needs_shared_data]
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_epochs_and_rates_are_the_paper_s_by_family(
         assert (told.epochs, told.rate) == (3, 2e-4), name
 
 
+@pytest.mark.slow
 def test_a_study_trains_tests_and_compares(encoder: Make, tmp_path: Path) -> None:
     parts = draw_parts(tmp_path)
     encoding = Encoding(str(encoder("text")), encoder("image"), encoder("resnet"), encoder("clip"))

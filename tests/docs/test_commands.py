@@ -31,6 +31,8 @@ LONG = {
     *("build-chats-and-intents.md", "compare-editors.md", "detect-harmful-memes.md"),
     *(
         "evaluate-a-model.md",
+        "explore-knowledge.md",
+        "make-a-meme-kinder.md",
         "memeintent.md",
         "mer_bench.md",
         "mquest.md",

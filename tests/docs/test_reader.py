@@ -12,6 +12,8 @@ from tests.figures import differing
 
 ITEMS = 1  # of a task: what OCR and the encoder may change on another processor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[mm.Run]:

@@ -12,9 +12,13 @@ from contextlib import contextmanager
 from functools import partial
 from urllib.request import urlopen
 
+import pytest
+
 from tests import forks
 from tests.commands import Shell
 from tests.places import ROOT
+
+pytestmark = pytest.mark.slow
 
 GUIDE = ROOT / "docs" / "studio.md"
 PAGES = {

@@ -55,6 +55,7 @@ def test_a_meme_of_too_many_captions_is_refused(count: int, fine: bool) -> None:
             read_page(picture, lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("height", "reduced"), [(1333, False), (1334, True)])
 def test_a_large_picture_is_reduced(tmp_path: Path, height: int, reduced: bool) -> None:
     assert MOST_PIXELS == 2000 * 2000
@@ -133,6 +134,7 @@ def test_long_lines_are_recognised_one_by_one(
     assert sizes == ([1, 1, 1] if alone else [3])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory by /proc")
 def test_a_page_of_dense_text_is_refused_within_bounds(tmp_path: Path) -> None:
     """Before, it was measured letter by letter: 97 s and 1.9 GB. Now: 17 s and 0.8 GB."""

@@ -73,6 +73,7 @@ def test_known_names_stay_silent(shell: Shell, case: Case) -> None:
     assert try_name(shell, case) == []
 
 
+@pytest.mark.slow
 def test_names_in_every_command_stay_silent(shell: Shell) -> None:
     broken = []
     for case in generate(SEED, max(len(COMMANDS), count_cases(len(COMMANDS)))):

@@ -123,6 +123,7 @@ def test_variants_are_refused_by_their_syntax() -> None:
     assert passed == []
 
 
+@pytest.mark.slow
 def test_a_store_in_memory_and_one_on_disk_send_nothing(tmp_path: Path, listener: Listener) -> None:
     disk = GraphStore.create(tmp_path / "kb")
     disk.add([DUEL])
@@ -209,6 +210,7 @@ def blow_up(doublings: int) -> str:
     return f"SELECT ?v{doublings} {{ BIND('aaaaaaaa' AS ?v0) {steps} }}"
 
 
+@pytest.mark.slow
 def test_an_answer_has_an_end() -> None:
     assert len(ask(b"", blow_up(20), 1, 60).rows[0][0] or "") == 8 << 20
     with pytest.raises(InputError, match="the answer has more than 20,000,000 characters"):

@@ -150,6 +150,7 @@ def test_an_image_ends_no_command(user: User, name: str, data: bytes, fine: bool
     assert all(char.isprintable() for char in told.replace("\n", ""))
 
 
+@pytest.mark.slow
 def test_a_picture_of_several_is_sent_to_a_model(user: User) -> None:
     (user.folder / "several.jpg").write_bytes(multi_picture_jpeg(fill=True))
     ran = ask(user, Server, "analyze", "several.jpg", "--json")
@@ -157,6 +158,7 @@ def test_a_picture_of_several_is_sent_to_a_model(user: User) -> None:
     assert json.loads(ran.out)[0]["meme"] == "several"
 
 
+@pytest.mark.slow
 def test_a_turned_photograph_is_read_upright(user: User) -> None:
     stored = read_meme("en-001").transpose(Pillow.Transpose.ROTATE_90)
     (user.folder / "turned.jpg").write_bytes(turned("JPEG", 6, stored))

@@ -175,6 +175,7 @@ def view(folder: Path) -> Iterator[str]:
         server.wait()
 
 
+@pytest.mark.slow
 def test_the_viewer_shows_samples_and_their_images(folder: Path, tmp_path: Path) -> None:
     export(folder, tmp_path / "logs")
     with view(tmp_path / "logs") as address, launch() as browser, watch(browser) as watched:

@@ -115,6 +115,7 @@ def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
         assert set(sample.scores) == {"memantics"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mquest_qa", "punmemecn_detection"])
 def test_figures_are_ours(name: str, tmp_path: Path) -> None:
     log = run(getattr(tasks, name)(data="starter", invalid="wrong"), Served(), tmp_path)
@@ -231,6 +232,7 @@ def test_words_that_yaml_changed_are_changed_back() -> None:
     assert read_value("shots", 4, ()) == "4"
 
 
+@pytest.mark.slow
 def test_a_benchmark_elsewhere_is_registered_too(tmp_path: Path) -> None:
     """It is not written in the list, so it is made when the list is loaded."""
     folder = tmp_path / "copies" / "copy_of_mquest"
@@ -252,6 +254,7 @@ def test_a_benchmark_elsewhere_is_registered_too(tmp_path: Path) -> None:
     assert done.stdout.split() == ["copy_of_mquest/qa"]
 
 
+@pytest.mark.slow
 def test_the_command_of_inspect_runs_a_task(tmp_path: Path) -> None:
     """Another process, another folder, a server: as its users do."""
     command = [str(Path(sys.executable).with_name("inspect")), "eval", "memantics/mquest_qa"]

@@ -71,6 +71,7 @@ def open_page(page: Page, own: Knowledge, folder: Path) -> None:
     page.goto(out.as_uri())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_pages_are_tidy_at_desk_and_on_phones(
     browser: Browser, tmp_path: Path, width: int, height: int
@@ -88,6 +89,7 @@ def test_pages_are_tidy_at_desk_and_on_phones(
         watched.assert_quiet()
 
 
+@pytest.mark.slow
 def test_an_image_with_a_warning_is_blurred_until_clicked(browser: Browser, tmp_path: Path) -> None:
     with watch(browser) as watched:
         open_page(watched.page, STARTER["en-012"], tmp_path)
@@ -101,6 +103,7 @@ def test_an_image_with_a_warning_is_blurred_until_clicked(browser: Browser, tmp_
         watched.assert_quiet()
 
 
+@pytest.mark.slow
 def test_pointing_at_a_card_lights_its_lines_and_tells_more(
     browser: Browser, tmp_path: Path
 ) -> None:

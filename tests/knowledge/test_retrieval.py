@@ -133,6 +133,7 @@ def test_vectors_are_computed_once_and_again_where_the_file_is_damaged() -> None
     assert third.asked == 4
 
 
+@pytest.mark.slow
 def test_the_public_functions_search_the_starter_pack() -> None:
     found = retrieve("work from home", known="starter", count=3)
     assert len(found) == 3

@@ -31,6 +31,7 @@ def test_zero_is_no_length() -> None:
         distinct([["a"]], 0)
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_it_gives_the_figures_of_the_release() -> None:
     import jieba

@@ -246,6 +246,7 @@ def test_texts_without_chinese_hide_nothing() -> None:
     assert EAR.hear("no pun intended, 100 %") == Hearing()
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_held_out_captions_are_told_apart_better_than_by_always_saying_pun() -> None:
     rows = orjson.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())

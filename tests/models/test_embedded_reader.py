@@ -292,6 +292,7 @@ OFFLINE = """
 """
 
 
+@pytest.mark.slow
 def test_offline_silent_and_the_same_in_any_order(tmp_path: Path) -> None:
     image = draw(tmp_path / "meme.png", "MY CAT IS TIRED\nAND SO AM I")
     done = subprocess.run(

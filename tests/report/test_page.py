@@ -72,6 +72,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_nothing_from_data_runs(opener: Opener, hostile_page: Path) -> None:
     with opener() as seen:
         seen.page.goto(hostile_page.as_uri())
@@ -116,6 +117,7 @@ REVERSED = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_direction_overrides_stay_in_their_place(opener: Opener, hostile_page: Path) -> None:
     with opener() as seen:
         seen.page.goto(hostile_page.as_uri())
@@ -139,6 +141,7 @@ def test_attacks_are_shown_as_the_text_they_are(opener: Opener, hostile_page: Pa
         assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_policy_stops_what_escaping_would_have_missed(
     opener: Opener, demo_page: Path, tmp_path: Path
 ) -> None:
@@ -187,6 +190,7 @@ def test_page_is_quiet_complete_and_says_what_it_is(opener: Opener, demo_page: P
         assert [url for url in seen.requests if url.startswith("file:")] == [demo_page.as_uri()]
 
 
+@pytest.mark.slow
 def test_without_scripts_the_figures_are_still_there(demo_page: Path, opener: Opener) -> None:
     with opener() as seen:
         browser = seen.page.context.browser
@@ -199,6 +203,7 @@ def test_without_scripts_the_figures_are_still_there(demo_page: Path, opener: Op
         context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 800, 390, 320])
 def test_nothing_overflows(opener: Opener, demo_page: Path, width: int, scheme: str) -> None:
@@ -215,6 +220,7 @@ def test_nothing_overflows(opener: Opener, demo_page: Path, width: int, scheme: 
         seen.assert_quiet()
 
 
+@pytest.mark.slow
 def test_controls_headings_and_tables_have_names(opener: Opener, demo_page: Path) -> None:
     """Every control has a name, headings do not skip a level, tables have scoped headers."""
     with opener() as seen:
@@ -257,6 +263,7 @@ def test_missing_images_are_named(opener: Opener, tmp_path: Path) -> None:
         seen.assert_quiet()
 
 
+@pytest.mark.slow
 def test_many_items_are_drawn_a_page_at_a_time(opener: Opener, tmp_path: Path) -> None:
     options = tuple(Option(key, f"an option of usual length, {key}") for key in "ABCD")
     form = Form("A question of usual length about a meme?", (Field("answer", "choice", options),))

@@ -256,6 +256,7 @@ def ask(shell: Shell, task: str, model: str) -> Path:
     return shell.folder / str(result["folder"])
 
 
+@pytest.mark.slow
 def test_runs_verdicts_and_traits_fill_the_page(shell: Shell) -> None:
     runs = [ask(shell, "mquest", model) for model in ("fake/keys", "baseline/longest")]
     traits = shell.folder / "traits.csv"
@@ -294,6 +295,7 @@ def test_bad_tables_of_traits_are_refused(tmp_path: Path) -> None:
         paper("mquest", data="starter", verdicts=tmp_path / "nowhere.jsonl")
 
 
+@pytest.mark.slow
 def test_a_published_benchmark_has_its_familys_tables(shell: Shell) -> None:
     for words in (
         ("build", "knowledge", "starter", "--model", "fake/builder", "--limit", "6"),
@@ -319,6 +321,7 @@ def test_a_published_benchmark_has_its_familys_tables(shell: Shell) -> None:
     }
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_the_released_part_with_two_models_leaves_only_published_systems_empty(
     shell: Shell, tmp_path: Path
@@ -356,6 +359,7 @@ def test_the_released_part_with_two_models_leaves_only_published_systems_empty(
     assert toxic.cells[0].status == "computed"  # 200 of 1,000 memes: not compared
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_figures_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -> None:
     added = shell.run("data", "add", "mquest", SHARED_DATA / "mquest")

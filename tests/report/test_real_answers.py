@@ -66,6 +66,7 @@ def test_gold_is_marked_where_the_sheet_names_it_otherwise() -> None:
     assert all(own["keys"] == [None] for own in free["items"])
 
 
+@pytest.mark.slow
 def test_judges_are_not_ranked_and_editors_are() -> None:
     runs = [
         ask("mer_bench/judge", model, limit=24)
@@ -135,6 +136,7 @@ def test_chats_read_as_chats_and_gold_is_highlighted(browser: Browser) -> None:
         watched.assert_quiet()
 
 
+@pytest.mark.slow
 def test_labels_stand_side_by_side_and_many_fields_are_folded(browser: Browser) -> None:
     read_payload(ask("punmemecn/sentiment", limit=1))
     with watch(browser) as watched:

@@ -64,6 +64,7 @@ def test_a_second_call_does_nothing_again(tmp_path: Path) -> None:
     assert digests(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_damaged_or_changed_is_done_again(tmp_path: Path) -> None:
     refs = texts(*"abcdefghi")
     run(refs, tmp_path)
@@ -76,6 +77,7 @@ def test_only_what_is_missing_damaged_or_changed_is_done_again(tmp_path: Path) -
     assert [row["n"] for row in read(tmp_path)] == [1] * 8 + [6]
 
 
+@pytest.mark.slow
 def test_a_shorter_source_leaves_no_part_behind(tmp_path: Path) -> None:
     refs = texts(*"abcdefghi")
     run(refs, tmp_path)
@@ -91,6 +93,7 @@ def test_a_meme_that_raises_is_one_failed_row(tmp_path: Path) -> None:
     assert done.statuses == {"judged": 2, "failed": 1}
 
 
+@pytest.mark.slow
 def test_a_meme_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
     words = ["a", "die", "ccc", "dd", "e", "f", "g"]
     done = run(texts(*words), tmp_path)
@@ -127,6 +130,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == ("{'judged': 2}\n", "")
 
 
+@pytest.mark.slow
 def test_failed_rows_alone_are_tried_again_when_asked(tmp_path: Path) -> None:
     image = tmp_path / "late.png"
     refs = [Ref("a", text="a"), Ref("b", "file", str(image)), Ref("c", text="ccc")]
@@ -157,6 +161,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         run(texts("a"), tmp_path, shard_size=4)
 
 
+@pytest.mark.slow
 def test_what_was_made_of_other_sources_is_not_lost(tmp_path: Path) -> None:
     run(texts("a", "b"), tmp_path, sources=("one",))
     with pytest.raises(InputError, match="holds what was made of one, which would be lost"):
@@ -173,6 +178,7 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     lock.close()
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_of_the_manifest_costs_one_shard(tmp_path: Path) -> None:
     refs = texts(*"abcdef")
     run(refs, tmp_path)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from perf.simulate_scale import Cluster, simulate
 
 from tests.scale.test_driver import read
+
+pytestmark = pytest.mark.slow
 
 TROUBLE = Cluster(node_hours=1.0, straggling=0.05, driver_kills=4, seed=11)
 

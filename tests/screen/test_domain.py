@@ -288,6 +288,7 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
         run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
 
 
+@pytest.mark.slow
 def test_no_queue_is_offered_where_nothing_is_for_people(
     tmp_path: Path, detector: Path, shell: Shell
 ) -> None:
@@ -323,6 +324,7 @@ def test_the_review_queue_shows_images(tmp_path: Path, detector: Path) -> None:
     assert other.images == []
 
 
+@pytest.mark.slow
 def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: Path) -> None:
     refused = (data for name, data in generate(13, 4800) if look(data, name) != "read")
     rows: dict[str, dict[str, Any]] = {

@@ -182,6 +182,7 @@ def test_pandas_and_datasets_read_what_is_written(tmp_path: Path) -> None:
     assert read["train"][0]["status"] == "judged"
 
 
+@pytest.mark.slow
 def test_a_pipe_is_a_source(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "memantics.cli.main", "screen", "-", "--workers", "1", "--json"],

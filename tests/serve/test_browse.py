@@ -71,6 +71,7 @@ def address(runs: Path, store: Path) -> Iterator[str]:
         yield served
 
 
+@pytest.mark.slow
 def test_a_store_is_searched_filtered_and_asked(browser: Browser, address: str) -> None:
     with visit(browser) as watched:
         page = watched.page
@@ -110,6 +111,7 @@ def test_a_store_is_searched_filtered_and_asked(browser: Browser, address: str) 
         assert_at_home(watched, address)
 
 
+@pytest.mark.slow
 def test_runs_are_listed_reported_and_read_item_by_item(browser: Browser, address: str) -> None:
     with visit(browser) as watched:
         page = watched.page
@@ -148,6 +150,7 @@ def test_runs_are_listed_reported_and_read_item_by_item(browser: Browser, addres
         assert_at_home(watched, address)
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_seen_to_go_on(browser: Browser, address: str, runs: Path) -> None:
     going = runs / "later" / "going"
     os.utime(going / ANSWERS)

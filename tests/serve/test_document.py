@@ -40,6 +40,7 @@ def test_the_document_is_valid(document: str) -> None:
     assert "/v1/moderations" in found["paths"]
 
 
+@pytest.mark.slow
 def test_a_generated_client_talks_to_every_interface(site: Site, document: str) -> None:
     api = aiopenapi3.OpenAPI.loads(
         f"{site.address}/openapi.json", document, session_factory=PatientClient

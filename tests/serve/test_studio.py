@@ -118,6 +118,7 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     assert page.locator("#picture").get_attribute("src") is None
 
 
+@pytest.mark.slow
 def test_a_text_unlike_the_training_texts_is_left_to_people(
     browser: Browser, home: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(
     assert "a person should decide" in text
 
 
+@pytest.mark.slow
 def test_a_pasted_meme_and_one_chosen_from_a_file(seen: Watched, address: str) -> None:
     page = seen.page
     without_kinder(page)
@@ -154,6 +156,7 @@ def test_a_pasted_meme_and_one_chosen_from_a_file(seen: Watched, address: str) -
     seen.errors.clear()  # of the part that was cut off
 
 
+@pytest.mark.slow
 def test_what_cannot_be_looked_at_says_why(seen: Watched, address: str) -> None:
     page = seen.page
     page.goto(address)
@@ -175,6 +178,7 @@ def test_what_cannot_be_looked_at_says_why(seen: Watched, address: str) -> None:
     seen.errors[:] = [text for text in seen.errors if "422" not in text]  # the browser's own log
 
 
+@pytest.mark.slow
 def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
     seen: Watched, address: str
 ) -> None:
@@ -203,6 +207,7 @@ def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
     expect(page.locator("body")).to_have_class("veil")
 
 
+@pytest.mark.slow
 def test_page_and_data_are_saved_on_request(
     seen: Watched, browser: Browser, address: str, tmp_path: Path
 ) -> None:
@@ -237,6 +242,7 @@ def test_page_and_data_are_saved_on_request(
         saved.assert_quiet()
 
 
+@pytest.mark.slow
 def test_phones_and_both_languages(browser: Browser, address: str) -> None:
     with visit(browser, 390) as watched:
         page = watched.page
@@ -262,6 +268,7 @@ def test_phones_and_both_languages(browser: Browser, address: str) -> None:
         assert_at_home(watched, address)
 
 
+@pytest.mark.slow
 def test_no_text_of_a_meme_or_its_name_becomes_markup(
     seen: Watched, browser: Browser, address: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from tests.browser import launch
 from tests.inspect_tasks.server import serve
 from tests.serve.visiting import assert_at_home, fits, serve_pages, visit, without_kinder
 
+pytestmark = pytest.mark.slow
+
 EVIL = "</script><img src=x onerror=alert(1)><svg onload=alert(2)>"
 
 

@@ -51,6 +51,7 @@ def test_texts_are_noted_with_their_panel_and_style() -> None:
     assert (whole.width, whole.height, whole.panels) == (648, 320, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["word " * 400, "字" * 900])
 def test_a_text_that_cannot_fit_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="does not fit"):

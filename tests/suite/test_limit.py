@@ -164,6 +164,7 @@ for ref in find_tasks(["mquest", "mer_bench", "punmemecn"]):
 """
 
 
+@pytest.mark.slow
 def test_every_process_chooses_the_same() -> None:
     said = [
         subprocess.run(

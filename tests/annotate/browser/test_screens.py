@@ -23,6 +23,7 @@ def checked(user: User, value: str) -> bool:
     return value in user.chosen()
 
 
+@pytest.mark.slow
 def test_drafts_are_kept_while_typing_and_come_back(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "pun-form")
     (ann,) = local_site.hire(project, ("annotator",), "ann")
@@ -38,6 +39,7 @@ def test_drafts_are_kept_while_typing_and_come_back(local_site: Site, tmp_path: 
     expect(again.page.get_by_label("Pun word")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_draft_that_cannot_be_kept_is_tried_again_at_leisure(
     local_site: Site, tmp_path: Path
 ) -> None:
@@ -64,6 +66,7 @@ def test_a_draft_that_cannot_be_kept_is_tried_again_at_leisure(
     ann.window.errors.clear()  # the browser notes every 500 on its console
 
 
+@pytest.mark.slow
 def test_two_tabs_on_one_item_lose_nothing(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")
     (first,) = local_site.hire(project, ("annotator",), "ann")
@@ -115,6 +118,7 @@ def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> 
     expect(ann.page.locator("h1")).to_contain_text("Item 3")
 
 
+@pytest.mark.slow
 def test_pictures_are_blurred_until_asked_and_grey_by_choice(
     local_site: Site, tmp_path: Path
 ) -> None:
@@ -137,6 +141,7 @@ def test_pictures_are_blurred_until_asked_and_grey_by_choice(
     assert look() == "grayscale(1)"
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_before_the_picture_was_shown(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")
     (ann,) = local_site.hire(project, ("annotator",), "ann")
@@ -157,6 +162,7 @@ def test_nothing_is_saved_before_the_picture_was_shown(local_site: Site, tmp_pat
     expect(ann.page.locator("h1")).to_contain_text("Item 2")
 
 
+@pytest.mark.slow
 def test_answering_works_without_a_script(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")
     local_site.hire(project, ("annotator",), "ann")
@@ -179,6 +185,7 @@ PAGES = ("", "/welcome", "/next", "/last", "/progress", "/agreement", "/disagree
 LEAD_PAGES = ("/members", "/data", "/audit", "/setup")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_page_fits_a_phone_and_has_names_for_everything(
     local_site: Site, tmp_path: Path, language: str
@@ -244,6 +251,7 @@ CONTRAST = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(local_site: Site, tmp_path: Path, scheme: str) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote")

@@ -69,6 +69,7 @@ def started(
         process.stdout.close()
 
 
+@pytest.mark.slow
 def test_a_newcomer_annotates_the_starter_pack_from_the_link_alone(shell: Shell) -> None:
     """Four steps, each named on the page before: link, agree, go on, answer."""
     with started(shell, "--demo", "--port", "0") as (process, address, link):
@@ -124,6 +125,7 @@ def test_a_terminal_shows_only_what_went_wrong(
     assert events == ["request", "broken"][-shown:]
 
 
+@pytest.mark.slow
 def test_a_queue_opens_and_a_second_start_finds_it_again(shell: Shell, tmp_path: Path) -> None:
     queue = make_queue(tmp_path / "queue", "validate", 2, shown=questions)
     with started(shell, queue, "--port", "0") as (process, address, link):
@@ -292,6 +294,7 @@ def test_a_folder_of_memes_needs_only_a_workflow(
     service.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trusted", [False, True])
 def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
     shell: Shell, tmp_path: Path, trusted: bool
@@ -314,6 +317,7 @@ def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
     assert codes == ([401] * 10 if trusted else [401] * 8 + [429] * 2)
 
 
+@pytest.mark.slow
 def test_the_demonstration_opens_where_people_disagree(tmp_path: Path) -> None:
     with open_annotations(Storage(str(tmp_path / "demo.db"), tmp_path / "media")) as service:
         me, start = make_demo(service, tmp_path)

@@ -115,6 +115,7 @@ def test_the_same_answer_sent_twice_is_saved_once(office: Office, tmp_path: Path
     assert len(history) == 1
 
 
+@pytest.mark.slow
 def test_three_people_saving_at_once_keep_all_answers(office: Office, tmp_path: Path) -> None:
     """The tool that this one replaces kept 1 of 180."""
     project = open_project(office, tmp_path, "label-by-vote", 60)
