@@ -1,0 +1,99 @@
+"""Answers at the bounds of each kind of field, with the words that a person reads."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from memantics.annotate.values import _check_field, clean_text
+from memantics.annotate.workflow import Field, FieldKind, Words, WorkflowChoice
+
+NEEDED = "an answer is needed"
+PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [
+    ("choice", "no", ""),
+    ("choice", "maybe", "choose one of the options"),
+    ("choice", None, NEEDED),
+    ("boolean", False, ""),
+    ("boolean", 0, "say yes or no"),
+    ("boolean", None, NEEDED),
+    ("pairwise", "tie", ""),
+    ("pairwise", "c", "choose one of the two"),
+    ("scale", 1, "choose 2 to 4"),
+    ("scale", 2, ""),
+    ("scale", 4, ""),
+    ("scale", 5, "choose 2 to 4"),
+    ("scale", 3.0, "choose 2 to 4"),
+    ("scale", True, "choose 2 to 4"),
+    ("text", "abcd", ""),
+    ("text", "abcde", "at most 4 characters"),
+    ("text", "  ", NEEDED),
+    ("text", 4, "a text is needed"),
+    ("text", "\u200b", NEEDED),
+    ("longtext", "a\nb", ""),
+    ("list", ["abcd", "b"], ""),
+    ("list", ["a", "b", "c"], "at most 2 entries"),
+    ("list", ["a", "b", " "], ""),
+    ("list", ["abcde"], "at most 4 characters each"),
+    ("list", ["a", " a "], "one entry comes twice"),
+    ("list", ["a", 1], "a list of texts is needed"),
+    ("list", "a", "a list of texts is needed"),
+    ("list", [" "], NEEDED),
+    ("ranked", [], NEEDED),
+]
+
+
+def make_field(kind: FieldKind, **more: object) -> Field:
+    options = tuple(WorkflowChoice(value=v, label=Words(en=v)) for v in ("yes", "no"))
+    facts: dict[str, object] = {"id": "f", "kind": kind, "label": Words(en="F"), "max_length": 4}
+    facts |= {"low": 2, "high": 4} if kind == "scale" else {}
+    facts |= {"options": options} if kind == "choice" else {}
+    return Field.model_validate(facts | {"max_items": 2} | more)
+
+
+@pytest.mark.parametrize(("kind", "value", "problem"), PROBLEMS)
+def test_what_an_answer_may_be(kind: FieldKind, value: JsonValue, problem: str) -> None:
+    found, kept = _check_field(make_field(kind), value, None)
+    assert found == problem
+    assert (kept is None) == bool(problem)
+
+
+@pytest.mark.parametrize(("kind", "value", "problem"), PROBLEMS)
+def test_what_need_not_be_answered_may_be_empty(
+    kind: FieldKind, value: JsonValue, problem: str
+) -> None:
+    found, kept = _check_field(make_field(kind, required=False), value, None)
+    assert found == ("" if problem == NEEDED else problem)
+    if problem == NEEDED:
+        assert kept is (False if kind == "boolean" else None)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ([2, 4], ""),
+        ([2], "2 answers are needed, one for each"),
+        ([2, 3, 4], "2 answers are needed, one for each"),
+        (None, "2 answers are needed, one for each"),
+        ([None, 3], "number 1 has no answer"),
+        ([3, ""], "number 2 has no answer"),
+        ([3, 5], "number 2: choose 2 to 4"),
+    ],
+)
+def test_one_answer_for_each_element(value: JsonValue, problem: str) -> None:
+    field = make_field("scale", each="intents")
+    assert _check_field(field, value, ["x", "y"]) == (problem, None if problem else value)
+
+
+def test_without_a_tie_one_of_two_is_chosen() -> None:
+    field = make_field("pairwise", ties=False)
+    assert [_check_field(field, side, None)[0] for side in ("a", "b", "tie")] == [
+        "",
+        "",
+        "choose one of the two",
+    ]
+
+
+def test_line_breaks_of_every_system_are_kept_as_one() -> None:
+    assert clean_text(" a\r\nb\rc\n", lines=True) == "a\nb\nc"
+    assert clean_text(" a\r\nb\rc\td\n", lines=False) == "a b c d"
+    assert clean_text("e\u0301 👩\u200d🚀", lines=False) == "é 👩\u200d🚀"
