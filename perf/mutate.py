@@ -103,7 +103,9 @@ ROOMS: Mapping[str, Part] = {
             *("grid", "plan", "probes", "ratings", "repeats", "resample", "strata", "variation"),
         ),
         (
-            *_name("tests/engine/test_{}.py", "ask", "desk", "faults", "limiter", "retry"),
+            *_name(
+                "tests/engine/test_{}.py", "ask", "desk", "faults", "figures", "limiter", "retry"
+            ),
             *_name("tests/suite/test_{}.py", "estimate", "grid", "limit", "plan", "sample"),
             *("tests/suite/test_suite.py", "tests/compare", "tests/judge", "tests/probes"),
         ),
