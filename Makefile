@@ -52,7 +52,7 @@ test-processor: $(VENV)/.dev
 	$(PYTEST) -m processor
 
 # Has every pinned package a wheel for each processor and Python? Asks the registry that pip uses.
-wheels: $(VENV)/bin/python
+wheels: $(VENV)/.dev
 	$(BIN)/python -m perf.wheels
 
 perf: $(VENV)/.dev
